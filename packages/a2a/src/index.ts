@@ -62,21 +62,13 @@ export type { Rate, RateAnswer, RateLimiter, RateLimits } from "./limits/index.t
 export type { InTaskOptions } from "./intask/index.ts";
 export type { DedupeOptions, EngineLimits, LeaseOptions, RetentionOptions } from "./engine/index.ts";
 export { memoryStore, type Store } from "./store/index.ts";
-export type {
-  AcceptedCall,
-  AcceptedInput,
-  AppendedEvent,
-  AppendingTurn,
-  Extension,
-  ExtensionRow,
-  TaskRows,
-} from "./extensions/index.ts";
 export {
   anonymous,
   auditLog,
   type AgentService,
   type Audit,
   type AuditRecord,
+  type AnyExtension,
   type CallContext,
   type Ended,
   type Interceptor,

@@ -1,9 +1,22 @@
 import { A2AError } from "../model/index.ts";
-import type { Agent, AgentBehaviour, AgentDescription, AgentOutput, AgentTypes, Turn } from "../protocol/index.ts";
+import type {
+  Agent,
+  AgentBehaviour,
+  AgentDescription,
+  AgentOutput,
+  AgentTypes,
+  AnyExtension,
+  Turn,
+} from "../protocol/index.ts";
 import { AuthorTurn } from "./turn.ts";
 
 /** What `defineAgent()` takes: what the card says, how the agent is run, and its function. */
-export interface AgentDefinition<Types = object> extends AgentDescription, AgentBehaviour {
+export interface AgentDefinition<Types = object, Extensions extends readonly AnyExtension[] = readonly AnyExtension[]>
+  extends AgentDescription, Omit<AgentBehaviour, "extensions"> {
+  /**
+   * Extensions that this agent implements (A2A 1.0 §4.6). Its card declares them, and its turns read them with `turn.ext()`. Default: none.
+   */
+  readonly extensions?: Extensions;
   /**
    * Called for each message. An async generator yields events; when it ends, the task is completed. A `turn.reply(…)` that
    * is returned before any other event is a direct reply, without a task. An error that is thrown fails the task: the
@@ -34,6 +47,10 @@ export interface AgentDefinition<Types = object> extends AgentDescription, Agent
  * });
  * ```
  */
+export function defineAgent<const Extensions extends readonly AnyExtension[]>(
+  definition: AgentDefinition<{ readonly extensions: Extensions }, Extensions> & { readonly extensions: Extensions },
+): Agent;
+export function defineAgent<Types extends AgentTypes<Types> = object>(definition: AgentDefinition<Types>): Agent;
 export function defineAgent<Types extends AgentTypes<Types> = object>(definition: AgentDefinition<Types>): Agent {
   const { onMessage, ...rest } = definition;
   const fields = [

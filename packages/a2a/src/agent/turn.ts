@@ -13,6 +13,7 @@ import {
 } from "../model/index.ts";
 import { LeavableGenerator, type Clock, type Logger } from "../base/index.ts";
 import type {
+  AnyExtension,
   AgentEvent,
   AgentYield,
   ArtifactEvent,
@@ -118,6 +119,10 @@ export class AuthorTurn implements Turn {
 
   get acceptedOutputModes(): readonly string[] {
     return this.#base.acceptedOutputModes;
+  }
+
+  ext(extension: AnyExtension): undefined {
+    return this.#base.extension(extension.uri) as undefined;
   }
 
   get extensions(): readonly string[] {

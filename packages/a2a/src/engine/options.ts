@@ -1,8 +1,8 @@
 import { silentLogger, systemClock, timeOrderedIds, type Clock, type Ids, type Logger } from "../base/index.ts";
-import { ExtensionHooks, type Extension } from "../extensions/index.ts";
+import { ExtensionHooks } from "../extensions/index.ts";
 import { lazyAuthorizations, type Authorizations, type InTaskSettings } from "../intask/index.ts";
 import { A2AError, type AgentCard } from "../model/index.ts";
-import { safeObserver, type Agent, type Audit, type Observer, type Principal } from "../protocol/index.ts";
+import { safeObserver, type AnyExtension, type Agent, type Audit, type Observer, type Principal } from "../protocol/index.ts";
 import type { Outbox, OutboxHost, PushSettings } from "../push/index.ts";
 import type { Store } from "../store/index.ts";
 
@@ -113,7 +113,7 @@ export interface EngineOptions {
   /** Where tasks and conversations are stored. */
   readonly store: Store;
   /** Extensions with hooks. They run for the agents whose cards declare them. Default: none. */
-  readonly extensions?: readonly Extension[];
+  readonly extensions?: readonly AnyExtension[];
   /** The agents. */
   readonly agents: readonly HostedAgent[];
   /** Is told what happens, for metrics and traces. Default: none. */

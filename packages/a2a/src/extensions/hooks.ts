@@ -1,14 +1,14 @@
 import { A2AError, check, invalidParams, messageSchema, type StreamResponse } from "../model/index.ts";
-import type { AgentEvent } from "../protocol/index.ts";
 import type {
   AcceptedCall,
   AcceptedInput,
+  AgentEvent,
+  AnyExtension,
   AppendedEvent,
   AppendingTurn,
-  Extension,
   ExtensionRow,
   TaskRows,
-} from "./port.ts";
+} from "../protocol/index.ts";
 
 /** A change of a row, under the URI of the extension that wants it. */
 export type RowChange = { readonly feature: string } & (
@@ -34,10 +34,10 @@ export type Deliver = (event: StreamResponse) => StreamResponse;
 export class ExtensionHooks {
   /** URIs of those whose rows each new record wakes. */
   readonly wakeRows: readonly string[];
-  readonly #extensions: readonly Extension[];
+  readonly #extensions: readonly AnyExtension[];
 
   /** @throws A2AError `InvalidParams` for an extension without a URI, and for two with the same. */
-  constructor(extensions: readonly Extension[] = []) {
+  constructor(extensions: readonly AnyExtension[] = []) {
     checkUris(extensions.map(({ uri }) => uri));
     this.#extensions = extensions;
     this.wakeRows = extensions.filter(({ wakeRows }) => wakeRows === true).map(({ uri }) => uri);
@@ -85,16 +85,16 @@ export class ExtensionHooks {
       }, event);
   }
 
-  #active(uris: readonly string[]): readonly Extension[] {
+  #active(uris: readonly string[]): readonly AnyExtension[] {
     if (this.#extensions.length === 0 || uris.length === 0) return none;
     return this.#extensions.filter(({ uri }) => uris.includes(uri));
   }
 }
 
-const none: readonly Extension[] = [];
+const none: readonly AnyExtension[] = [];
 
 function acceptedBy(
-  extension: Extension,
+  extension: AnyExtension,
   before: AcceptedInput,
   call: Omit<AcceptedCall, "rows">,
   store: RowStore,

@@ -1,10 +1,2 @@
+export { defineExtension, extensionMethod, type DefinedExtension, type ExtensionDefinition } from "./define.ts";
 export { ExtensionHooks, type Deliver } from "./hooks.ts";
-export type {
-  AcceptedCall,
-  AcceptedInput,
-  AppendedEvent,
-  AppendingTurn,
-  Extension,
-  ExtensionRow,
-  TaskRows,
-} from "./port.ts";

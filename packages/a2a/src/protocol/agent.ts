@@ -1,3 +1,4 @@
+import type { AnyExtension } from "./extension.ts";
 import type {
   AgentCapabilities,
   AgentProvider,
@@ -68,6 +69,11 @@ export interface AgentBehaviour {
    * run while the turn waits for another agent (`turn.delegate()`), or the task for its user.
    */
   readonly idleTimeout?: number | false;
+  /**
+   * Extensions that this agent implements (A2A 1.0 §4.6). Its card declares them, and its turns read them with `turn.ext()`. Those of all
+   * agents are given to the server, beside `extensions` of the server. Default: none.
+   */
+  readonly extensions?: readonly AnyExtension[];
   /** Longest turn, in milliseconds. `false`: no limit. Default 1 hour. Then the task fails. */
   readonly turnTimeout?: number | false;
 }

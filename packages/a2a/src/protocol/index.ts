@@ -33,6 +33,7 @@ export { BodyBytes, GrowingBytes, smallBody, type BodyBudget, type BodyPlace, ty
 export { ByteBudget } from "./byte-budget.ts";
 
 // Agents.
+export type * from "./extension.ts";
 export type * from "./agent.ts";
 export type * from "./agent-event.ts";
 export type * from "./files.ts";

@@ -1,3 +1,4 @@
+import type { AnyExtension } from "./extension.ts";
 import type { JsonLike, JsonObject, JsonValue, Part } from "../model/index.ts";
 
 /**
@@ -17,7 +18,11 @@ import type { JsonLike, JsonObject, JsonValue, Part } from "../model/index.ts";
  * ```
  */
 export type AgentTypes<Types> = {
-  readonly [Name in keyof Types]: Name extends "state" | "context" | "checkpoint" ? JsonLike<Types[Name]> : never;
+  readonly [Name in keyof Types]: Name extends "state" | "context" | "checkpoint"
+    ? JsonLike<Types[Name]>
+    : Name extends "extensions"
+      ? readonly AnyExtension[]
+      : never;
 };
 
 /** What is read of a value: its own type, or any JSON where it has none. */

@@ -19,6 +19,7 @@ import type {
   ReturnOf,
   Settled,
 } from "./delegation.ts";
+import type { ExtensionsOf, TurnOf } from "./extension.ts";
 import type { CallContext, Principal } from "./service.ts";
 import type { Given, Storable, TurnStorage } from "./turn-context.ts";
 import type { TurnSignal } from "./turn-signal.ts";
@@ -26,7 +27,10 @@ import type { TurnSignal } from "./turn-signal.ts";
 /* What the function of an agent is called with: a message, its task and conversation, and builders of events. */
 
 /** One call of an executor: a message, and what is needed to answer it. `Turn` adds the builders of events. */
-export interface TurnBase extends TurnFacts, TurnStorage {}
+export interface TurnBase extends TurnFacts, TurnStorage {
+  /** What `Turn.ext()` gives, by the URI of the extension. `undefined` where it is not active. */
+  extension(uri: string): unknown;
+}
 
 /** What is known about a message, apart from what the agent has stored. */
 interface TurnFacts {
@@ -108,6 +112,16 @@ interface TurnFacts {
  * nothing by itself: yield or return what it makes.
  */
 export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types> {
+  /**
+   * What an extension offers in this turn: what its `onTurnStart` has returned, or the values that it has put into the message. `undefined`
+   * where the caller has not asked for it. Takes the extensions that the agent names in `extensions`, and no others.
+   *
+   * @example
+   * ```ts
+   * const code = turn.ext(konamiCode)?.request.code;
+   * ```
+   */
+  ext<E extends ExtensionsOf<Types>>(extension: E): TurnOf<E> | undefined;
   /**
    * An answer. As the first event it is a direct reply, and there is no task (A2A 1.0 §3.1.1). Later it completes the task.
    *

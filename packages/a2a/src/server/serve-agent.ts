@@ -1,8 +1,13 @@
 import type { Authenticator } from "../auth/index.ts";
-import type { Extension } from "../extensions/index.ts";
 import type { AgentCapabilities, AgentCard, AgentExtension } from "../model/index.ts";
 import type { EngineOptions } from "../engine/index.ts";
-import { idempotentSendExtension, resumeExtension, type AgentService, type Principal } from "../protocol/index.ts";
+import {
+  idempotentSendExtension,
+  resumeExtension,
+  type AgentService,
+  type AnyExtension,
+  type Principal,
+} from "../protocol/index.ts";
 import { buildCard, cardPath, interfacesOf } from "../transport/discovery/handler.ts";
 import { mapValues, withoutSlashes } from "../base/index.ts";
 import type { InterfacePaths, ServiceMount } from "../transport/router/claims.ts";
@@ -21,7 +26,7 @@ export interface ServedBy {
   readonly codecs: readonly Codec[];
   readonly authenticator?: Authenticator;
   /** Extensions with hooks, which every card declares. */
-  readonly extensions: readonly Extension[];
+  readonly extensions: readonly AnyExtension[];
   /** Whether a repeated message gets the answer of the first one. */
   readonly dedupes: boolean;
   /** How webhooks are signed. Absent: callers cannot register any. */

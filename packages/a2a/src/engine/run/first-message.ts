@@ -137,7 +137,8 @@ export class FirstMessage implements Phase {
     const { call, message } = this.#input;
     const { extensions } = call;
     if (extensions.length === 0) return event;
-    const turn = { contextId: this.#init.contextId, message, extensions };
+    const { clock } = this.#rooms.settings;
+    const turn = { contextId: this.#init.contextId, message, extensions, clock };
     const extended = this.#rooms.settings.extensions.append(event, turn);
     if (extended?.kind === "reply") return extended;
     throw agentMistake("an extension turned a direct reply into another event");

@@ -235,7 +235,8 @@ export class Recorder {
     if (kept === undefined) return event;
     const { call, message } = this.#turn;
     const { extensions } = call;
-    const turn = { contextId: this.#contextId, taskId: this.#key.taskId, message, extensions };
+    const { clock } = this.#settings;
+    const turn = { contextId: this.#contextId, taskId: this.#key.taskId, message, extensions, clock };
     const effects: FeatureEffect[] = [];
     kept.push(effects);
     return this.#settings.extensions.append(event, turn, { keep: keepIn(effects) });

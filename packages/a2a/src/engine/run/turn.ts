@@ -173,6 +173,10 @@ export class EngineTurn implements TurnBase {
     return (this.#input.resumes ?? this.#input).call.acceptedOutputModes;
   }
 
+  extension(): unknown {
+    return undefined;
+  }
+
   get extensions(): readonly string[] {
     return this.#input.call.extensions;
   }

@@ -1,6 +1,5 @@
 import { A2AError, type Message, type NewRecord, type SendMessageRequest } from "../../model/index.ts";
-import type { ByteBudget, CallContext, Payload, Principal } from "../../protocol/index.ts";
-import type { AcceptedInput } from "../../extensions/index.ts";
+import type { AcceptedInput, ByteBudget, CallContext, Payload, Principal } from "../../protocol/index.ts";
 import type { TakenAnswer } from "../../intask/index.ts";
 import type { LazyConfigs, PushConfigs } from "../../push/index.ts";
 import type { FeatureEffect, OnceEffect, OnceRecord, Owner, TaskHead, TaskKey } from "../../store/index.ts";

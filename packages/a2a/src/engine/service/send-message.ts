@@ -1,5 +1,4 @@
 import { deferred, type Resolver } from "../../base/index.ts";
-import type { AcceptedInput } from "../../extensions/index.ts";
 import type { TakenAnswer } from "../../intask/index.ts";
 import {
   A2AError,
@@ -11,7 +10,7 @@ import {
   type SendMessageResponse,
   type TaskPushNotificationConfig,
 } from "../../model/index.ts";
-import { isAuthorizationAnswer, type CallContext, type Reply } from "../../protocol/index.ts";
+import { type AcceptedInput, isAuthorizationAnswer, type CallContext, type Reply } from "../../protocol/index.ts";
 import { assembleLog, roomless, type FeatureEffect, type OnceRecord, type Owner } from "../../store/index.ts";
 import { sizeOf } from "../bytes.ts";
 import { EventStream, keepIn, waitForAnswer } from "../log/index.ts";

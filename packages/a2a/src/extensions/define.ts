@@ -1,0 +1,100 @@
+import type {
+  DataPartFields,
+  EventReads,
+  Extension,
+  ExtensionCall,
+  ExtensionMethod,
+  ExtensionMethods,
+  ExtensionTurn,
+  ExtensionTypes,
+  MetadataFieldsByPlace,
+  SubState,
+  TurnReads,
+} from "../protocol/index.ts";
+import type { StreamResponse } from "../model/index.ts";
+
+/** The types of an extension before those of `turn.ext()` and `event.ext()`. */
+interface Declared<
+  Metadata extends MetadataFieldsByPlace,
+  Data extends DataPartFields,
+  SubStates extends string,
+  Methods extends ExtensionMethods,
+> extends ExtensionTypes {
+  readonly metadata: Metadata;
+  readonly data: Data;
+  readonly subStates: SubStates;
+  readonly methods: Methods;
+}
+
+/** What `defineExtension()` takes: an extension, with the types of what it adds. */
+export type ExtensionDefinition<Uri extends string, Types extends ExtensionTypes, TurnApi, EventApi> = Omit<
+  Extension<Types>,
+  "uri" | "subStates" | "onTurnStart" | "onEvent" | "~types"
+> & {
+  readonly uri: Uri;
+  readonly subStates?: { readonly [Name in Types["subStates"]]: SubState };
+  onTurnStart?(turn: ExtensionTurn, reads: TurnReads<Types>): TurnApi;
+  onEvent?(event: StreamResponse, reads: EventReads<Types>): EventApi;
+};
+
+/** Nothing of a kind. */
+type None = Readonly<Record<never, never>>;
+
+/** An extension with its types. */
+export type DefinedExtension<Uri extends string, Types extends ExtensionTypes> = Extension<Types> & {
+  readonly uri: Uri;
+};
+
+/**
+ * Defines an extension of the protocol (A2A 1.0 §4.6): one value for servers, agents and clients.
+ *
+ * @throws A2AError `InvalidParams` that names each wrong field.
+ *
+ * @example
+ * ```ts
+ * const drafts = defineExtension({
+ *   uri: "https://example.com/extensions/drafts/v1",
+ *   description: "Artifacts say that they are drafts",
+ *   kind: "data",
+ *   metadata: { artifact: { draft: z.boolean() } },
+ * });
+ * ```
+ */
+export function defineExtension<
+  const Uri extends string,
+  Metadata extends MetadataFieldsByPlace = object,
+  Data extends DataPartFields = None,
+  SubStates extends string = never,
+  Methods extends ExtensionMethods = None,
+  TurnApi = TurnReads<Declared<Metadata, Data, SubStates, Methods>>,
+  EventApi = EventReads<Declared<Metadata, Data, SubStates, Methods>>,
+>(
+  definition: ExtensionDefinition<Uri, Declared<Metadata, Data, SubStates, Methods>, TurnApi, EventApi>,
+): DefinedExtension<
+  Uri,
+  Declared<Metadata, Data, SubStates, Methods> & { readonly turn: TurnApi; readonly event: EventApi }
+> {
+  return Object.freeze({ ...definition }) as never;
+}
+
+/**
+ * A method of an extension, with the types of its schemas.
+ *
+ * @example
+ * ```ts
+ * const search = extensionMethod({
+ *   request: z.object({ text: z.string() }),
+ *   response: z.object({ ids: z.array(z.string()) }),
+ *   rest: { method: "POST", path: "/tasks:search" },
+ *   grpc: "/example.tasks.v1.Search/SearchTasks",
+ *   onCall: ({ text }) => ({ ids: [text] }),
+ * });
+ * ```
+ */
+export function extensionMethod<Request, Response>(
+  method: Omit<ExtensionMethod<Request, Response>, "onCall"> & {
+    onCall?(request: Request, call: ExtensionCall): Response | Promise<Response>;
+  },
+): ExtensionMethod<Request, Response> {
+  return method;
+}
