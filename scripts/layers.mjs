@@ -70,7 +70,11 @@ export const rooms = {
   cards: { imports: ["net", "model"], doors: ["index.ts", "port.ts"] },
   page: { imports: ["model"], doors: ["index.ts"] },
   limits: { imports: ["protocol", "model"], doors: ["index.ts", "port.ts"] },
-  extensions: { imports: ["protocol", "model"], doors: ["index.ts", "*/index.ts"] },
+  extensions: {
+    imports: ["protocol", "model"],
+    doors: ["index.ts", "*/index.ts"],
+    shared: ["index.ts", "schemas.ts"],
+  },
   engine: {
     imports: [
       "engine/service",
@@ -173,6 +177,7 @@ export const composition = {
   "protocol.ts": ["base", "protocol"],
   "store.ts": ["base", "store"],
   "push.ts": ["push"],
+  "extensions.ts": ["extensions", "protocol"],
   "display.ts": ["base"],
   "fetch.ts": ["server"],
   "auth.ts": ["auth", "auth/tokens"],

@@ -55,6 +55,23 @@ export function integer(min: number, max: number = maxInt32): Schema<number> {
     Number.isInteger(value) && (value as number) >= min && (value as number) <= max ? value : fail(state, description);
 }
 
+/** A finite number. */
+export function number(min: number = Number.NEGATIVE_INFINITY): Schema<number> {
+  const description = Number.isFinite(min) ? `must be a number, ${min} or more` : "must be a number";
+  return (value, state) =>
+    typeof value === "number" && Number.isFinite(value) && value >= min ? value : fail(state, description);
+}
+
+/** What fits the schema and passes a test of its own. `description` says what it must be. */
+export function satisfying<T>(schema: Schema<T>, description: string, test: (value: T) => boolean): Schema<T> {
+  return (value, state) => {
+    const before = state.violations.length;
+    const checked = schema(value, state);
+    if (checked === undefined || state.violations.length > before || test(checked as T)) return checked;
+    return fail(state, description);
+  };
+}
+
 /** One of these names. `unset` is the name that protobuf uses for: absent. */
 export function oneName<T extends string>(names: readonly T[], unset?: string): Schema<T> {
   const known = new Set<unknown>(names);
