@@ -74,6 +74,9 @@ export {
   type SendMessageConfigurationDraft,
   hasGenerations,
   generationOf,
+  spanOf,
+  timelineOf,
+  type TimelineEntry,
 } from "./model/index.ts";
 
 // Errors (§3.3.2, §5.4).

@@ -1,9 +1,20 @@
+import { check } from "./check.ts";
 import type { RecordKind } from "./log.ts";
-import type { GetTaskRequest, SendMessageConfiguration, StreamResponse, Task } from "./types.ts";
+import { list, object, optional } from "./schema.ts";
+import { messageSchema, taskStatusSchema } from "./schemas.ts";
+import type {
+  Artifact,
+  GetTaskRequest,
+  Message,
+  SendMessageConfiguration,
+  StreamResponse,
+  Task,
+  TaskStatus,
+} from "./types.ts";
 
 /**
- * What the draft of A2A 1.1 adds (§3.2.7): the generation of a task. It counts the task's creation and its status and
- * artifact events. Only callers that ask for version 1.1 see these members.
+ * What the draft of A2A 1.1 adds: the generation of a task (§3.2.7), which counts the task's creation and its status and
+ * artifact events, and its timeline (§3.2.8). Only callers that ask for version 1.1 see these members.
  */
 
 /** The member that the 1.1 draft adds to tasks and to their status and artifact events (§3.2.7). */
@@ -40,6 +51,48 @@ export function countsInGeneration(kind: RecordKind): boolean {
 export function generationOf(value: Task | StreamResponse): number | undefined {
   const { task, statusUpdate, artifactUpdate } = value as StreamResponse;
   const counted = (task ?? statusUpdate ?? artifactUpdate ?? value) as Generation;
-  const generation = Number(counted.generation ?? 0);
-  return Number.isSafeInteger(generation) && generation > 0 ? generation : undefined;
+  return countOf(counted.generation);
+}
+
+/**
+ * One entry of the timeline that the 1.1 draft adds to a task (§4.1.8). It has one of the two members.
+ */
+export interface TimelineEntry {
+  /** A message of the user. */
+  readonly message?: Message;
+  /** A status that the task had, as its `TaskStatusUpdateEvent` said it. */
+  readonly status?: TaskStatus;
+}
+
+const entriesSchema = /* @__PURE__ */ list(
+  /* @__PURE__ */ object<TimelineEntry>({
+    message: /* @__PURE__ */ optional(messageSchema),
+    status: /* @__PURE__ */ optional(taskStatusSchema),
+  }),
+);
+
+/**
+ * The timeline of a task, oldest entry first (1.1 draft, §3.2.8): what its user said, and the statuses that it had. `undefined` where the
+ * server sends none, or what is no timeline.
+ */
+export function timelineOf(task: Task): readonly TimelineEntry[] | undefined {
+  const { timeline } = task as { readonly timeline?: unknown };
+  if (timeline === undefined) return undefined;
+  const result = check(entriesSchema, timeline, "answer");
+  return result.ok ? result.value : undefined;
+}
+
+/** The generations of its task in which an artifact began and ended (1.1 draft). What the server does not send is `undefined`. */
+export function spanOf(artifact: Artifact): { readonly start: number | undefined; readonly end: number | undefined } {
+  const { startGeneration, endGeneration } = artifact as Artifact & {
+    readonly startGeneration?: unknown;
+    readonly endGeneration?: unknown;
+  };
+  return { start: countOf(startGeneration), end: countOf(endGeneration) };
+}
+
+/** An int64 in ProtoJSON that counts from 1. */
+function countOf(value: unknown): number | undefined {
+  const count = typeof value === "string" || typeof value === "number" ? Number(value) : 0;
+  return Number.isSafeInteger(count) && count > 0 ? count : undefined;
 }

@@ -82,6 +82,24 @@ export interface Reply<T> {
   readonly extensions?: readonly string[];
   /** For calls of the 1.1 draft (§3.2.7): the generation of each task in the payload, by the id of the task. */
   readonly generations?: ReadonlyMap<string, number>;
+  /** For `GetTask` of the 1.1 draft (§3.2.8): the timeline of the task. */
+  readonly timeline?: TaskTimeline;
+}
+
+/** What happened in a task, for the 1.1 draft (§3.2.8): its messages and statuses in order, and when its artifacts came. */
+export interface TaskTimeline {
+  /** Its `TimelineEntry` members as JSON text, oldest first. */
+  readonly entries: readonly string[];
+  /** Its artifacts by id. */
+  readonly artifacts: ReadonlyMap<string, Span>;
+}
+
+/** From which generation of a task to which an artifact grew. */
+export interface Span {
+  /** When it came. */
+  readonly start: number;
+  /** When it was complete. Absent: it still grows. */
+  readonly end?: number;
 }
 
 /** One event of a stream. It is plain data, so an interceptor can spread it. */

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { collect, connect, type ConnectOptions } from "../../src/client/index.ts";
 import { createHandler, defineAgent, memoryStore, type Handler, type Task, type Turn } from "../../src/index.ts";
-import { generationOf } from "../../src/model.ts";
+import { generationOf, spanOf, timelineOf } from "../../src/model.ts";
 import { errorOf, soon } from "../client/support.ts";
 
 const publicUrl = "https://agents.example/one";
@@ -85,6 +85,89 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the draft of 1.1 over %s", (binding) =>
     expect(generationOf(await again)).toBeGreaterThan(2);
     await agent.cancelTask(id);
     expect((await ended).status.state).toBe("TASK_STATE_CANCELED");
+  });
+
+  test("has the timeline of a task: what its user said and the statuses that it had, in order (§3.2.8)", async () => {
+    const { handler } = stepping();
+    const agent = await client(handler, { binding, version: "1.1" });
+    const { task } = await agent.sendMessage("Go");
+    const id = task?.id ?? "";
+    await agent.sendMessage({ message: { taskId: id, parts: [{ text: "Go on" }] } });
+    await agent.cancelTask(id);
+    const read = await agent.getTask(id);
+    const entries = (timelineOf(read) ?? []).map(
+      ({ message, status }) => message?.parts[0]?.text ?? [status?.state, status?.message?.parts[0]?.text],
+    );
+    expect(entries.filter((entry) => typeof entry === "string")).toEqual(["Go", "Go on"]);
+    expect(entries[0]).toBe("Go");
+    expect(entries).toContainEqual(["TASK_STATE_INPUT_REQUIRED", "More?"]);
+    expect(entries.at(-1)).toEqual(["TASK_STATE_CANCELED", undefined]);
+    // The rest of the task is what it is without a timeline.
+    const plain = await agent.getTask({ id, historyLength: 0 });
+    expect(timelineOf(plain)).toBeUndefined();
+    expect(read.history?.map(({ messageId }) => messageId)).toHaveLength(4);
+    expect(read.status).toEqual(plain.status);
+    expect(read.artifacts?.map(({ parts }) => parts)).toEqual(plain.artifacts?.map(({ parts }) => parts));
+  });
+
+  test("says from which generation to which an artifact grew (§3.2.8)", async () => {
+    const agent = defineAgent({
+      name: "Writer",
+      description: "Writes in chunks.",
+      version: "1.0.0",
+      skills: [],
+      mayReplyDirectly: false,
+      async *onMessage(turn: Turn) {
+        yield turn.artifact({ artifactId: 'a "quoted" id', parts: [{ text: "one" }], open: true });
+        yield turn.artifact({ artifactId: "whole", parts: [{ text: "all" }] });
+        yield turn.append('a "quoted" id', [{ text: "two" }], { last: true });
+        yield turn.artifact({ artifactId: "growing", parts: [{ text: "some" }], open: true });
+        yield turn.inputRequired("More?");
+      },
+    });
+    const handler = createHandler(agent, { publicUrl, store: memoryStore() });
+    onTestFinished(() => handler.close({ grace: 0 }));
+    const reader = await client(handler, { binding, version: "1.1" });
+    const generations = new Map<string, (number | undefined)[]>();
+    const stream = reader.sendStreamingMessage("Go", {}, (event) => {
+      const id = event.artifactUpdate?.artifact.artifactId;
+      if (id !== undefined) generations.set(id, [...(generations.get(id) ?? []), generationOf(event)]);
+    });
+    const { task } = await collect(stream);
+    const read = await reader.getTask(task?.id ?? "");
+    const spans = new Map(read.artifacts?.map((artifact) => [artifact.artifactId, spanOf(artifact)]));
+    const [begun, ended] = generations.get('a "quoted" id') ?? [];
+    expect(spans.get('a "quoted" id')).toEqual({ start: begun, end: ended });
+    const [whole] = generations.get("whole") ?? [];
+    expect(spans.get("whole")).toEqual({ start: whole, end: whole });
+    expect(spans.get("growing")).toEqual({ start: generations.get("growing")?.[0], end: undefined });
+  });
+
+  test("leaves a timeline out that would be larger than a page, and reads none that is not valid", async () => {
+    const agent = defineAgent({
+      name: "Talker",
+      description: "Talks.",
+      version: "1.0.0",
+      skills: [],
+      mayReplyDirectly: false,
+      async *onMessage(turn: Turn) {
+        for (let at = 0; at < 4; at++) yield turn.working("x".repeat(1000));
+      },
+    });
+    const handler = createHandler(agent, { publicUrl, store: memoryStore(), limits: { pageBytes: 4000 } });
+    onTestFinished(() => handler.close({ grace: 0 }));
+    const reader = await client(handler, { binding, version: "1.1" });
+    const { task } = await reader.sendMessage("Go");
+    const read = await reader.getTask(task?.id ?? "");
+    expect(read.status.state).toBe("TASK_STATE_COMPLETED");
+    expect(timelineOf(read)).toBeUndefined();
+    expect(generationOf(read)).toBeGreaterThan(4);
+    for (const timeline of [{}, "x", [{ message: 5 }], [{ status: {} }], [null]]) {
+      expect(timelineOf({ ...read, timeline } as Task)).toBeUndefined();
+    }
+    for (const startGeneration of [0, -1, "x", 1.5, {}]) {
+      expect(spanOf({ artifactId: "a", parts: [], startGeneration } as never).start).toBeUndefined();
+    }
   });
 
   test("refuses a message whose ifGenerationMatch is not the generation of the task, with both numbers (§3.2.2)", async () => {

@@ -14,4 +14,5 @@ export {
   type StatusInit,
   type StoredCall,
 } from "./records.ts";
+export { readTimeline } from "./timeline.ts";
 export { LogWriter, type WriterStart } from "./writer.ts";

@@ -14,11 +14,14 @@ import {
 } from "../../model/index.ts";
 import type { CallContext, Reply } from "../../protocol/index.ts";
 import type { ListPosition, ListQuery } from "../../store/index.ts";
-import { EventStream, waitForGeneration } from "../log/index.ts";
+import { EventStream, readTimeline, waitForGeneration } from "../log/index.ts";
 import type { Runs } from "../supervise/index.ts";
 import { counted, hasRoom, pageOf, taskReply, type AgentTasks, type WantedStream } from "./agent-tasks.ts";
 
-/** GetTask (A2A 1.0 §3.1.3). In the 1.1 draft it may wait for a generation beyond the one that the caller knows. */
+/**
+ * GetTask (A2A 1.0 §3.1.3). In the 1.1 draft it may wait for a generation beyond the one that the caller knows, and the answer has the
+ * timeline of the task, unless the caller wants no history.
+ */
 export async function getTask(tasks: AgentTasks, request: GetTaskRequest, context: CallContext): Promise<Reply<Task>> {
   const { id, historyLength, currentGeneration }: GetTaskRequestDraft = request;
   if (currentGeneration !== undefined && hasGenerations(context.version)) {
@@ -27,7 +30,12 @@ export async function getTask(tasks: AgentTasks, request: GetTaskRequest, contex
     const position = tasks.position(head, head.seq);
     await waitForGeneration(position, head, currentGeneration, longPoll, clock, context.signal);
   }
-  return taskReply(await tasks.load({ taskId: id, ...tasks.ownerOf(context) }, historyLength, context), context);
+  const snapshot = await tasks.load({ taskId: id, ...tasks.ownerOf(context) }, historyLength, context);
+  const reply = taskReply(snapshot, context);
+  if (!hasGenerations(context.version) || historyLength === 0) return reply;
+  const { store, limits } = tasks.settings;
+  const timeline = await readTimeline(store, snapshot.head, limits.pageBytes, hasRoom(context) ? context : undefined);
+  return timeline === undefined ? reply : { ...reply, timeline };
 }
 
 /** CancelTask (§3.1.5). The task is canceled in its log before the answer, whatever its agent does. */

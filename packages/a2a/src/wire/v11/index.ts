@@ -1,4 +1,4 @@
-import { withFirstMember } from "../../base/json-text.ts";
+import { elementsOf, insideOf, membersOf, objectOf, unescaped, withFirstMember } from "../../base/json-text.ts";
 import {
   invalidParams,
   type FieldViolation,
@@ -6,7 +6,7 @@ import {
   type ListTasksResponse,
   type Task,
 } from "../../model/index.ts";
-import type { OperationName, Operations, Reply, StreamItem } from "../../protocol/index.ts";
+import type { OperationName, Operations, Reply, Span, StreamItem, TaskTimeline } from "../../protocol/index.ts";
 import type { Shapes } from "../codec.ts";
 import type { JsonRpcCodec, RestCodec, RestRoute } from "../bindings.ts";
 
@@ -59,17 +59,25 @@ function shapesOf(
       return reply.generations === undefined ? value : generated(operation, value, reply.generations);
     },
     encodeResponse<Name extends OperationName>(operation: Name, reply: Reply<Operations[Name]["response"]>): string {
-      const { generations } = reply;
+      const { generations, timeline } = reply;
       if (generations === undefined) return base.encodeResponse(operation, reply);
+      if (timeline !== undefined)
+        return spliced(withTimeline(base.encodeResponse(operation, reply), timeline), 1, firstOf(generations));
       const text = operation === "ListTasks" ? "" : base.encodeResponse(operation, reply);
       const only = onlyTask(operation, text);
       if (only !== undefined) return spliced(text, only, firstOf(generations));
       return JSON.stringify(generated(operation, base.responseOf(operation, reply), generations));
     },
     responsePieces(operation, reply) {
-      const { generations } = reply;
+      const { generations, timeline } = reply;
       const pieces = base.responsePieces?.(operation, reply);
       if (pieces === undefined || generations === undefined) return pieces;
+      // A task in pieces is large, so its artifacts are not looked at.
+      if (timeline !== undefined) {
+        const [first = "", second = "", ...rest] = pieces;
+        const opened = withFirstMember(first + second, 0, "timeline", `[${timeline.entries.join(",")}]`);
+        return [spliced(opened, 1, firstOf(generations)), ...rest];
+      }
       const only = onlyTask(operation, pieces[0] ?? "");
       return only === undefined ? undefined : splicedPieces(pieces, only, firstOf(generations));
     },
@@ -85,6 +93,30 @@ function shapesOf(
       return pieces && splicedPieces(pieces, 2, item.generation);
     },
   };
+}
+
+/**
+ * The text of a task with its timeline, and with the generations of its artifacts (§3.2.8). Over gRPC there is neither: the field
+ * numbers of an entry are not known yet.
+ */
+function withTimeline(task: string, { entries, artifacts }: TaskTimeline): string {
+  const members = membersOf(task);
+  const listed = members.get("artifacts");
+  if (listed !== undefined) {
+    const spanned = elementsOf(listed).map((artifact) => {
+      const id = membersOf(artifact).get("artifactId") ?? '""';
+      const span = artifacts.get(unescaped(insideOf(id)));
+      return span === undefined ? artifact : withSpan(artifact, span);
+    });
+    members.set("artifacts", `[${spanned.join(",")}]`);
+  }
+  members.set("timeline", `[${entries.join(",")}]`);
+  return objectOf(members);
+}
+
+function withSpan(artifact: string, { start, end }: Span): string {
+  const ended = end === undefined ? artifact : withFirstMember(artifact, 0, "endGeneration", `"${end}"`);
+  return withFirstMember(ended, 0, "startGeneration", `"${start}"`);
 }
 
 /** The generation in a request. It is read first, because the wire of 1.0 removes unknown members. */
