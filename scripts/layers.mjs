@@ -124,7 +124,7 @@ export const rooms = {
   },
   "engine/log": {
     imports: ["engine", "protocol", "store", "push", "model"],
-    doors: ["index.ts"],
+    doors: ["index.ts", "timeline.ts"],
   },
   server: {
     imports: [

@@ -14,5 +14,4 @@ export {
   type StatusInit,
   type StoredCall,
 } from "./records.ts";
-export { readTimeline } from "./timeline.ts";
 export { LogWriter, type WriterStart } from "./writer.ts";

@@ -14,7 +14,7 @@ import {
 } from "../../model/index.ts";
 import type { CallContext, Reply } from "../../protocol/index.ts";
 import type { ListPosition, ListQuery } from "../../store/index.ts";
-import { EventStream, readTimeline, waitForGeneration } from "../log/index.ts";
+import { EventStream, waitForGeneration } from "../log/index.ts";
 import type { Runs } from "../supervise/index.ts";
 import { counted, hasRoom, pageOf, taskReply, type AgentTasks, type WantedStream } from "./agent-tasks.ts";
 
@@ -34,6 +34,8 @@ export async function getTask(tasks: AgentTasks, request: GetTaskRequest, contex
   const reply = taskReply(snapshot, context);
   if (!hasGenerations(context.version) || historyLength === 0) return reply;
   const { store, limits } = tasks.settings;
+  // Loaded where it is asked for: few callers speak the draft.
+  const { readTimeline } = await import("../log/timeline.ts");
   const timeline = await readTimeline(store, snapshot.head, limits.pageBytes, hasRoom(context) ? context : undefined);
   return timeline === undefined ? reply : { ...reply, timeline };
 }
