@@ -5,9 +5,12 @@
 
 export {
   defineExtension,
+  extensionError,
   extensionMethod,
   type DefinedExtension,
   type ExtensionDefinition,
+  type ExtensionError,
+  type ExtensionErrorDefinition,
 } from "./extensions/index.ts";
 export type {
   AcceptedCall,

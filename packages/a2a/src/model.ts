@@ -92,6 +92,7 @@ export {
   isWireErrorCode,
   type FieldViolation,
   type A2AErrorOptions,
+  type SentAs,
   A2AError,
   hasCode,
   invalidParams,

@@ -69,7 +69,7 @@ export class Statuses {
   /** The status of an error (A2A 1.0 §10.6). */
   of(error: WireError, codec: Codec): Status {
     const wire = grpcWire(codec);
-    const name = wire.statuses?.[error.code] ?? wireStatuses[error.code];
+    const name = error.sentAs?.grpc ?? wire.statuses?.[error.code] ?? wireStatuses[error.code];
     const code = numbers.get(name) ?? statusCode("UNKNOWN");
     const body = JSON.parse(wire.encodeError(error)) as { error?: JsonObject; type?: string };
     // In 0.3 the body of REST names the error. Here the name stands before the text.
@@ -77,10 +77,12 @@ export class Statuses {
     const message = text.slice(0, longestMessage);
     const details = listOf((body.error ?? (body as JsonObject))["details"]).filter(isKnown);
     // Several HTTP statuses share one code of gRPC. Where the code does not tell the error, its name is added.
-    if (!details.some(isErrorInfo) && meaning(code, "", [], codec).code !== error.code) {
+    const reason = reasonOf(error.code);
+    const named = details.some((detail) => isErrorInfo(detail) && detail["reason"] === reason);
+    if (!named && meaning(code, "", [], codec).code !== error.code) {
       details.push({
         "@type": errorInfo,
-        reason: reasonOf(error.code),
+        reason,
         domain: "parley",
       });
     }

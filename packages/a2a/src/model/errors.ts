@@ -140,6 +140,16 @@ export interface FieldViolation {
   readonly description: string;
 }
 
+/** How an error is sent where that differs from how its code is sent. */
+export interface SentAs {
+  /** Code of JSON-RPC. */
+  readonly jsonrpc?: number;
+  /** HTTP status of REST. */
+  readonly http?: number;
+  /** Status of gRPC, as `google.rpc.Status` spells it: `NOT_FOUND`. */
+  readonly grpc?: string;
+}
+
 /** What an error may say beside its code and message. */
 export interface A2AErrorOptions {
   /** Which fields of the request are wrong, and how (`google.rpc.BadRequest`). */
@@ -152,6 +162,8 @@ export interface A2AErrorOptions {
   readonly challenge?: string | undefined;
   /** Details of a server's error whose type is not known here, as they came. */
   readonly details?: readonly unknown[];
+  /** Numbers of an error that an extension defines: `extensionError()` sets them. Default: those of the code. */
+  readonly sentAs?: SentAs | undefined;
   /** The error behind this one, for the log. It is never sent. */
   readonly cause?: unknown;
 }
@@ -181,6 +193,8 @@ export class A2AError extends Error {
   declare readonly challenge: string | undefined;
   /** Details of a server's error whose type is not known here, as they came. */
   declare readonly details: readonly unknown[];
+  /** How it is sent where its code does not say that: errors of extensions, and at a client numbers that no code has. */
+  declare readonly sentAs: SentAs | undefined;
 
   /**
    * @param code - What went wrong.
@@ -197,6 +211,7 @@ export class A2AError extends Error {
     this.retryAfter = options.retryAfter;
     this.challenge = options.challenge;
     this.details = options.details ?? [];
+    this.sentAs = options.sentAs;
   }
 }
 

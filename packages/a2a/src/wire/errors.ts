@@ -32,7 +32,7 @@ interface JsonRpcErrorObject {
 
 export function encodeJsonRpcError(error: A2AError): JsonRpcErrorObject {
   const code = wireCode(error.code);
-  const row = wireErrors[code];
+  const row = { ...wireErrors[code], ...error.sentAs };
   const data = detailsOf(error, code, codeOfJsonRpc(row.jsonrpc) === code);
   return { code: row.jsonrpc, message: error.message, ...(data.length > 0 && { data }) };
 }
@@ -41,11 +41,12 @@ export function decodeJsonRpcError(value: unknown): A2AError {
   if (!isObject(value) || typeof value["code"] !== "number")
     return new A2AError("InvalidResponse", "The peer's error has no code", { details: [value] });
   const details = readDetails(value["data"]);
-  return new A2AError(
-    details.code ?? codeOfJsonRpc(value["code"]) ?? "InternalError",
-    textOf(value["message"]),
-    details,
-  );
+  const jsonrpc = value["code"];
+  const known = codeOfJsonRpc(jsonrpc);
+  return new A2AError(details.code ?? known ?? "InternalError", textOf(value["message"]), {
+    ...details,
+    sentAs: known ? undefined : { jsonrpc },
+  });
 }
 
 export function encodeRestError(error: A2AError): string {
@@ -55,11 +56,11 @@ export function encodeRestError(error: A2AError): string {
 /** The body of a REST error. */
 export function restErrorOf(error: A2AError): object {
   const code = wireCode(error.code);
-  const row = wireErrors[code];
+  const { http, grpc } = { ...wireErrors[code], grpc: wireStatuses[code], ...error.sentAs };
   // The status says enough, but the official client recognizes wrong parameters by their reason.
-  const isPlain = code !== "InvalidParams" && codeOfHttp(row.http, wireStatuses[code], true) === code;
+  const isPlain = code !== "InvalidParams" && codeOfHttp(http, grpc, true) === code;
   const details = detailsOf(error, code, isPlain);
-  return { error: { code: row.http, status: wireStatuses[code], message: error.message, details } };
+  return { error: { code: http, status: grpc, message: error.message, details } };
 }
 
 export function decodeRestError(status: number, body: unknown): A2AError {

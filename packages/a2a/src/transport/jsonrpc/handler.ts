@@ -254,7 +254,8 @@ function errorText(wire: JsonRpcWire, id: JsonRpcId, error: WireError): string {
 function errorResponse(wire: JsonRpcWire, id: JsonRpcId, error: WireError): UniversalResponse {
   const { http, outside } = wireErrors[error.code];
   return {
-    status: outside ? http : 200,
+    // An error with a code of its own is one of JSON-RPC.
+    status: outside === true && error.sentAs?.jsonrpc === undefined ? http : 200,
     headers: errorHeaders(jsonHeaders, error, error.code === "MethodNotAllowed" ? "POST" : undefined),
     body: errorText(wire, id, error),
   };

@@ -32,13 +32,18 @@ export function failureOf(
 ): WireError {
   const error = toA2AError(thrown);
   const shown = isWireError(error) ? error : (new A2AError("InternalError", undefined, { cause: error }) as WireError);
-  if (wireErrors[shown.code].http >= 500) {
+  if (httpStatusOf(shown) >= 500) {
     const line = { ...fields, error: shown.code, cause: shown.cause ?? shown };
     if (error.code === "Aborted" && isGone()) logger.debug("A caller left before the answer", line);
     else if (shown.code === "Unavailable") logger.warn("A request could not be served now", line);
     else logger.error("A request failed", line);
   }
   return shown;
+}
+
+/** The HTTP status of REST for an error. */
+function httpStatusOf({ code, sentAs }: WireError): number {
+  return sentAs?.http ?? wireErrors[code].http;
 }
 
 /** `application/json`, not the protocol's own media type: some clients read errors only from `application/json`. */
@@ -51,7 +56,7 @@ const jsonError: Headers = { "content-type": "application/json", "cache-control"
  */
 export function errorResponse({ shapes }: Codec, error: WireError, allow?: string): UniversalResponse {
   return {
-    status: wireErrors[error.code].http,
+    status: httpStatusOf(error),
     headers: errorHeaders(jsonError, error, allow),
     body: shapes.encodeError(error),
   };

@@ -9,7 +9,7 @@ export { decodeJsonRpcError } from "../errors.ts";
  * object in 0.3 and a list in 2.x. The message names the wrong field.
  */
 export function encodeJsonRpcError(error: A2AError): unknown {
-  return { code: wireErrors[wireCode(error.code)].jsonrpc, message: error.message };
+  return { code: jsonRpcCodeOf(error), message: error.message };
 }
 
 /**
@@ -19,7 +19,11 @@ export function encodeJsonRpcError(error: A2AError): unknown {
 export function encodeRestError(error: A2AError): string {
   const code = wireCode(error.code);
   const type = isShared(code) ? { type: typeOf(code) } : {};
-  return JSON.stringify({ code: wireErrors[code].jsonrpc, message: error.message, ...type, ...restErrorOf(error) });
+  return JSON.stringify({ code: jsonRpcCodeOf(error), message: error.message, ...type, ...restErrorOf(error) });
+}
+
+function jsonRpcCodeOf(error: A2AError): number {
+  return error.sentAs?.jsonrpc ?? wireErrors[wireCode(error.code)].jsonrpc;
 }
 
 function typeOf(code: WireErrorCode): string {
