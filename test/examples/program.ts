@@ -58,11 +58,11 @@ export class Program {
     return program;
   }
 
-  /** Resolves once it listens. */
-  async start(): Promise<void> {
+  /** Resolves once it listens. `environment`: for this start alone. */
+  async start(environment: Readonly<Record<string, string>> = {}): Promise<void> {
     const child = spawn(process.execPath, [this.#script], {
       cwd: this.#folder,
-      env: { ...process.env, PORT: String(this.#port), PAUSE: "5", ...this.#environment },
+      env: { ...process.env, PORT: String(this.#port), PAUSE: "5", ...this.#environment, ...environment },
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.#child = child;

@@ -1,0 +1,22 @@
+import type { Desk, Service } from "./agent.ts";
+
+/* In place of a model: the first of these words that a message has. In place of booking systems: a number made of the key. */
+
+const words: readonly (readonly [RegExp, Service])[] = [
+  [/\bspa\b/i, "spa"],
+  [/\bsnowmobil/i, "snowmobiling"],
+  [/\bhotel\b/i, "hotel"],
+  [/\b(flight|fly)\b/i, "flight"],
+];
+
+const pause = Number(process.env["PAUSE"] ?? 1000);
+
+/** Books after a pause. */
+export const scripted: Desk = {
+  understand: async (message) => words.find(([word]) => word.test(message))?.[1],
+  async book(service, on, key) {
+    await new Promise((resolve) => setTimeout(resolve, pause));
+    const number = Array.from(key).reduce((sum, letter) => (sum * 31 + (letter.codePointAt(0) ?? 0)) % 9000, 7) + 1000;
+    return `${service} ${number}${on === undefined ? "" : `, with ${on}`}`;
+  },
+};

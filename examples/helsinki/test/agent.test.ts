@@ -1,0 +1,89 @@
+import { memoryStore, text, type Task } from "@parley/a2a";
+import { connect } from "@parley/a2a/client";
+import { serve } from "@parley/node";
+import { expect, it, onTestFinished } from "vitest";
+import { travelDesk, type Desk, type Service } from "../agent.ts";
+import { scripted } from "../scripted.ts";
+import { bookTrip } from "../trip.ts";
+
+/** The desk over HTTP. */
+async function given(book: Desk["book"] = async (service, on) => (on === undefined ? service : `${service} + ${on}`)) {
+  const agent = travelDesk({ understand: scripted.understand, book });
+  const server = await serve(agent, { port: 0, store: memoryStore(), logger: false });
+  onTestFinished(() => server.close());
+  const client = await connect(server.url);
+  return {
+    client,
+    async say(request: string, more: object = {}): Promise<Task> {
+      const { task } = await client.sendMessage({ message: { ...more, parts: [text(request)] } });
+      return task!;
+    },
+  };
+}
+
+const booked = (task: Task | undefined) => task?.artifacts?.[0]?.parts[0]?.text;
+
+it("books four parts as four tasks of one conversation, each on the task that it refers to (Life of a Task, parallel follow-ups)", async () => {
+  const { client } = await given();
+  const { flight, hotel, snowmobiling, spa } = await bookTrip(client);
+  expect([flight, hotel, snowmobiling, spa].map(booked)).toEqual([
+    "flight",
+    "hotel + flight",
+    "snowmobiling + flight",
+    "spa + hotel + flight",
+  ]);
+  expect(new Set([flight, hotel, snowmobiling, spa].map((task) => task?.contextId)).size).toBe(1);
+  expect(new Set([flight, hotel, snowmobiling, spa].map((task) => task?.id)).size).toBe(4);
+  // The spa is a new version of the hotel's artifact: the same name, another id.
+  expect(spa?.artifacts?.[0]?.name).toBe("hotel");
+  expect(spa?.artifacts?.[0]?.artifactId).not.toBe(hotel?.artifacts?.[0]?.artifactId);
+  expect(spa?.artifacts?.[0]?.parts[1]?.data).toEqual({ service: "spa", on: hotel?.id });
+});
+
+it("books what can be booked at the same time at the same time", async () => {
+  const begun = new Map<Service, () => void>();
+  const both = new Promise<void>((resolve) => {
+    for (const service of ["hotel", "snowmobiling"] as const) {
+      begun.set(service, () => {
+        begun.delete(service);
+        if (begun.size === 0) resolve();
+      });
+    }
+  });
+  // Neither of the two ends before both have begun: one after the other, they would wait for ever.
+  const { client } = await given(async (service, on) => {
+    begun.get(service)?.();
+    if (service === "hotel" || service === "snowmobiling") await both;
+    return `${service} + ${on}`;
+  });
+  expect(booked((await bookTrip(client))["spa"])).toContain("hotel");
+});
+
+it("asks which one where a message could mean several, and takes the artifact that the answer names", async () => {
+  const { client, say } = await given();
+  const flight = await say("A flight");
+  const { contextId = "" } = flight;
+  const hotels = [await say("A hotel", { contextId }), await say("Another hotel", { contextId })];
+  const asked = await say("A spa", { contextId });
+  expect(asked.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+  expect(asked.status.message?.parts[0]?.text).toMatch(/^For which hotel\?/);
+  const artifactId = hotels[1]?.artifacts?.[0]?.artifactId ?? "";
+  const answer = { ...text("That one"), metadata: { artifactId, taskId: hotels[1]?.id ?? "" } };
+  const { task } = await client.sendMessage({ message: { taskId: asked.id, contextId, parts: [answer] } });
+  expect(task?.artifacts?.[0]?.parts[1]?.data).toEqual({ service: "spa", on: hotels[1]?.id });
+});
+
+it("rejects what builds on nothing: no task, a task of another conversation, one that is none", async () => {
+  const { say } = await given();
+  const flight = await say("A flight");
+  for (const more of [{}, { referenceTaskIds: [flight.id] }, { referenceTaskIds: ["made up"] }]) {
+    const { status } = await say("A hotel", more);
+    expect(status.state).toBe("TASK_STATE_REJECTED");
+    expect(status.message?.parts[0]?.text).toBe("The hotel needs a flight.");
+  }
+  // A reference in the right conversation to a task that has no flight is not guessed at.
+  const { contextId = "" } = flight;
+  const hotel = await say("A hotel", { contextId });
+  const { status } = await say("Snowmobiling", { contextId, referenceTaskIds: [hotel.id] });
+  expect(status.state).toBe("TASK_STATE_REJECTED");
+});
