@@ -67,7 +67,8 @@ export const rooms = {
     imports: ["protocol", "transport/client", "net", "model"],
     doors: ["index.ts", "port.ts", "session.ts"],
   },
-  cards: { imports: ["net", "model"], doors: ["index.ts", "port.ts"] },
+  jws: { imports: ["model"], doors: ["jcs.ts", "keys.ts"] },
+  cards: { imports: ["jws", "net", "model"], doors: ["index.ts", "port.ts"] },
   page: { imports: ["model"], doors: ["index.ts"] },
   limits: { imports: ["protocol", "model"], doors: ["index.ts", "port.ts"] },
   extensions: {

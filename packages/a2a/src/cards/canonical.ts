@@ -1,6 +1,6 @@
 import { isObject } from "../model/schema.ts";
 import { cardV03, cardV1, type Message, type Presence, type Shape } from "./fields.ts";
-import { canonicalJson } from "./jcs.ts";
+import { canonicalJson } from "../jws/jcs.ts";
 import { ascii, isImplied, withoutDefaults } from "./reduced-v03.ts";
 import type { CardReading } from "./port.ts";
 

@@ -12,7 +12,7 @@ export type {
   SignCardOptions,
   TrustedKeys,
 } from "./port.ts";
-export { canonicalJson } from "./jcs.ts";
+export { canonicalJson } from "../jws/jcs.ts";
 export { cardKeySet, makeCardKey } from "./keys.ts";
 export { lintCard } from "./lint.ts";
 export { signCard } from "./sign.ts";

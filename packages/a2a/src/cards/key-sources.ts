@@ -2,7 +2,7 @@ import { isLoopback, type Clock } from "../base/index.ts";
 import { invalidParams } from "../model/index.ts";
 import { guardedFetch, type Dialer, type NetPolicy } from "../net/index.ts";
 import { readJson, RemoteDocument } from "../net/remote-document.ts";
-import { readCardKeySet } from "./keys.ts";
+import { readKeySet } from "../jws/keys.ts";
 import type { CardKeySet, CardTrust, PublicCardKey, TrustedKeys } from "./port.ts";
 
 /* Where the keys come from that a client trusts: what its user named, and nothing that a card says. */
@@ -112,7 +112,7 @@ export class KeySources {
   #remote(url: URL, net: NetPolicy): RemoteDocument<CardKeySet> {
     const { href } = url;
     const fetch = guardedFetch({ maxBytes: 256 << 10, ...net }, this.#dialer, this.#clock);
-    const load = async (): Promise<CardKeySet> => readCardKeySet(await readJson(fetch, href));
+    const load = async (): Promise<CardKeySet> => readKeySet(await readJson(fetch, href));
     return new RemoteDocument({ url: href, clock: this.#clock, load, name: `The key set ${href}` });
   }
 }
@@ -138,10 +138,10 @@ function withName({ keys }: CardKeySet, kid: string | undefined): readonly Found
 
 function checked(value: unknown, field: string): CardKeySet {
   const given = (value as { readonly keys?: unknown } | null | undefined)?.keys;
-  const isSet = Array.isArray(given) && readCardKeySet(value).keys.length === Math.min(given.length, 32);
+  const isSet = Array.isArray(given) && readKeySet(value).keys.length === Math.min(given.length, 32);
   if (!isSet)
     throw wrong(field, "must be a public key as a JWK, or a key set: { keySet: { keys: [...] } } or { keySet: url }");
-  return readCardKeySet(value);
+  return readKeySet(value);
 }
 
 function originsOf(list: readonly string[], field: string): ReadonlySet<string> {

@@ -1,4 +1,5 @@
 import type { Logger } from "../base/index.ts";
+import type { PrivateJwk, PublicJwk, SigningAlgorithm } from "../jws/keys.ts";
 import type { Dialer, NetPolicy } from "../net/port.ts";
 
 /**
@@ -6,29 +7,10 @@ import type { Dialer, NetPolicy } from "../net/port.ts";
  */
 
 /** A public key as a JWK (RFC 7517). Members that are not named here may be there too. */
-export interface PublicCardKey {
-  /** Type: `EC`, `OKP` or `RSA`. */
-  readonly kty: string;
-  /** Name of the key. A signature names it in its header. */
-  readonly kid?: string;
-  /** The algorithm that it is for. Absent: the one that its type says. */
-  readonly alg?: string;
-  /** What it is for. Only `sig` is used. */
-  readonly use?: string;
-  /** When it expires, in seconds since the Unix epoch. An expired key proves nothing (A2A 1.0 §8.4.3). */
-  readonly exp?: number;
-  /** From when it is valid, in seconds since the Unix epoch. */
-  readonly nbf?: number;
-  /** Says that it was revoked. Such a key proves nothing. */
-  readonly revoked?: unknown;
-  readonly [member: string]: unknown;
-}
+export interface PublicCardKey extends PublicJwk {}
 
 /** A private key as a JWK, which `makeCardKey()` makes. Keep it secret. */
-export interface PrivateCardKey extends PublicCardKey {
-  /** The secret part. */
-  readonly d: string;
-}
+export interface PrivateCardKey extends PrivateJwk {}
 
 /** A set of public keys (RFC 7517 §5). */
 export interface CardKeySet {
@@ -37,7 +19,7 @@ export interface CardKeySet {
 }
 
 /** Algorithms of signatures: ECDSA with P-256, Ed25519, RSA with PKCS #1 v1.5 (RFC 7518, RFC 8037). */
-export type CardAlgorithm = "ES256" | "EdDSA" | "RS256";
+export type CardAlgorithm = SigningAlgorithm;
 
 /** How a card is signed. */
 export interface SignCardOptions {

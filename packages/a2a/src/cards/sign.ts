@@ -1,7 +1,8 @@
 import { A2AError, type AgentCardSignature } from "../model/index.ts";
 import { signableForms, versionsOf } from "./canonical.ts";
 import { readHeader, reducedMark } from "./header.ts";
-import { algorithmOf, checkSigningKey, publicCardKey } from "./keys.ts";
+import { algorithmOf, importSigningKey, publicJwk } from "../jws/keys.ts";
+import { checkSigningKey } from "./keys.ts";
 import type { PrivateCardKey, SignCardOptions } from "./port.ts";
 
 /** One text to sign, and whether it lacks something of the card. */
@@ -57,11 +58,10 @@ function signables(content: Readonly<Record<string, unknown>>, wantsReduced: boo
 }
 
 async function signaturesBy(key: PrivateCardKey, texts: readonly Signable[], jku: string | undefined) {
-  const { FlattenedSign, importJWK } = await import("jose");
-  const { kid = "" } = await publicCardKey(key);
+  const { FlattenedSign } = await import("jose");
+  const { kid = "" } = await publicJwk(key);
   const alg = algorithmOf(key) ?? "";
-  const { ext: _, key_ops: __, ...jwk } = key;
-  const secret = await importJWK(jwk, alg).catch((cause: unknown) => {
+  const secret = await importSigningKey(key).catch((cause: unknown) => {
     throw new A2AError("InvalidParams", "A key for cards cannot be used", { cause });
   });
   return Promise.all(

@@ -2,7 +2,7 @@ import { systemClock, type Clock } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 import { verifiableForms, versionsOf, type CardForm } from "./canonical.ts";
-import { bareKey, outdated } from "./keys.ts";
+import { acceptedAlgorithms, bareKey, fitsAlgorithm, outdated } from "../jws/keys.ts";
 import { KeySources, type FoundKey } from "./key-sources.ts";
 import type { CardTrust, CardVerdict, PublicCardKey, SignatureVerdict } from "./port.ts";
 import { readHeader } from "./header.ts";
@@ -20,9 +20,6 @@ type CardVerifier = (card: object, address?: string) => Promise<CardVerdict>;
 
 /** Most signatures of a card that are looked at. */
 const mostSignatures = 16;
-
-/** Algorithms that are accepted: asymmetric ones alone. */
-const algorithms: readonly string[] = ["ES256", "ES384", "EdDSA", "Ed25519", "RS256", "PS256"];
 
 /**
  * Verifies the signatures of one card (A2A 1.0 §8.4.3). It never throws because of what the card says.
@@ -129,7 +126,7 @@ async function verdictOf(
   }
   const { alg, kid, jku } = header;
   const told = { alg, ...(kid !== undefined && { kid }), ...(jku !== undefined && { jku }) };
-  if (!algorithms.includes(alg)) return { outcome: "unsupported", ...told, reason: "its algorithm is not accepted" };
+  if (!acceptedAlgorithms.includes(alg)) return { outcome: "unsupported", ...told, reason: "its algorithm is not accepted" };
   if (header.reduced) return { outcome: "unsupported", ...told, reason: partial };
   const jws = { protected: head as string, signature };
   let known: FormVerdict | undefined;
@@ -173,7 +170,7 @@ async function formOf(
 ): Promise<CardForm | undefined> {
   const { base64url, flattenedVerify, importJWK } = await import("jose");
   const bare = bareKey(key);
-  if (bare === undefined || !fits(key, alg)) return undefined;
+  if (bare === undefined || !fitsAlgorithm(key, alg)) return undefined;
   try {
     const imported = await importJWK(bare, alg);
     for (const form of forms) {
@@ -187,14 +184,4 @@ async function formOf(
     // A key that cannot be imported proves nothing.
   }
   return undefined;
-}
-
-/** A key for one algorithm, or for encryption, is not used for another purpose (RFC 7517 §4.2, §4.4). */
-function fits(key: PublicCardKey, alg: string): boolean {
-  const same = key.alg === undefined || key.alg === alg || (isEdDsa(key.alg) && isEdDsa(alg));
-  return same && (key.use === undefined || key.use === "sig");
-}
-
-function isEdDsa(alg: string): boolean {
-  return alg === "EdDSA" || alg === "Ed25519";
 }

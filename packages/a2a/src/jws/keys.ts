@@ -1,0 +1,141 @@
+import type { WebKey } from "../base/index.ts";
+import { A2AError } from "../model/index.ts";
+
+/* Keys of signatures, as JWKs (RFC 7517). The library is loaded when the first one is used. */
+
+/** A public key as a JWK (RFC 7517). Members that are not named here may be there too. */
+export interface PublicJwk {
+  /** Type: `EC`, `OKP` or `RSA`. */
+  readonly kty: string;
+  /** Name of the key. A signature names it in its header. */
+  readonly kid?: string;
+  /** The algorithm that it is for. Absent: the one that its type says. */
+  readonly alg?: string;
+  /** What it is for. Only `sig` is used. */
+  readonly use?: string;
+  /** When it expires, in seconds since the Unix epoch. An expired key proves nothing. */
+  readonly exp?: number;
+  /** From when it is valid, in seconds since the Unix epoch. */
+  readonly nbf?: number;
+  /** Says that it was revoked. Such a key proves nothing. */
+  readonly revoked?: unknown;
+  readonly [member: string]: unknown;
+}
+
+/** A private key as a JWK. Keep it secret. */
+export interface PrivateJwk extends PublicJwk {
+  /** The secret part. */
+  readonly d: string;
+}
+
+/** Algorithms of signatures: ECDSA with P-256, Ed25519, RSA with PKCS #1 v1.5 (RFC 7518, RFC 8037). */
+export type SigningAlgorithm = "ES256" | "EdDSA" | "RS256";
+
+/** Algorithms of signatures that are accepted: asymmetric ones alone. */
+export const acceptedAlgorithms: readonly string[] = ["ES256", "ES384", "EdDSA", "Ed25519", "RS256", "PS256"];
+
+/** The public members of a key, by its type (RFC 7518 §6, RFC 8037 §2), in the order that its thumbprint demands. */
+const publicMembers: Readonly<Record<string, readonly string[]>> = {
+  EC: ["crv", "kty", "x", "y"],
+  OKP: ["crv", "kty", "x"],
+  RSA: ["e", "kty", "n"],
+};
+
+/** The algorithm of a key that signs; `undefined` where it cannot sign. */
+export function algorithmOf({
+  kty,
+  crv,
+  alg,
+}: Pick<PublicJwk, "kty" | "alg"> & { readonly crv?: unknown }): SigningAlgorithm | undefined {
+  const own =
+    kty === "RSA"
+      ? "RS256"
+      : kty === "EC" && crv === "P-256"
+        ? "ES256"
+        : kty === "OKP" && crv === "Ed25519"
+          ? "EdDSA"
+          : undefined;
+  const fits = alg === undefined || alg === own || (alg === "Ed25519" && own === "EdDSA");
+  return fits ? own : undefined;
+}
+
+/** Whether a value is a private key that can sign. The key is not used. */
+export function isSigningKey(value: unknown): value is PrivateJwk {
+  const key = value as Partial<PrivateJwk> | null | undefined;
+  const isKey = typeof key === "object" && key !== null && typeof key.kty === "string" && typeof key.d === "string";
+  return isKey && algorithmOf(key as PrivateJwk) !== undefined;
+}
+
+/** The public key of a private one, with its name and its algorithm: what a key set has. */
+export async function publicJwk(key: PrivateJwk): Promise<PublicJwk> {
+  const alg = algorithmOf(key);
+  const names = publicMembers[key.kty];
+  if (alg === undefined || names === undefined) throw new A2AError("InvalidParams", "This key cannot sign");
+  const members = Object.fromEntries(names.map((name) => [name, key[name]]));
+  return { ...members, kty: key.kty, kid: key.kid ?? (await thumbprint(members)), use: "sig", alg };
+}
+
+/** RFC 7638: the name of a key that has none. */
+async function thumbprint(members: Readonly<Record<string, unknown>>): Promise<string> {
+  const { calculateJwkThumbprint } = await import("jose");
+  return calculateJwkThumbprint(members);
+}
+
+/** Makes a private key with a name. */
+export async function makeKey(algorithm: SigningAlgorithm): Promise<PrivateJwk> {
+  const { exportJWK, generateKeyPair } = await import("jose");
+  const { privateKey } = await generateKeyPair(algorithm, { extractable: true });
+  const jwk = (await exportJWK(privateKey)) as PrivateJwk;
+  return { ...jwk, ...(await publicJwk(jwk)), d: jwk.d };
+}
+
+/** A private key for the library, without members that say what else it may be used for. */
+export async function importSigningKey(key: PrivateJwk): Promise<WebKey | Uint8Array> {
+  const { importJWK } = await import("jose");
+  const { ext: _, key_ops: __, ...jwk } = key;
+  return importJWK(jwk, algorithmOf(key) ?? "");
+}
+
+/** What of a key set is looked at, at most. */
+const mostKeys = 32;
+
+/**
+ * The usable keys of a key set that was read.
+ *
+ * @throws A2AError `InvalidParams` where it is no key set.
+ */
+export function readKeySet(value: unknown): { readonly keys: readonly PublicJwk[] } {
+  const keys = (value as { readonly keys?: unknown } | null | undefined)?.keys;
+  if (!Array.isArray(keys)) throw new A2AError("InvalidParams", "A key set has a list of keys (RFC 7517 §5)");
+  return { keys: keys.slice(0, mostKeys).filter(isPublicJwk) };
+}
+
+/** Whether a value looks like a key. */
+export function isPublicJwk(key: unknown): key is PublicJwk {
+  return typeof key === "object" && key !== null && typeof (key as { readonly kty?: unknown }).kty === "string";
+}
+
+/** Why a key proves nothing now (A2A 1.0 §8.4.3); `undefined`: it does. `now`: in milliseconds since the Unix epoch. */
+export function outdated({ exp, nbf, revoked }: PublicJwk, now: number): string | undefined {
+  const seconds = now / 1000;
+  if (revoked !== undefined && revoked !== null && revoked !== false) return "the key is revoked";
+  if (exp !== undefined && !(typeof exp === "number" && seconds < exp)) return "the key has expired";
+  if (nbf !== undefined && !(typeof nbf === "number" && seconds >= nbf)) return "the key is not valid yet";
+  return undefined;
+}
+
+/** The public members of a key for the library. Whatever else it has, such as `key_ops` or a secret part, decides nothing. */
+export function bareKey(key: PublicJwk): Readonly<Record<string, unknown>> | undefined {
+  const names = Object.hasOwn(publicMembers, key.kty) ? publicMembers[key.kty] : undefined;
+  return names && Object.fromEntries(names.map((name) => [name, key[name]]));
+}
+
+/** A key for one algorithm, or for encryption, is not used for another purpose (RFC 7517 §4.2, §4.4). */
+export function fitsAlgorithm(key: PublicJwk, alg: string): boolean {
+  const same = key.alg === undefined || key.alg === alg || (isEdDsa(key.alg) && isEdDsa(alg));
+  return same && (key.use === undefined || key.use === "sig");
+}
+
+function isEdDsa(alg: string): boolean {
+  return alg === "EdDSA" || alg === "Ed25519";
+}
