@@ -1,18 +1,27 @@
-import { defineAgent, text, type Agent } from "@parley/a2a";
+import { data, defineAgent, text, type Agent } from "@parley/a2a";
 import type { Client } from "@parley/a2a/client";
+import { Option, Plan } from "./plan.ts";
 
-/** Makes the planner. `connect` returns clients of the agents that it calls. */
-export function planner(connect: () => Promise<{ readonly flights: Client; readonly hotels: Client }>): Agent {
+type Name = "planner" | "flights" | "hotels" | "cars";
+
+/** Makes the orchestrator. `connect` returns clients of the agents that it calls. */
+export function orchestrator(connect: () => Promise<Readonly<Record<Name, Client>>>): Agent {
   return defineAgent({
     name: "Travel planner",
-    description: "Plans a trip: a flight and a hotel.",
+    description: "Plans a trip: a flight, a hotel and a car.",
     version: "1.0.0",
     skills: [{ id: "plan", name: "Plan a trip", description: "Plans a trip to a city", tags: ["travel"] }],
+    defaultOutputModes: ["text/plain", "application/json"],
     resumable: true,
     async *onMessage(turn) {
-      const { flights, hotels } = await connect();
-      const [flight, hotel] = yield* turn.all([turn.delegate(flights, turn.text), turn.delegate(hotels, turn.text)]);
-      yield turn.artifact({ name: "plan", parts: [text(`${flight.text}. ${hotel.text}.`)] });
+      const { planner, flights, hotels, cars } = await connect();
+      const planned = yield* turn.delegate(planner, turn.text, { artifacts: false });
+      const plan = data(await planned.data(Plan));
+      const found = yield* turn.all([flights, hotels, cars].map((expert) => turn.delegate(expert, plan)));
+      const options = await Promise.all(found.map((each) => each.data(Option)));
+      const price = options.reduce((sum, option) => sum + option.price, 0);
+      const lines = [...options.map(({ what }) => `${what}.`), `${price} dollars in all.`];
+      yield turn.artifact({ name: "trip", parts: [text(lines.join(" ")), data({ price })] });
     },
   });
 }

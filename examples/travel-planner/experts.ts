@@ -1,49 +1,84 @@
-import { defineAgent, text, type Agent, type Turn } from "@parley/a2a";
+import { data, defineAgent, text, type Agent } from "@parley/a2a";
+import { Plan } from "./plan.ts";
 
-/* Two agents that know one thing each. In place of a search they make up a number from the name of the city. */
-
-const pause = Number(process.env["PAUSE"] ?? 1000) * 10;
-
-function search(turn: Turn | Turn<{ state: string }>): Promise<void> {
-  return new Promise((resolve) => turn.clock.after(pause, resolve));
-}
+/* Three agents that know one thing each. In place of a search they make up a number from the name of the city. */
 
 function numberOf(city: string): number {
-  return Array.from(city).reduce((sum, letter) => (sum * 31 + (letter.codePointAt(0) ?? 0)) % 900, 7) + 100;
+  return Array.from(city).reduce((sum, letter) => (sum * 31 + (letter.codePointAt(0) ?? 0)) % 400, 7) + 100;
 }
 
-/** Finds a flight. It asks for the date. */
-export const flights: Agent = defineAgent<{ state: string }>({
-  name: "Flights",
-  description: "Finds flights.",
-  version: "1.0.0",
-  skills: [{ id: "fly", name: "Find a flight", description: "Finds a flight to a city", tags: ["travel"] }],
-  resumable: true,
-  async *onMessage(turn) {
-    const city = turn.state();
-    if (city === undefined) {
-      turn.setState(turn.text);
-      yield turn.inputRequired(`When do you want to fly to ${turn.text}?`);
-      return;
-    }
-    yield turn.working(`Looking for a flight to ${city}`);
-    await search(turn);
-    const flight = `Flight PY ${numberOf(city)} to ${city} on ${turn.text}`;
-    yield turn.artifact({ artifactId: "flight", name: "flight", parts: [text(flight)] });
-  },
-});
+interface Expert {
+  readonly name: string;
+  readonly part: keyof Plan["budget"];
+  /** What it asks before it searches. `undefined`: nothing. */
+  ask(plan: Plan): string | undefined;
+  /** What it finds. `answer`: to what it asked. */
+  find(plan: Plan, answer: string): { readonly what: string; readonly price: number };
+}
 
-/** Finds a hotel. */
-export const hotels: Agent = defineAgent({
+function makeExpert({ name, part, ask, find }: Expert, pause: number): Agent {
+  return defineAgent<{ state: Plan }>({
+    name,
+    description: `Finds a ${part}.`,
+    version: "1.0.0",
+    skills: [{ id: part, name: `Find a ${part}`, description: `Finds a ${part} for a plan`, tags: ["travel"] }],
+    defaultInputModes: ["text/plain", "application/json"],
+    defaultOutputModes: ["text/plain", "application/json"],
+    resumable: true,
+    async *onMessage(turn) {
+      const plan = turn.state() ?? (await turn.data(Plan));
+      const question = turn.state() === undefined ? ask(plan) : undefined;
+      if (question !== undefined) {
+        turn.setState(plan);
+        yield turn.inputRequired(question);
+        return;
+      }
+      yield turn.working(`Looking for a ${part} in ${plan.city}`);
+      await new Promise<void>((resolve) => turn.clock.after(pause, resolve));
+      const option = find(plan, turn.text);
+      if (option.price > plan.budget[part]) yield turn.failed(`No ${part} for ${plan.budget[part]} dollars.`);
+      else yield turn.artifact({ artifactId: part, name: part, parts: [text(option.what), data(option)] });
+    },
+  });
+}
+
+const flights: Expert = {
+  name: "Flights",
+  part: "flight",
+  ask: () => "Which airport do you want to leave from?",
+  find: ({ city, month }, airport) => ({
+    what: `Flight PY ${numberOf(city)} from ${airport} to ${city} in ${month}`,
+    price: numberOf(city) * 2,
+  }),
+};
+
+const hotels: Expert = {
   name: "Hotels",
-  description: "Finds hotels.",
-  version: "1.0.0",
-  skills: [{ id: "stay", name: "Find a hotel", description: "Finds a hotel in a city", tags: ["travel"] }],
-  resumable: true,
-  async *onMessage(turn) {
-    yield turn.working(`Looking for a hotel in ${turn.text}`);
-    await search(turn);
-    const hotel = `Hotel ${turn.text}, room ${numberOf(turn.text)}`;
-    yield turn.artifact({ artifactId: "hotel", name: "hotel", parts: [text(hotel)] });
-  },
-});
+  part: "hotel",
+  ask: ({ city }) => (city === "London" ? "Which Tube station do you want to be near?" : undefined),
+  find: ({ city, days }, station) => ({
+    what: `Hotel ${city === "London" ? station : city}, room ${numberOf(city)}, for ${days} days`,
+    price: days * Math.ceil(numberOf(city) / 2),
+  }),
+};
+
+/** It doubts that a car is wanted where trains are better. */
+const cars: Expert = {
+  name: "Cars",
+  part: "car",
+  ask: ({ city }) =>
+    city === "London" ? "Most people do not rent a car in London. Do you really want one?" : undefined,
+  find: ({ city, days }, answer) =>
+    city === "London" && !/^yes/i.test(answer)
+      ? { what: "No car", price: 0 }
+      : { what: `A car for ${days} days`, price: days * 20 },
+};
+
+/** Makes the three. `pause`: how long each of them searches, in milliseconds. */
+export function makeExperts(pause: number): Readonly<Record<"flights" | "hotels" | "cars", Agent>> {
+  return {
+    flights: makeExpert(flights, pause),
+    hotels: makeExpert(hotels, pause),
+    cars: makeExpert(cars, pause),
+  };
+}

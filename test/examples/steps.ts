@@ -11,6 +11,14 @@ function table(rows: number): readonly Part[] {
 
 const taxi = { date: "2026-01-02", amount: 40, purpose: "Taxi" };
 
+const wish = "I want to go to London for 5 days in July.";
+const answers = [
+  ["dollars", "4000"],
+  ["airport", "Oslo"],
+  ["Tube", "Holborn"],
+  ["car", "Yes, please"],
+] as const;
+
 /** What a client does with each example, and is told. The same for ours and for that with the official SDK, killed or not. */
 export const steps: Readonly<Record<Example, (reader: Reader) => Promise<readonly Told[]>>> = {
   "token-streamer": async (reader) => [await reader.send("Once upon a time"), await reader.send("")],
@@ -27,12 +35,19 @@ export const steps: Readonly<Record<Example, (reader: Reader) => Promise<readonl
     await reader.send([file(new TextEncoder().encode("a,b\n1,2\n3\n"), { filename: "odd", mediaType: "text/csv" })]),
     await reader.send("Hello"),
   ],
-  // What two agents report comes in any order, and not at all of what was reported while the planner waited for an answer.
-  "travel-planner": async (reader) =>
-    [
-      { ...(await reader.send("Lisbon")), artifacts: {} },
-      { ...(await reader.send("3 May")), said: [] },
-    ].map(({ said, ...rest }) => ({ ...rest, said: said.filter((each) => each.endsWith("?")) })),
+  // The agents behind it ask in any order, and are answered by what they ask. What they report comes in any order too, and not at all
+  // of what was reported while an answer was waited for.
+  "travel-planner": async (reader) => {
+    const questions: Told[] = [];
+    let told = await reader.send(wish);
+    while (told.state === "TASK_STATE_INPUT_REQUIRED") {
+      const question = told.said.at(-1) ?? "";
+      questions.push({ state: told.state, said: [question], artifacts: {} });
+      told = await reader.send(answers.find(([word]) => question.includes(word))?.[1] ?? "");
+    }
+    const asked = questions.toSorted((one, other) => (one.said.join() < other.said.join() ? -1 : 1));
+    return [...asked, { ...told, said: [] }];
+  },
 };
 
 /** Begins a task and cancels it. Returns its state. */
@@ -41,5 +56,5 @@ export const cancels: Readonly<Record<Example, (reader: Reader) => Promise<strin
   "long-running": (reader) => reader.cancel("primes up to 10000000000", 10),
   reimbursement: (reader) => reader.cancel("I had to take a taxi"),
   files: (reader) => reader.cancel(table(100_000), 3),
-  "travel-planner": (reader) => reader.cancel("Lisbon"),
+  "travel-planner": (reader) => reader.cancel(wish),
 };

@@ -1,59 +1,142 @@
-import { testAgent } from "@parley/a2a/testing";
-import { expect, it, onTestFinished } from "vitest";
-import { planner } from "../agent.ts";
-import { flights, hotels } from "../experts.ts";
+import { memoryStore, type Task } from "@parley/a2a";
+import { connect, type Conversation } from "@parley/a2a/client";
+import { testAgent, type TestAgent } from "@parley/a2a/testing";
+import { serve } from "@parley/node";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { orchestrator } from "../agent.ts";
+import { makeExperts } from "../experts.ts";
+import { planner, scripted } from "../planner.ts";
 
-/** The planner and the agents that it calls, with one clock. */
+/** The orchestrator and the four agents that it calls, with one clock. */
 async function given() {
-  const flight = await testAgent(flights);
-  const { clock } = flight;
-  const hotel = await testAgent(hotels, { clock });
-  const agent = planner(async () => ({ flights: flight.client, hotels: hotel.client }));
+  const { flights, hotels, cars } = makeExperts(10_000);
+  const plan = await testAgent(planner(scripted));
+  const { clock } = plan;
+  const others = { flights: await testAgent(flights, { clock }), hotels: await testAgent(hotels, { clock }) };
+  const all = { planner: plan, ...others, cars: await testAgent(cars, { clock }) };
+  const agent = orchestrator(async () => ({
+    planner: all.planner.client,
+    flights: all.flights.client,
+    hotels: all.hotels.client,
+    cars: all.cars.client,
+  }));
   const tested = await testAgent(agent, { clock });
   onTestFinished(async () => {
-    for (const each of [tested, flight, hotel]) await each.close();
+    for (const each of [tested, ...Object.values(all)]) await each.close();
   });
-  return { ...tested, flight, hotel, conversation: tested.client.conversation() };
+  return { ...tested, all, conversation: tested.client.conversation() };
 }
 
-const plan = "Flight PY 542 to Lisbon on 3 May. Hotel Lisbon, room 542.";
+const wish = "I want to go to London for 5 days in July, for less than 4000 dollars.";
 
-it("asks what an agent behind it asks, and plans with both", async () => {
-  const { clock, conversation } = await given();
-  const asked = await clock.until(conversation.send("Lisbon"));
-  expect(asked.task?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
-  expect(asked.task?.status.message?.parts).toEqual([{ text: "When do you want to fly to Lisbon?" }]);
-  const { task } = await clock.until(conversation.send("3 May"));
-  expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
-  expect(task?.artifacts?.map(({ name }) => name).toSorted()).toEqual(["flight", "hotel", "plan"]);
-  expect(task?.artifacts?.find(({ name }) => name === "plan")?.parts).toEqual([{ text: plan }]);
-});
+/** What a traveller answers, by a word of the question. */
+const answers = { airport: "Oslo", Tube: "Holborn", car: "No" };
 
-it("goes on after a crash at the question and while it waits for the others, and sends them nothing twice", async () => {
-  const { clock, conversation, client, crash, restart, flight, hotel, problems } = await given();
-  await clock.until(conversation.send("Lisbon"));
-  await crash();
-  await restart();
-  const immediately = { configuration: { returnImmediately: true } };
-  const { task: asked } = await conversation.send({ message: "3 May", ...immediately });
-  await crash();
-  await restart();
-  const task = await clock.until(client.waitFor(asked!));
-  expect(task.artifacts?.find(({ name }) => name === "plan")?.parts).toEqual([{ text: plan }]);
-  for (const each of [flight, hotel]) expect((await each.client.listTasks()).tasks).toHaveLength(1);
-  expect(problems).toEqual([]);
-});
+/** Answers each question until there is none. Returns the task, and what was asked. */
+async function talk(
+  conversation: Conversation,
+  said: string,
+  answered: Readonly<Record<string, string>> = answers,
+  wait: <T>(answer: Promise<T>) => Promise<T> = (answer) => answer,
+): Promise<{ task: Task | undefined; asked: readonly string[] }> {
+  const asked: string[] = [];
+  let { task } = await wait(conversation.send(said));
+  while (task?.status.state === "TASK_STATE_INPUT_REQUIRED") {
+    const question = task.status.message?.parts[0]?.text ?? "";
+    asked.push(question);
+    const [, answer = ""] = Object.entries(answered).find(([word]) => question.includes(word)) ?? [];
+    ({ task } = await wait(conversation.send(answer)));
+  }
+  return { task, asked };
+}
 
-it("passes a cancel on", async () => {
-  const { clock, conversation, client, flight, hotel } = await given();
-  await clock.until(conversation.send("Lisbon"));
-  const { task } = await conversation.send({ message: "3 May", configuration: { returnImmediately: true } });
-  await clock.settle();
-  await client.cancelTask(task!);
-  await expect
-    .poll(async () => {
-      const all = await Promise.all([flight, hotel].map((each) => each.client.listTasks()));
-      return all.flatMap(({ tasks }) => tasks.map(({ status }) => status.state));
-    })
-    .toContain("TASK_STATE_CANCELED");
+const textOf = (task: Task | undefined) => task?.artifacts?.find(({ name }) => name === "trip")?.parts[0]?.text;
+const london =
+  "Flight PY 435 from Oslo to London in July. Hotel Holborn, room 435, for 5 days. No car. 1960 dollars in all.";
+
+/** How many tasks each agent had. */
+const tasksOf = async (all: Readonly<Record<string, TestAgent>>) =>
+  Promise.all(Object.values(all).map(async ({ client }) => (await client.listTasks()).tasks.length));
+
+describe("the travel planner", () => {
+  it("asks what each agent behind it asks, gives it the answer, and plans with all of them, over HTTP", async () => {
+    const paths = { planner: planner(scripted), ...makeExperts(1) };
+    const behind = await serve(
+      Object.entries(paths).map(([name, agent]) => ({ agent, path: `/${name}` as const })),
+      { port: 0, store: memoryStore(), logger: false },
+    );
+    onTestFinished(() => behind.close());
+    const at = (name: string) => connect(`${behind.url}/${name}`);
+    const agent = orchestrator(async () => ({
+      planner: await at("planner"),
+      flights: await at("flights"),
+      hotels: await at("hotels"),
+      cars: await at("cars"),
+    }));
+    const server = await serve(agent, { port: 0, store: memoryStore(), logger: false });
+    onTestFinished(() => server.close());
+    const conversation = (await connect(server.url)).conversation();
+    const { task, asked } = await talk(conversation, "I want to go to London", {
+      ...answers,
+      month: "July",
+      days: "5",
+      dollars: "4000",
+      car: "No, trains will do",
+    });
+    expect(asked.slice(0, 3)).toEqual(["In which month?", "For how many days?", "How many dollars may the trip cost?"]);
+    expect(asked.slice(3).toSorted()).toEqual([
+      "Most people do not rent a car in London. Do you really want one?",
+      "Which Tube station do you want to be near?",
+      "Which airport do you want to leave from?",
+    ]);
+    expect(textOf(task)).toBe(london);
+  });
+
+  it("takes the answer about the car down to the agent of cars", async () => {
+    const { clock, conversation, all } = await given();
+    const yes = { ...answers, car: "Yes, I love traffic" };
+    const { task } = await talk(conversation, wish, yes, (answer) => clock.until(answer));
+    expect(textOf(task)).toContain("A car for 5 days.");
+    const [car] = (await all.cars.client.listTasks({ includeArtifacts: true })).tasks;
+    expect((await all.cars.client.getTask(car!)).history?.at(-1)?.parts).toEqual([{ text: "Yes, I love traffic" }]);
+  });
+
+  it("asks only what has to be asked: a car in Lisbon needs no second thought", async () => {
+    const { clock, conversation } = await given();
+    const said = "I want to go to Lisbon for 3 days in May, for 4000 dollars.";
+    const { task, asked } = await talk(conversation, said, answers, (answer) => clock.until(answer));
+    expect(asked).toEqual(["Which airport do you want to leave from?"]);
+    expect(task?.artifacts?.map(({ name }) => name).toSorted()).toEqual(["car", "flight", "hotel", "trip"]);
+  });
+
+  it("says which agent found nothing for its share of the money", async () => {
+    const { clock, conversation } = await given();
+    const { task } = await talk(conversation, wish.replace("4000", "900"), answers, (answer) => clock.until(answer));
+    expect(task?.status.state).toBe("TASK_STATE_FAILED");
+    expect(task?.status.message?.parts[0]?.text).toMatch(/No (flight|hotel) for \d+ dollars/);
+  });
+
+  it("goes on after a crash at each question and while it waits for the others, and sends them nothing twice", async () => {
+    const { clock, conversation, crash, restart, all, problems } = await given();
+    const { task } = await talk(conversation, wish, answers, async (answer) => {
+      const response = await clock.until(answer);
+      await crash();
+      await restart();
+      return response;
+    });
+    expect(textOf(task)).toBe(london);
+    expect(await tasksOf(all)).toEqual([1, 1, 1, 1]);
+    expect(problems).toEqual([]);
+  });
+
+  it("passes a cancel on", async () => {
+    const { clock, conversation, client, all } = await given();
+    const { task } = await clock.until(conversation.send(wish));
+    await client.cancelTask(task!);
+    const states = async () => {
+      const found = await Promise.all([all.flights, all.hotels, all.cars].map((each) => each.client.listTasks()));
+      return found.flatMap(({ tasks }) => tasks.map(({ status }) => status.state));
+    };
+    await expect.poll(states).toContain("TASK_STATE_CANCELED");
+  });
 });

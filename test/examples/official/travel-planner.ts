@@ -25,7 +25,7 @@ const expertsAt = process.env["EXPERTS"] ?? "http://127.0.0.1:4001";
 
 const card: AgentCard = {
   name: "Travel planner",
-  description: "Plans a trip: a flight and a hotel.",
+  description: "Plans a trip: a flight, a hotel and a car.",
   version: "1.0.0",
   provider: undefined,
   supportedInterfaces: [
@@ -40,7 +40,7 @@ const card: AgentCard = {
   securitySchemes: {},
   securityRequirements: [],
   defaultInputModes: ["text/plain"],
-  defaultOutputModes: ["text/plain"],
+  defaultOutputModes: ["text/plain", "application/json"],
   skills: [
     {
       id: "plan",
@@ -60,6 +60,14 @@ function textPart(text: string): Part {
   return { content: { $case: "text", value: text }, metadata: undefined, filename: "", mediaType: "text/plain" };
 }
 
+function dataPart(value: unknown): Part {
+  return { content: { $case: "data", value }, metadata: undefined, filename: "", mediaType: "application/json" };
+}
+
+function dataOf(parts: readonly Part[] = []): unknown {
+  return parts.flatMap(({ content }) => (content?.$case === "data" ? [content.value as unknown] : []))[0];
+}
+
 function textOf(parts: readonly Part[] = []): string {
   return parts.flatMap(({ content }) => (content?.$case === "text" ? [content.value] : [])).join("\n");
 }
@@ -71,18 +79,30 @@ interface Delegated {
   contextId: string;
   state: TaskState;
   question: string;
-  text: string;
+  data: unknown;
+}
+
+/** A trip: the planner, and the others once there is a plan. */
+interface Trip {
+  readonly planner: Delegated;
+  readonly experts: readonly Delegated[];
+  searching: boolean;
+}
+
+function isOption(value: unknown): value is { readonly what: string; readonly price: number } {
+  return typeof value === "object" && value !== null && "what" in value && "price" in value;
 }
 
 class PlannerExecutor implements AgentExecutor {
   /** What each task waits for. */
-  readonly #trips = new Map<string, readonly Delegated[]>();
+  readonly #trips = new Map<string, Trip>();
   readonly #canceled = new Set<string>();
   readonly #factory = new ClientFactory();
 
   async cancelTask(taskId: string, bus: ExecutionEventBus): Promise<void> {
     this.#canceled.add(taskId);
-    const open = (this.#trips.get(taskId) ?? []).filter(
+    const trip = this.#trips.get(taskId);
+    const open = (trip === undefined ? [] : [trip.planner, ...trip.experts]).filter(
       ({ taskId: id, state }) => id !== "" && state !== TaskState.TASK_STATE_COMPLETED,
     );
     await Promise.allSettled(
@@ -143,7 +163,7 @@ class PlannerExecutor implements AgentExecutor {
       ),
     );
     /** Sends a message to another agent, and passes on what it says until it is done or asks a question. */
-    const delegate = async (to: Delegated, text: string): Promise<void> => {
+    const delegate = async (to: Delegated, part: Part, shows = true): Promise<void> => {
       const stream = to.client.sendMessageStream({
         tenant: "",
         metadata: undefined,
@@ -151,7 +171,7 @@ class PlannerExecutor implements AgentExecutor {
         message: {
           messageId: crypto.randomUUID(),
           role: Role.ROLE_USER,
-          parts: [textPart(text)],
+          parts: [part],
           taskId: to.taskId,
           contextId: to.contextId,
           extensions: [],
@@ -171,53 +191,67 @@ class PlannerExecutor implements AgentExecutor {
           if (state === TaskState.TASK_STATE_WORKING && said !== "") publishState(state, said);
         } else if (payload?.$case === "artifactUpdate" && payload.value.artifact !== undefined) {
           const { artifact, append, lastChunk } = payload.value;
-          to.text += textOf(artifact.parts);
-          publishArtifact({ ...artifact, artifactId: `${to.taskId}-${artifact.artifactId}` }, append, lastChunk);
+          to.data = dataOf(artifact.parts);
+          if (shows)
+            publishArtifact({ ...artifact, artifactId: `${to.taskId}-${artifact.artifactId}` }, append, lastChunk);
         }
       }
     };
     try {
-      const text = textOf(userMessage.parts);
+      const said = textPart(textOf(userMessage.parts));
       let trip = this.#trips.get(taskId);
       if (trip === undefined) {
         const clients = await Promise.all(
           // The path of the card is resolved against the URL, so the last slash belongs to it.
-          ["flights", "hotels"].map((name) => this.#factory.createFromUrl(`${expertsAt}/${name}/`, AGENT_CARD_PATH)),
+          ["planner", "flights", "hotels", "cars"].map((name) =>
+            this.#factory.createFromUrl(`${expertsAt}/${name}/`, AGENT_CARD_PATH),
+          ),
         );
-        trip = clients.map((client) => ({
+        const [planner, ...experts] = clients.map((client) => ({
           client,
           taskId: "",
           contextId: "",
           state: TaskState.TASK_STATE_SUBMITTED,
           question: "",
-          text: "",
+          data: undefined,
         }));
+        if (planner === undefined) throw new Error("There is no planner");
+        trip = { planner, experts, searching: false };
         this.#trips.set(taskId, trip);
-        await Promise.all(trip.map((each) => delegate(each, text)));
+        await delegate(planner, said, false);
       } else {
-        const asking = trip.find(({ question }) => question !== "");
-        if (asking !== undefined) await delegate(asking, text);
+        const asking = [trip.planner, ...trip.experts].find(({ question }) => question !== "");
+        if (asking !== undefined) await delegate(asking, said, asking !== trip.planner);
       }
-      const question = trip.find(({ question: asked }) => asked !== "")?.question;
+      if (trip.planner.state === TaskState.TASK_STATE_COMPLETED && !trip.searching) {
+        trip.searching = true;
+        const plan = dataPart(trip.planner.data);
+        await Promise.all(trip.experts.map((each) => delegate(each, plan)));
+      }
+      const all = [trip.planner, ...trip.experts];
+      const question = all.find(({ question: asked }) => asked !== "")?.question;
       if (question !== undefined) {
         publishState(TaskState.TASK_STATE_INPUT_REQUIRED, question);
         return;
       }
       this.#trips.delete(taskId);
       if (this.#canceled.has(taskId)) return;
-      if (trip.some(({ state }) => state !== TaskState.TASK_STATE_COMPLETED)) {
+      const options = trip.experts.map(({ data }) => data).filter(isOption);
+      if (options.length < trip.experts.length) {
         publishState(TaskState.TASK_STATE_FAILED, "Another agent did not do its part.");
         return;
       }
-      const plan: Artifact = {
-        artifactId: "plan",
-        name: "plan",
+      const price = options.reduce((sum, option) => sum + option.price, 0);
+      const lines = [...options.map(({ what }) => `${what}.`), `${price} dollars in all.`];
+      const artifact: Artifact = {
+        artifactId: "trip",
+        name: "trip",
         description: "",
-        parts: [textPart(trip.map((each) => `${each.text}.`).join(" "))],
+        parts: [textPart(lines.join(" ")), dataPart({ price })],
         metadata: undefined,
         extensions: [],
       };
-      publishArtifact(plan, false, true);
+      publishArtifact(artifact, false, true);
       publishState(TaskState.TASK_STATE_COMPLETED);
     } catch {
       this.#trips.delete(taskId);

@@ -1,0 +1,29 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+
+/* Each example is on the page of the examples, has a page and tests of its own, and is started by `npm start -- NAME`. */
+
+const folder = join(import.meta.dirname, "../examples");
+const examples = readdirSync(folder, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory() && existsSync(join(folder, entry.name, "package.json")))
+  .map(({ name }) => name)
+  .toSorted();
+
+test("examples/README.md says of every example what it teaches, in one table", () => {
+  const [page = ""] = readFileSync(join(folder, "README.md"), "utf8").split("\n## ");
+  const rows = [...page.matchAll(/^\| \[`([\w-]+)`\]\(([\w-]+)\) *\| (\S.*\S) *\|$/gm)];
+  expect(rows.map(([, name]) => name)).toEqual(examples);
+  for (const [, name, link, teaches = ""] of rows) {
+    expect(link).toBe(name);
+    expect(teaches.length, name).toBeGreaterThan(20);
+  }
+});
+
+test.each(examples)("%s has a page, tests, and a program that npm start runs", (name) => {
+  const own = join(folder, name);
+  expect(readFileSync(join(own, "README.md"), "utf8")).toMatch(/^# .+\n\n[^#]/);
+  expect(readdirSync(join(own, "test")).some((file) => file.endsWith(".test.ts"))).toBe(true);
+  // The two that are compiled have theirs in src: `npm start` serves the first, and the second is a library.
+  if (name !== "data-analyst" && name !== "websocket") expect(existsSync(join(own, "main.ts"))).toBe(true);
+});
