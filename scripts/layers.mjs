@@ -76,6 +76,7 @@ export const rooms = {
     doors: ["index.ts", "*/index.ts"],
     shared: ["index.ts", "schemas.ts"],
   },
+  "extensions/timestamp": { imports: ["extensions", "protocol", "model"], doors: ["index.ts"] },
   engine: {
     imports: [
       "engine/service",

@@ -1,4 +1,12 @@
-import { A2AError, check, invalidParams, messageSchema, type StreamResponse } from "../model/index.ts";
+import {
+  A2AError,
+  check,
+  invalidParams,
+  messageSchema,
+  type Message,
+  type NewRecord,
+  type StreamResponse,
+} from "../model/index.ts";
 import type {
   AcceptedCall,
   AcceptedInput,
@@ -9,6 +17,7 @@ import type {
   ExtensionRow,
   TaskRows,
 } from "../protocol/index.ts";
+import { activeKeys, stableJson, stableMessage, volatileKeysOf, type VolatileKeys } from "./volatile.ts";
 
 /** A change of a row, under the URI of the extension that wants it. */
 export type RowChange = { readonly feature: string } & (
@@ -35,11 +44,13 @@ export class ExtensionHooks {
   /** URIs of those whose rows each new record wakes. */
   readonly wakeRows: readonly string[];
   readonly #extensions: readonly AnyExtension[];
+  readonly #volatile: ReadonlyMap<string, VolatileKeys>;
 
   /** @throws A2AError `InvalidParams` for an extension without a URI, and for two with the same. */
   constructor(extensions: readonly AnyExtension[] = []) {
     checkUris(extensions.map(({ uri }) => uri));
     this.#extensions = extensions;
+    this.#volatile = volatileKeysOf(extensions);
     this.wakeRows = extensions.filter(({ wakeRows }) => wakeRows === true).map(({ uri }) => uri);
   }
 
@@ -83,6 +94,17 @@ export class ExtensionHooks {
         const after = guarded(uri, "onDeliver", () => onDeliver?.(before));
         return eventOf(uri, "onDeliver", after, memberOf(before));
       }, event);
+  }
+
+  /** A message without the values that are of the moment: what tells it from another one with the same id. */
+  contentOf(message: Message, active: readonly string[]): Message {
+    return stableMessage(message, activeKeys(this.#volatile, active));
+  }
+
+  /** Makes of a record the same without them: what a resumed run repeats. `undefined` where no active extension has any. */
+  repeatable(active: readonly string[]): ((record: NewRecord) => NewRecord) | undefined {
+    const keys = activeKeys(this.#volatile, active);
+    return keys && ((record) => ({ ...record, json: stableJson(record, keys) }));
   }
 
   #active(uris: readonly string[]): readonly AnyExtension[] {

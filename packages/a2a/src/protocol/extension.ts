@@ -31,6 +31,11 @@ export interface MetadataField<Value = unknown> {
   readonly key?: string | readonly [string, ...string[]];
   /** What it may be. It must answer at once, not by a promise. */
   readonly schema: StandardSchema<Value>;
+  /**
+   * Whether the value is one of the moment, such as a time, and not of the content: a message that is sent again may have another one and is
+   * the same message, and so is an event that a resumed run repeats. Default false.
+   */
+  readonly volatile?: boolean;
 }
 
 /** Values in a metadata map, by the names that agents and clients use. A schema alone stands for a field with the default key. */

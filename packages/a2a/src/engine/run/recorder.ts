@@ -54,18 +54,21 @@ export class Recorder {
 
   /** Begins a turn. */
   begin(turn: TurnInput): void {
-    const { checkpoint, resumes } = turn;
+    const { checkpoint } = turn;
     this.#turn = turn;
     this.#checkpoint = checkpoint;
     this.#delegated = 0;
     this.#events = checkpoint?.events ?? 0;
     this.#question.begin(checkpoint?.asked === true);
-    const { store } = this.#settings;
-    const skip = this.#events;
-    const first = resumes ?? turn;
-    const lost = { turn: first.turn, last: turn.turn, after: first.input, skip };
-    this.#replay = attemptOf(turn) === 1 ? undefined : new Replay({ store, task: this.#key, ...lost });
+    this.#replay = attemptOf(turn) === 1 ? undefined : this.#replayOf(turn);
     this.#lost = undefined;
+  }
+
+  #replayOf(turn: TurnInput): Replay {
+    const { store, extensions } = this.#settings;
+    const first = turn.resumes ?? turn;
+    const lost = { turn: first.turn, last: turn.turn, after: first.input, skip: this.#events };
+    return new Replay({ store, task: this.#key, ...lost, repeatable: extensions.repeatable(turn.call.extensions) });
   }
 
   /** Whether the agent has yielded any event in this turn, in any of its attempts. */

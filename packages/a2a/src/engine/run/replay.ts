@@ -21,6 +21,8 @@ interface LostEvents {
   readonly after: number;
   /** How many events of the turn its last checkpoint covers. */
   readonly skip: number;
+  /** Takes out of a record what a run that repeats it may make anew. */
+  readonly repeatable: ((record: NewRecord) => NewRecord) | undefined;
 }
 
 /**
@@ -33,6 +35,7 @@ export class Replay {
   readonly #task: TaskKey;
   readonly #turn: number;
   readonly #last: number;
+  readonly #repeatable: LostEvents["repeatable"];
   #skip: number;
   /** `seq` of the last record that was read, and of the last one that was repeated. */
   #after: number;
@@ -41,7 +44,8 @@ export class Replay {
   #over = false;
   #tail: LostTail | undefined;
 
-  constructor({ store, task, turn, last, after, skip }: LostEvents) {
+  constructor({ store, task, turn, last, after, skip, repeatable }: LostEvents) {
+    this.#repeatable = repeatable;
     this.#store = store;
     this.#task = task;
     this.#turn = turn;
@@ -64,7 +68,7 @@ export class Replay {
   async repeatedOf(records: readonly NewRecord[]): Promise<number> {
     for (const [at, record] of records.entries()) {
       const stored = await this.#next();
-      if (stored === undefined || !isRepeated(stored, record)) {
+      if (stored === undefined || !isRepeated(stored, record, this.#repeatable)) {
         this.#over = true;
         if (stored !== undefined) this.#tail = await this.#tailFrom(stored);
         return at;
@@ -182,9 +186,10 @@ function updateOf(record: NewRecord): TaskArtifactUpdateEvent {
 }
 
 /** Whether a record has the content of a stored one. Times and ids of messages are new in each run. */
-function isRepeated(stored: NewRecord, record: NewRecord): boolean {
+function isRepeated(stored: NewRecord, record: NewRecord, repeatable: LostEvents["repeatable"]): boolean {
   if (stored.kind !== record.kind) return false;
   if (stored.json === record.json) return true;
+  if (repeatable !== undefined) return isRepeated(repeatable(stored), repeatable(record), undefined);
   return stored.kind === "statusUpdate" && contentOf(stored) === contentOf(record);
 }
 

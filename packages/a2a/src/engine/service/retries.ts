@@ -37,14 +37,14 @@ export class Retries {
 
   /**
    * Begins an attempt to send a message, which later retries join. Where this process knows the answer, or will know it,
-   * the attempt has the `admission` of the earlier one. `undefined` where deduplication is off. Throws for other content
+   * the attempt has the `admission` of the earlier one. `active`: the extensions of the call. `undefined` where deduplication is off. Throws for other content
    * under the same key.
    */
-  begin(owner: Owner, message: Message): Attempt | undefined {
-    const { dedupe, clock, store } = this.#settings;
+  begin(owner: Owner, message: Message, active: readonly string[]): Attempt | undefined {
+    const { dedupe, clock, store, extensions } = this.#settings;
     if (!dedupe.on) return undefined;
     const { window } = dedupe;
-    const hash = contentHash(message);
+    const hash = contentHash(extensions.contentOf(message, active));
     const key = keyOf(message, dedupe.onConflict === "accept" ? hash : "");
     const now = clock.now();
     const once: OnceEffect =

@@ -132,7 +132,7 @@ export class Sends {
     checkSize(request, this.#rooms.settings.limits);
     const headers = declaredHeaders(hosted, context);
     const call = storedCall(hosted, request, context, extensions, headers);
-    const attempt = this.#retries.begin(owner, request.message);
+    const attempt = this.#retries.begin(owner, request.message, extensions);
     if (attempt?.admission !== undefined) return attempt.admission;
     const { principal } = context;
     const send: Send = { hosted, owner, request, call, principal, headers, attempt, kept: noEffects, answer };
