@@ -72,7 +72,7 @@ export const rooms = {
   page: { imports: ["model"], doors: ["index.ts"] },
   limits: { imports: ["protocol", "model"], doors: ["index.ts", "port.ts"] },
   extensions: {
-    imports: ["protocol", "model"],
+    imports: ["schema", "protocol", "model"],
     doors: ["index.ts", "*/index.ts"],
     shared: ["index.ts", "schemas.ts"],
   },
@@ -121,7 +121,7 @@ export const rooms = {
     doors: ["index.ts"],
   },
   "engine/run": {
-    imports: ["engine", "engine/log", "protocol", "store", "intask", "model"],
+    imports: ["engine", "engine/log", "protocol", "store", "intask", "extensions", "model"],
     doors: ["index.ts"],
   },
   "engine/log": {

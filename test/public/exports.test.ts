@@ -20,6 +20,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/a2a/cards": 25,
   "@parley/a2a/display": 6,
   "@parley/a2a/extensions/timestamp": 10,
+  "@parley/a2a/extensions": 45,
   "@parley/a2a/fetch": 3,
   "@parley/a2a/net": 12,
   "@parley/a2a/webhooks": 35,

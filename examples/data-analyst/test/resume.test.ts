@@ -39,6 +39,7 @@ function turnOf(message: Message, checkpoint?: JsonValue): TurnBase {
     metadata: undefined,
     acceptedOutputModes: [],
     extensions: [],
+    extension: () => undefined,
     signal: new AbortController().signal,
     context,
     logger: silentLogger,

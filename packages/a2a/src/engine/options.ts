@@ -2,7 +2,14 @@ import { silentLogger, systemClock, timeOrderedIds, type Clock, type Ids, type L
 import { ExtensionHooks } from "../extensions/index.ts";
 import { lazyAuthorizations, type Authorizations, type InTaskSettings } from "../intask/index.ts";
 import { A2AError, type AgentCard } from "../model/index.ts";
-import { safeObserver, type AnyExtension, type Agent, type Audit, type Observer, type Principal } from "../protocol/index.ts";
+import {
+  safeObserver,
+  type AnyExtension,
+  type Agent,
+  type Audit,
+  type Observer,
+  type Principal,
+} from "../protocol/index.ts";
 import type { Outbox, OutboxHost, PushSettings } from "../push/index.ts";
 import type { Store } from "../store/index.ts";
 
@@ -112,7 +119,7 @@ export interface EngineLimits {
 export interface EngineOptions {
   /** Where tasks and conversations are stored. */
   readonly store: Store;
-  /** Extensions with hooks. They run for the agents whose cards declare them. Default: none. */
+  /** Extensions of the protocol that all agents of this server have, beside their own. Default: none. */
   readonly extensions?: readonly AnyExtension[];
   /** The agents. */
   readonly agents: readonly HostedAgent[];
@@ -219,6 +226,11 @@ export function replyWindow({ dedupe }: EngineSettings): number {
   return dedupe.window ?? 10 * 60_000;
 }
 
+/** The extensions of the server and of its agents. One that several name is there once. */
+function extensionsOf({ extensions = [], agents }: EngineOptions): readonly AnyExtension[] {
+  return [...new Set([...extensions, ...agents.flatMap(({ agent }) => agent.extensions ?? [])])];
+}
+
 const day = 24 * 60 * 60 * 1000;
 
 export function settingsOf(options: EngineOptions): EngineSettings {
@@ -230,7 +242,7 @@ export function settingsOf(options: EngineOptions): EngineSettings {
   let holder = lease.holder;
   const settings: Omit<EngineSettings, "authorizations"> = {
     store: options.store,
-    extensions: new ExtensionHooks(options.extensions),
+    extensions: new ExtensionHooks(extensionsOf(options)),
     observer: options.observer && safeObserver(options.observer, logger),
     audit: options.audit,
     logger,

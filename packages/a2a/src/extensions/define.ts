@@ -11,7 +11,7 @@ import type {
   SubState,
   TurnReads,
 } from "../protocol/index.ts";
-import type { StreamResponse } from "../model/index.ts";
+import type { Part, StreamResponse } from "../model/index.ts";
 
 /** The types of an extension before those of `turn.ext()` and `event.ext()`. */
 interface Declared<
@@ -31,9 +31,13 @@ export type ExtensionDefinition<Uri extends string, Types extends ExtensionTypes
   Extension<Types>,
   "uri" | "subStates" | "onTurnStart" | "onEvent" | "~types"
 > & {
+  /** The URI on the card, which callers ask for. */
   readonly uri: Uri;
+  /** Its sub-states, by name. */
   readonly subStates?: { readonly [Name in Types["subStates"]]: SubState };
+  /** A turn begins. What it returns is what `turn.ext()` gives. */
   onTurnStart?(turn: ExtensionTurn, reads: TurnReads<Types>): TurnApi;
+  /** A client has received an event, a message or a task. What it returns is what `event.ext()` gives. */
   onEvent?(event: StreamResponse, reads: EventReads<Types>): EventApi;
 };
 
@@ -42,6 +46,7 @@ type None = Readonly<Record<never, never>>;
 
 /** An extension with its types. */
 export type DefinedExtension<Uri extends string, Types extends ExtensionTypes> = Extension<Types> & {
+  /** The URI on the card. */
   readonly uri: Uri;
 };
 
@@ -52,6 +57,8 @@ export type DefinedExtension<Uri extends string, Types extends ExtensionTypes> =
  *
  * @example
  * ```ts
+ * import * as z from "zod";
+ *
  * const drafts = defineExtension({
  *   uri: "https://example.com/extensions/drafts/v1",
  *   description: "Artifacts say that they are drafts",
@@ -69,7 +76,10 @@ export function defineExtension<
   TurnApi = TurnReads<Declared<Metadata, Data, SubStates, Methods>>,
   EventApi = EventReads<Declared<Metadata, Data, SubStates, Methods>>,
 >(
-  definition: ExtensionDefinition<Uri, Declared<Metadata, Data, SubStates, Methods>, TurnApi, EventApi>,
+  // Named again, so that the compiler knows the type of the part before it has inferred `Data`.
+  definition: ExtensionDefinition<Uri, Declared<Metadata, Data, SubStates, Methods>, TurnApi, EventApi> & {
+    readonly data?: { readonly [Name in keyof Data]: Data[Name] & { readonly matches?: (part: Part) => boolean } };
+  },
 ): DefinedExtension<
   Uri,
   Declared<Metadata, Data, SubStates, Methods> & { readonly turn: TurnApi; readonly event: EventApi }
@@ -82,6 +92,8 @@ export function defineExtension<
  *
  * @example
  * ```ts
+ * import * as z from "zod";
+ *
  * const search = extensionMethod({
  *   request: z.object({ text: z.string() }),
  *   response: z.object({ ids: z.array(z.string()) }),

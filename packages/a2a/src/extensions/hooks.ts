@@ -3,6 +3,7 @@ import {
   check,
   invalidParams,
   messageSchema,
+  type JsonObject,
   type Message,
   type NewRecord,
   type StreamResponse,
@@ -17,6 +18,8 @@ import type {
   ExtensionRow,
   TaskRows,
 } from "../protocol/index.ts";
+import { ExtensionReader } from "./reads.ts";
+import { ExtensionsOfTurn } from "./turn.ts";
 import { activeKeys, stableJson, stableMessage, volatileKeysOf, type VolatileKeys } from "./volatile.ts";
 
 /** A change of a row, under the URI of the extension that wants it. */
@@ -45,13 +48,20 @@ export class ExtensionHooks {
   readonly wakeRows: readonly string[];
   readonly #extensions: readonly AnyExtension[];
   readonly #volatile: ReadonlyMap<string, VolatileKeys>;
+  readonly #readers: ReadonlyMap<string, ExtensionReader>;
 
   /** @throws A2AError `InvalidParams` for an extension without a URI, and for two with the same. */
   constructor(extensions: readonly AnyExtension[] = []) {
     checkUris(extensions.map(({ uri }) => uri));
     this.#extensions = extensions;
     this.#volatile = volatileKeysOf(extensions);
+    this.#readers = new Map(extensions.map((extension) => [extension.uri, new ExtensionReader(extension)]));
     this.wakeRows = extensions.filter(({ wakeRows }) => wakeRows === true).map(({ uri }) => uri);
+  }
+
+  /** What the extensions of a turn offer its agent. */
+  turn(message: Message, metadata: JsonObject | undefined): ExtensionsOfTurn {
+    return new ExtensionsOfTurn(this.#readers, message, metadata);
   }
 
   /** Applies `onAccept`. No promise where no hook gives one. */

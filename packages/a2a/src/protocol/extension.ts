@@ -350,7 +350,14 @@ export interface ExtensionWrites<Types extends ExtensionTypes> {
    *
    * @example
    * ```ts
-   * yield turn.artifact({ parts, metadata: turn.ext(stamps)?.metadata("artifact", { at: "2026-01-31T12:00:00Z" }) ?? {} });
+   * import * as z from "zod";
+   *
+   * const stamps = defineExtension({ uri: "https://example.com/extensions/stamps/v1", metadata: { artifact: { at: z.string() } } });
+   *
+   * async function* answer(turn: Turn<{ extensions: [typeof stamps] }>): AsyncGenerator<AgentEvent> {
+   *   const metadata = turn.ext(stamps)?.metadata("artifact", { at: turn.clock.now().toString() });
+   *   yield turn.artifact({ parts: [text("Sunny")], metadata: metadata ?? {} });
+   * }
    * ```
    */
   metadata<Place extends keyof Types["metadata"] & MetadataPlace>(

@@ -118,7 +118,14 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types> {
    *
    * @example
    * ```ts
-   * const code = turn.ext(konamiCode)?.request.code;
+   * import * as z from "zod";
+   *
+   * const konamiCode = defineExtension({ uri: "https://example.com/extensions/konami/v1", metadata: { request: { code: z.string() } } });
+   *
+   * async function* answer(turn: Turn<{ extensions: [typeof konamiCode] }>): AsyncGenerator<AgentEvent> {
+   *   const code = turn.ext(konamiCode)?.request.code;
+   *   yield turn.completed(code === "up up down down" ? "You have won." : "It is uncertain.");
+   * }
    * ```
    */
   ext<E extends ExtensionsOf<Types>>(extension: E): TurnOf<E> | undefined;

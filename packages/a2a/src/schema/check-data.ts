@@ -55,7 +55,8 @@ const longest = 200;
 /** Longest path inside of a value. */
 const deepest = 16;
 
-function violation(field: string, value: unknown, { message, path = [] }: SchemaIssue): FieldViolation {
+/** What a schema says of a value at `field`: cut, cleaned, and without the value. */
+export function violation(field: string, value: unknown, { message, path = [] }: SchemaIssue): FieldViolation {
   const keys = path.slice(0, deepest).map((step) => (typeof step === "object" ? step.key : step));
   let at: unknown = value;
   let place = field;

@@ -1,6 +1,7 @@
 import type { Authenticator } from "../auth/index.ts";
 import type { AgentCapabilities, AgentCard, AgentExtension } from "../model/index.ts";
 import type { EngineOptions } from "../engine/index.ts";
+import { declarationsOf } from "../extensions/index.ts";
 import {
   idempotentSendExtension,
   resumeExtension,
@@ -25,7 +26,7 @@ export interface ServedBy {
   /** The versions that cards name. */
   readonly codecs: readonly Codec[];
   readonly authenticator?: Authenticator;
-  /** Extensions with hooks, which every card declares. */
+  /** Extensions that every card declares, beside those of its agent. */
   readonly extensions: readonly AnyExtension[];
   /** Whether a repeated message gets the answer of the first one. */
   readonly dedupes: boolean;
@@ -101,17 +102,9 @@ function extensionsOf(
     extensions.push({ uri: webhooksExtension, description: "Webhooks are signed", params: { ...push } });
   }
   const declared = new Set(agent.capabilities?.extensions?.map(({ uri }) => uri));
-  for (const { uri, description, required, params } of hooked) {
-    // The agent's own declaration counts.
-    if (declared.has(uri)) continue;
-    extensions.push({
-      uri,
-      ...(description !== undefined && { description }),
-      ...(required !== undefined && { required }),
-      ...(params !== undefined && { params }),
-    });
-  }
-  return extensions;
+  const all = new Set([...(agent.extensions ?? []), ...hooked]);
+  // What the agent writes into its capabilities counts.
+  return [...extensions, ...declarationsOf(all).filter(({ uri }) => !declared.has(uri))];
 }
 
 function labelOf({ path = "", tenant }: AgentMount): string | undefined {

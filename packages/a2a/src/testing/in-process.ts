@@ -1,4 +1,5 @@
 import { createEngine, type Engine, type EngineOptions } from "../engine/index.ts";
+import { declarationsOf } from "../extensions/index.ts";
 import type { AgentCard } from "../model/index.ts";
 import { anonymous, type Agent, type AgentService, type CallContext } from "../protocol/index.ts";
 import { memoryStore, type Store } from "../store/index.ts";
@@ -35,6 +36,7 @@ export interface InProcess {
  */
 export function inProcess(agent: Agent, options: InProcessOptions = {}): InProcess {
   const { card: more, store = memoryStore(), ...rest } = options;
+  const declared = declarationsOf(new Set([...(agent.extensions ?? []), ...(rest.extensions ?? [])]));
   const card: AgentCard = {
     name: agent.name,
     description: agent.description,
@@ -44,6 +46,7 @@ export function inProcess(agent: Agent, options: InProcessOptions = {}): InProce
       streaming: true,
       ...(rest.push !== undefined && { pushNotifications: true }),
       ...agent.capabilities,
+      ...(declared.length > 0 && { extensions: [...(agent.capabilities?.extensions ?? []), ...declared] }),
     },
     defaultInputModes: agent.defaultInputModes ?? ["text/plain"],
     defaultOutputModes: agent.defaultOutputModes ?? ["text/plain"],

@@ -1,8 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Extension } from "../../src/extensions/index.ts";
 import { createHandler, defineAgent, memoryStore } from "../../src/index.ts";
 import { A2AError, type Message, type StreamResponse } from "../../src/model/index.ts";
-import type { StreamItem } from "../../src/protocol/index.ts";
+import type { Extension, StreamItem } from "../../src/protocol/index.ts";
 import type { Store } from "../../src/store/index.ts";
 import { harness, type Harness, type OnMessage } from "../engine/support.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Extension, TaskRows } from "../../src/extensions/index.ts";
+import type { Extension, TaskRows } from "../../src/protocol/index.ts";
 import { defineAgent, memoryStore } from "../../src/index.ts";
 import type { DueFeature, Store, TaskKey } from "../../src/store/index.ts";
 import { callContext, fakeClock, inProcess } from "../../src/testing/index.ts";

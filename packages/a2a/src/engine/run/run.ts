@@ -12,6 +12,7 @@ import {
   type TurnAbortKind,
   type TurnSignal,
 } from "../../protocol/index.ts";
+import type { ExtensionsOfTurn } from "../../extensions/index.ts";
 import type { ContextKey, TaskKey, TaskStateEffect } from "../../store/index.ts";
 import type { AskingTurn, ContextView } from "../conversations.ts";
 import type { HostedAgent } from "../options.ts";
@@ -60,6 +61,8 @@ export class Run implements TurnHost, PhaseHost {
   #waiters: readonly (() => void)[] = none;
   readonly #cancels: (() => void)[] = [];
   #delegations: Promise<Delegations> | undefined;
+  /** Made when the agent first asks for one. */
+  #extensions: ExtensionsOfTurn | undefined;
 
   constructor(rooms: OwnRooms, init: RunInit) {
     this.#rooms = rooms;
@@ -124,6 +127,12 @@ export class Run implements TurnHost, PhaseHost {
       makeId,
       phase: () => this.#phase,
     });
+  }
+
+  /** For the turn: what an active extension offers. */
+  extension(uri: string): unknown {
+    const { message, call } = this.#input.resumes ?? this.#input;
+    return (this.#extensions ??= this.#rooms.settings.extensions.turn(message, call.metadata)).get(uri);
   }
 
   /** For the turn: what delegations keep with the task. */
@@ -294,6 +303,7 @@ export class Run implements TurnHost, PhaseHost {
   #begin({ input, task }: NextTurn): void {
     this.#cancels.length = 0;
     this.#delegations = undefined;
+    this.#extensions = undefined;
     this.#input = input;
     this.#task = task;
     this.startedAt = this.lastEventAt = this.#rooms.settings.clock.elapsed();

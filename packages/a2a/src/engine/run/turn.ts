@@ -95,6 +95,8 @@ export interface TurnHost {
     makeId: () => string,
   ): Promise<OpenAuthorization<Init["form"]>>;
   delegations(): Promise<Delegations>;
+  /** What an extension offers that is active in the turn. */
+  extension(uri: string): unknown;
 }
 
 /** A turn as an executor sees it. It is made for every message, so members that few agents read are getters. */
@@ -173,8 +175,8 @@ export class EngineTurn implements TurnBase {
     return (this.#input.resumes ?? this.#input).call.acceptedOutputModes;
   }
 
-  extension(): unknown {
-    return undefined;
+  extension(uri: string): unknown {
+    return this.extensions.includes(uri) ? this.#host.extension(uri) : undefined;
   }
 
   get extensions(): readonly string[] {

@@ -1,0 +1,220 @@
+import type {
+  Artifact,
+  JsonObject,
+  JsonValue,
+  Message,
+  Part,
+  StreamResponse,
+  Task,
+  TaskStatus,
+} from "../model/index.ts";
+import type {
+  AnyExtension,
+  EventReads,
+  ExtensionTypes,
+  ExtensionWrites,
+  MetadataPlace,
+  TurnReads,
+} from "../protocol/index.ts";
+import { dataIn, fieldsOf, subStateOf, valuesIn, type ExtensionFields } from "./fields.ts";
+import { misfits } from "./values.ts";
+
+/** What a client can read the values of an extension from. */
+export type Readable = StreamResponse | Task | Message | Artifact;
+
+/** Reads and writes the values of one extension. Reading never throws for what a stranger has put there. */
+export class ExtensionReader {
+  readonly extension: AnyExtension;
+  readonly fields: ExtensionFields;
+
+  constructor(extension: AnyExtension) {
+    this.extension = extension;
+    this.fields = fieldsOf(extension);
+  }
+
+  /** What the extension has put into a message and its request. It is read when it is asked for. */
+  turn(message: Message, metadata: JsonObject | undefined): TurnReads<ExtensionTypes> {
+    return new MessageReads(this, message, metadata);
+  }
+
+  /** What the extension has put into an event, a task, a message or an artifact. It is read when it is asked for. */
+  event(source: Readable): EventReads<ExtensionTypes> {
+    return new SourceReads(this, sourceOf(source));
+  }
+
+  /** Writes the values of the extension, where there is no message to read. */
+  writes(): ExtensionWrites<ExtensionTypes> {
+    return {
+      metadata: (place, values) => metadataOf(this, place, values),
+      part: (name, value) => partOf(this, name, value),
+      subState: (name) => metadataOfSubState(this, name),
+    };
+  }
+}
+
+type Values = Readonly<Record<string, unknown>>;
+type ListsOfValues = Readonly<Record<string, readonly unknown[]>>;
+
+class MessageReads implements TurnReads<ExtensionTypes> {
+  readonly #reader: ExtensionReader;
+  readonly #message: Message;
+  readonly #metadata: JsonObject | undefined;
+  #ofMessage: Values | undefined;
+  #ofRequest: Values | undefined;
+  #data: ListsOfValues | undefined;
+
+  constructor(reader: ExtensionReader, message: Message, metadata: JsonObject | undefined) {
+    this.#reader = reader;
+    this.#message = message;
+    this.#metadata = metadata;
+  }
+
+  get message(): Values {
+    const { metadata } = this.#reader.fields;
+    return (this.#ofMessage ??= valuesIn(metadata.get("message"), this.#message.metadata));
+  }
+
+  get request(): Values {
+    return (this.#ofRequest ??= valuesIn(this.#reader.fields.metadata.get("request"), this.#metadata));
+  }
+
+  get data(): ListsOfValues {
+    return (this.#data ??= dataIn(this.#reader.fields.data, this.#message.parts));
+  }
+
+  metadata(place: MetadataPlace, values: object | undefined): JsonObject {
+    return metadataOf(this.#reader, place, values);
+  }
+
+  part(name: string, value: unknown): Part {
+    return partOf(this.#reader, name, value);
+  }
+
+  subState(name: string): JsonObject {
+    return metadataOfSubState(this.#reader, name);
+  }
+}
+
+/** Where the values of an event are. */
+interface Source {
+  readonly metadata: { readonly [Place in MetadataPlace]?: JsonObject | undefined };
+  readonly parts: readonly Part[];
+  readonly status: TaskStatus | undefined;
+}
+
+class SourceReads implements EventReads<ExtensionTypes> {
+  readonly #reader: ExtensionReader;
+  readonly #source: Source;
+  readonly #values = new Map<MetadataPlace, Values>();
+  #data: ListsOfValues | undefined;
+
+  constructor(reader: ExtensionReader, source: Source) {
+    this.#reader = reader;
+    this.#source = source;
+  }
+
+  get message(): Values {
+    return this.#at("message");
+  }
+
+  get artifact(): Values {
+    return this.#at("artifact");
+  }
+
+  get task(): Values {
+    return this.#at("task");
+  }
+
+  get statusUpdate(): Values {
+    return this.#at("statusUpdate");
+  }
+
+  get artifactUpdate(): Values {
+    return this.#at("artifactUpdate");
+  }
+
+  get data(): ListsOfValues {
+    return (this.#data ??= dataIn(this.#reader.fields.data, this.#source.parts));
+  }
+
+  get subState(): string | undefined {
+    return subStateOf(this.#reader.extension, this.#source.status);
+  }
+
+  #at(place: MetadataPlace): Values {
+    let values = this.#values.get(place);
+    if (values === undefined) {
+      values = valuesIn(this.#reader.fields.metadata.get(place), this.#source.metadata[place]);
+      this.#values.set(place, values);
+    }
+    return values;
+  }
+}
+
+function sourceOf(source: Readable): Source {
+  if ("messageId" in source) return sourceOfMessage(source, undefined);
+  if ("artifactId" in source)
+    return { metadata: { artifact: source.metadata }, parts: source.parts, status: undefined };
+  if ("status" in source) return sourceOfTask(source);
+  const { task, message, statusUpdate, artifactUpdate } = source as Partial<StreamResponse>;
+  if (task !== undefined) return sourceOfTask(task);
+  if (message !== undefined) return sourceOfMessage(message, undefined);
+  if (artifactUpdate !== undefined) {
+    const { artifact, metadata } = artifactUpdate;
+    return {
+      metadata: { artifact: artifact.metadata, artifactUpdate: metadata },
+      parts: artifact.parts,
+      status: undefined,
+    };
+  }
+  const status = statusUpdate?.status;
+  const { metadata, parts } = sourceOfMessage(status?.message, status);
+  return { metadata: { ...metadata, statusUpdate: statusUpdate?.metadata }, parts, status };
+}
+
+function sourceOfMessage(message: Message | undefined, status: TaskStatus | undefined): Source {
+  return { metadata: { message: message?.metadata }, parts: message?.parts ?? [], status };
+}
+
+function sourceOfTask({ metadata, status, artifacts = [] }: Task): Source {
+  return {
+    metadata: { task: metadata, message: status.message?.metadata, artifact: artifacts.at(-1)?.metadata },
+    parts: artifacts.flatMap(({ parts }) => parts),
+    status,
+  };
+}
+
+function metadataOf({ extension, fields }: ExtensionReader, place: MetadataPlace, values: object = {}): JsonObject {
+  const entries = fields.metadata.get(place) ?? [];
+  const written: Record<string, JsonValue> = {};
+  for (const [name, value] of Object.entries(values)) {
+    if (value === undefined) continue;
+    const entry = entries.find((each) => each.name === name);
+    if (entry === undefined) throw new TypeError(`The extension ${extension.uri} has no ${name} in ${place}.metadata`);
+    fitting(entry.schema, `${place}.metadata.${name}`, value);
+    written[entry.keys[0]] = value as JsonValue;
+  }
+  return written;
+}
+
+function partOf({ extension, fields }: ExtensionReader, name: string, value: unknown): Part {
+  const entry = fields.data.find((each) => each.name === name);
+  if (entry === undefined) throw new TypeError(`The extension ${extension.uri} has no data parts named ${name}`);
+  const { mediaType, schema, matches } = entry;
+  fitting(schema, name, value);
+  const part: Part = { data: value as JsonValue, ...(mediaType !== undefined && { mediaType }) };
+  if (!matches(part)) throw new TypeError(`A part with this value is not one that the extension reads as ${name}`);
+  return part;
+}
+
+function metadataOfSubState({ extension }: ExtensionReader, name: string): JsonObject {
+  const { subStates = {} } = extension;
+  const subState = Object.hasOwn(subStates, name) ? subStates[name] : undefined;
+  if (subState === undefined) throw new TypeError(`The extension ${extension.uri} has no sub-state ${name}`);
+  return { [subState.key ?? name]: subState.value ?? true };
+}
+
+function fitting(schema: Parameters<typeof misfits>[0], field: string, value: unknown): void {
+  const [first] = misfits(schema, field, value);
+  if (first !== undefined) throw new TypeError(`${first.field} ${first.description}`);
+}

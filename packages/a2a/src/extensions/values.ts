@@ -1,0 +1,59 @@
+import type { FieldViolation, SchemaIssue, StandardSchema } from "../model/index.ts";
+import { violation } from "../schema/check-data.ts";
+
+/* One value against one schema. The value may come from a stranger, and the schema from any library. */
+
+/** What a schema says about a value. */
+export type Fit = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly issues: Issues };
+
+type Issues = readonly SchemaIssue[];
+
+/**
+ * Checks a value. A schema that throws does not fit: what a stranger sends must not end more than its own call.
+ *
+ * @throws TypeError for a schema that answers by a promise. That is a mistake of who wrote the extension.
+ */
+export function fit(schema: StandardSchema, value: unknown): Fit {
+  let result: unknown;
+  try {
+    // A copy: some libraries set defaults in the value itself, which is part of a message.
+    result = schema["~standard"].validate(structuredClone(value));
+  } catch {
+    return refused([{ message: "the schema could not check it" }]);
+  }
+  if (isPromise(result)) {
+    // Without a handler its rejection would end the process.
+    result.then(undefined, () => undefined);
+    throw new TypeError("A schema of an extension has answered by a promise: it must answer at once");
+  }
+  const { issues, value: output } = (typeof result === "object" && result !== null ? result : unanswered) as {
+    readonly issues?: unknown;
+    readonly value?: unknown;
+  };
+  if (issues === undefined || issues === null) return { ok: true, value: output };
+  if (!Array.isArray(issues) || issues.length === 0) return refused([{ message: "the schema does not say why" }]);
+  return refused(issues as Issues);
+}
+
+const unanswered = { issues: [] };
+
+function refused(issues: Issues): Fit {
+  return { ok: false, issues };
+}
+
+function isPromise(result: unknown): result is PromiseLike<unknown> {
+  return typeof (result as PromiseLike<unknown> | undefined | null)?.then === "function";
+}
+
+/** Why a value at `field` does not fit, without the value, since it may be a secret. Empty where it fits. */
+export function misfits(schema: StandardSchema, field: string, value: unknown): readonly FieldViolation[] {
+  const result = fit(schema, value);
+  if (result.ok) return [];
+  return result.issues.map((issue) => violation(field, value, issueOf(issue)));
+}
+
+/** An issue as its type says. Its schema may be of any library. */
+function issueOf(issue: unknown): SchemaIssue {
+  const { message, path } = (typeof issue === "object" && issue !== null ? issue : {}) as Partial<SchemaIssue>;
+  return { message: String(message), path: Array.isArray(path) ? path : [] };
+}

@@ -1,0 +1,262 @@
+import * as z from "zod";
+import { describe, expect, expectTypeOf, test } from "vitest";
+import { defineExtension, ExtensionReader } from "../../src/extensions/index.ts";
+import { defineAgent } from "../../src/index.ts";
+import type { Artifact, Message, StandardSchema, StreamResponse, Task } from "../../src/model/index.ts";
+import type { AnyExtension, EventReads, ExtensionTypes, TurnReads } from "../../src/protocol/index.ts";
+import { callContext, inProcess } from "../../src/testing/index.ts";
+
+const uri = "https://example.com/extensions/notes/v1";
+
+const notes = defineExtension({
+  uri,
+  metadata: {
+    message: {
+      at: { key: ["example.com/at", "example.com/former/at"], schema: z.iso.datetime() },
+      mood: z.enum(["calm", "cross"]),
+    },
+    request: { urgent: z.boolean() },
+    artifact: { draft: z.boolean() },
+    task: { priority: z.number() },
+    statusUpdate: { step: z.int() },
+    artifactUpdate: { pace: z.string() },
+  },
+  data: {
+    form: { mediaType: "application/x-form", schema: z.object({ amount: z.number() }) },
+    tagged: {
+      matches: ({ data }) => typeof data === "object" && data !== null && "tag" in data,
+      schema: z.object({ tag: z.string() }),
+    },
+  },
+  subStates: {
+    drawing: { state: "TASK_STATE_WORKING", key: "generating-image" },
+    paying: { state: "TASK_STATE_INPUT_REQUIRED", key: "payment", value: "required" },
+  },
+});
+
+const at = "2026-01-31T12:00:00Z";
+
+function messageWith(init: Partial<Message> = {}): Message {
+  return { messageId: "m", role: "ROLE_USER", parts: [{ text: "hello" }], ...init };
+}
+
+/** What an extension reads of a message, as a turn has it. */
+function turnReads(extension: AnyExtension, message: Message): TurnReads<ExtensionTypes> {
+  return new ExtensionReader(extension).turn(message, undefined);
+}
+
+/** What an extension reads of an event, as a client has it. */
+function eventReads(source: StreamResponse | Task | Message | Artifact): EventReads<ExtensionTypes> {
+  return new ExtensionReader(notes).event(source);
+}
+
+describe("turn.ext() (A2A 1.0 §4.6)", () => {
+  const seen: unknown[] = [];
+  const agent = defineAgent({
+    name: "Notes",
+    description: "Reads notes.",
+    version: "1.0.0",
+    skills: [],
+    defaultInputModes: ["*/*"],
+    extensions: [notes],
+    async *onMessage(turn) {
+      const reads = turn.ext(notes);
+      expectTypeOf(reads?.message.mood).toEqualTypeOf<"calm" | "cross" | undefined>();
+      seen.push(reads && { message: reads.message, request: reads.request, data: reads.data });
+      yield turn.working("Drawing", { metadata: {} });
+      yield turn.artifact({
+        parts: [{ text: "done" }, ...(reads === undefined ? [] : [reads.part("form", { amount: 7 })])],
+        metadata: reads?.metadata("artifact", { draft: true }) ?? {},
+      });
+    },
+  });
+
+  test("has the values of the message, its request and its parts, typed, and writes those of the agent", async () => {
+    const { engine, service, card } = inProcess(agent);
+    expect(card.capabilities.extensions).toEqual([{ uri }]);
+    const { payload } = await service.call(
+      "SendMessage",
+      {
+        message: messageWith({
+          metadata: { "example.com/former/at": at, [`${uri}/mood`]: "calm", other: 1 },
+          parts: [
+            { data: { amount: 3 }, mediaType: "application/x-form; charset=utf-8" },
+            { data: { tag: "a" }, mediaType: "application/json" },
+            { data: { amount: 4 } },
+          ],
+        }),
+        metadata: { [`${uri}/urgent`]: true },
+      },
+      { ...callContext(), extensions: [uri] },
+    );
+    expect(seen.pop()).toEqual({
+      message: { at, mood: "calm" },
+      request: { urgent: true },
+      data: { form: [{ amount: 3 }], tagged: [{ tag: "a" }] },
+    });
+    expect(payload.value.task?.artifacts?.[0]).toMatchObject({
+      metadata: { [`${uri}/draft`]: true },
+      parts: [{ text: "done" }, { data: { amount: 7 }, mediaType: "application/x-form" }],
+    });
+    await engine.close();
+  });
+
+  test("is undefined where the caller has not asked for the extension: its metadata is then nobody's", async () => {
+    const { engine, service } = inProcess(agent);
+    const { payload } = await service.call(
+      "SendMessage",
+      { message: messageWith({ metadata: { [`${uri}/mood`]: "no mood" } }) },
+      callContext(),
+    );
+    expect(seen.pop()).toBeUndefined();
+    expect(payload.value.task?.status.state).toBe("TASK_STATE_COMPLETED");
+    await engine.close();
+  });
+});
+
+describe("what is read of a stranger's input", () => {
+  test("leaves out what is missing or does not fit, and never throws", () => {
+    const hostile = messageWith({
+      metadata: JSON.parse(`{"__proto__": {"x": 1}, "example.com/at": "yesterday", "${uri}/mood": {"a": [[[]]]}}`),
+      parts: [
+        { data: { tag: 5 } },
+        { data: null },
+        { data: { amount: "1" }, mediaType: "application/x-form" },
+        { text: "t", mediaType: "application/x-form" },
+      ],
+    });
+    const reads = turnReads(notes, hostile);
+    expect(reads.message).toEqual({});
+    expect(reads.request).toEqual({});
+    expect(reads.data).toEqual({ form: [], tagged: [] });
+  });
+
+  test("takes the value under another key where that under the first one does not fit", () => {
+    const metadata = { "example.com/at": 5, "example.com/former/at": at };
+    expect(turnReads(notes, messageWith({ metadata })).message).toEqual({ at });
+  });
+
+  test("is absent where a schema or `matches` throws, or a schema changes what it checks", () => {
+    const message = messageWith({ metadata: { [`${uri}/a`]: { b: 1 } }, parts: [{ data: { c: 1 } }] });
+    const throwing = schemaOf(() => {
+      throw new Error("no");
+    });
+    const changing = schemaOf((value) => {
+      (value as { b: number }).b = 2;
+      return { value };
+    });
+    const matches = (): never => {
+      throw new Error("no");
+    };
+    const extension: AnyExtension = {
+      uri,
+      metadata: { message: { a: throwing, changed: { key: `${uri}/a`, schema: changing } } },
+      data: { c: { matches, schema: changing } },
+    };
+    const reads = turnReads(extension, message);
+    expect(reads.message).toEqual({ changed: { b: 2 } });
+    expect(reads.data).toEqual({ c: [] });
+    expect(message.metadata).toEqual({ [`${uri}/a`]: { b: 1 } });
+  });
+
+  test("cannot be read by a schema that answers by a promise, and the error says so", () => {
+    const schema = schemaOf(() => Promise.reject(new Error("late")));
+    const reads = turnReads(
+      { uri, metadata: { message: { a: schema } } },
+      messageWith({ metadata: { [`${uri}/a`]: 1 } }),
+    );
+    expect(() => reads.message).toThrow(/^A schema of an extension has answered by a promise: it must answer at once$/);
+  });
+});
+
+describe("event.ext()", () => {
+  const stamped: Message = messageWith({
+    role: "ROLE_AGENT",
+    metadata: { "example.com/at": at, "generating-image": true },
+  });
+  const artifact: Artifact = {
+    artifactId: "a",
+    parts: [{ data: { amount: 1 }, mediaType: "application/x-form" }],
+    metadata: { [`${uri}/draft`]: false },
+  };
+  const status = { state: "TASK_STATE_WORKING", message: stamped } as const;
+  const task: Task = { id: "t", contextId: "c", status, artifacts: [artifact], metadata: { [`${uri}/priority`]: 3 } };
+  const ids = { taskId: "t", contextId: "c" };
+
+  test("reads a message, alone and in an event", () => {
+    for (const source of [stamped, { message: stamped }]) {
+      expect(eventReads(source).message).toEqual({ at });
+      expect(eventReads(source).subState).toBeUndefined();
+    }
+  });
+
+  test("reads a status update: its metadata, its message, and its sub-state", () => {
+    const reads = eventReads({ statusUpdate: { ...ids, status, metadata: { [`${uri}/step`]: 2 } } });
+    expect([reads.message, reads.statusUpdate, reads.subState]).toEqual([{ at }, { step: 2 }, "drawing"]);
+    // The value of a sub-state counts in its own state alone.
+    const asked = {
+      state: "TASK_STATE_INPUT_REQUIRED",
+      message: { ...stamped, metadata: { payment: "required" } },
+    } as const;
+    expect(eventReads({ statusUpdate: { ...ids, status: asked } }).subState).toBe("paying");
+    const done = { ...asked, state: "TASK_STATE_COMPLETED" } as const;
+    expect(eventReads({ statusUpdate: { ...ids, status: done } }).subState).toBeUndefined();
+    expect(eventReads({ statusUpdate: { ...ids, status: { state: "TASK_STATE_WORKING" } } }).subState).toBeUndefined();
+  });
+
+  test("reads an artifact, alone and in an event", () => {
+    const reads = eventReads({ artifactUpdate: { ...ids, artifact, metadata: { [`${uri}/pace`]: "slow" } } });
+    expect([reads.artifact, reads.artifactUpdate, reads.data]).toEqual([
+      { draft: false },
+      { pace: "slow" },
+      { form: [{ amount: 1 }], tagged: [] },
+    ]);
+    expect(eventReads(artifact).artifact).toEqual({ draft: false });
+  });
+
+  test("reads a task: its metadata, its status, its last artifact, and the data of all of them", () => {
+    for (const source of [task, { task }]) {
+      const reads = eventReads(source);
+      expect([reads.task, reads.message, reads.artifact, reads.subState]).toEqual([
+        { priority: 3 },
+        { at },
+        { draft: false },
+        "drawing",
+      ]);
+      expect(reads.data).toEqual({ form: [{ amount: 1 }], tagged: [] });
+    }
+    expect(eventReads({ ...task, artifacts: [] }).artifact).toEqual({});
+  });
+});
+
+describe("what is written", () => {
+  const writes = new ExtensionReader(notes).writes();
+
+  test("has the first key of a field, and is checked", () => {
+    expect(writes.metadata("message" as never, { at, mood: undefined } as never)).toEqual({ "example.com/at": at });
+    expect(() => writes.metadata("message" as never, { mood: "glad" } as never)).toThrow(
+      /^message\.metadata\.mood does not fit/,
+    );
+    expect(() => writes.metadata("message" as never, { toString: 1 } as never)).toThrow(
+      /has no toString in message\.metadata$/,
+    );
+    expect(() => writes.metadata("part" as never, { mood: "calm" } as never)).toThrow(/has no mood in part\.metadata$/);
+  });
+
+  test("is a part that is read again, or an error", () => {
+    expect(writes.part("tagged", { tag: "a" })).toEqual({ data: { tag: "a" } });
+    expect(() => writes.part("form", { amount: "7" })).toThrow(/^form\.amount does not fit/);
+    expect(() => writes.part("none", 1)).toThrow(/has no data parts named none$/);
+  });
+
+  test("annotates a state with a sub-state", () => {
+    expect(writes.subState("drawing")).toEqual({ "generating-image": true });
+    expect(writes.subState("paying")).toEqual({ payment: "required" });
+    expect(() => writes.subState("toString")).toThrow(/has no sub-state toString$/);
+  });
+});
+
+/** A schema as JavaScript callers write them. */
+function schemaOf(validate: StandardSchema["~standard"]["validate"]): StandardSchema {
+  return { "~standard": { version: 1, vendor: "test", validate } };
+}
