@@ -1,7 +1,9 @@
 import { join } from "node:path";
 import { text } from "@parley/a2a";
-import { connect } from "@parley/a2a/client";
+import { connect, readAuthorization } from "@parley/a2a/client";
 import { expect, it, onTestFinished } from "vitest";
+import { logInAt } from "../identity/links.ts";
+import { startProvider } from "../identity/provider.ts";
 import { Program } from "./program.ts";
 
 /** The examples of the guides as the programs that `npm start -- NAME` runs, with SQLite on disk. Their processes are killed with SIGKILL. */
@@ -36,4 +38,31 @@ it("helsinki: books each part once, although its process is killed while two of 
     expect(tasks[at]?.artifacts).toMatchObject([{ name, parts: [{}, { data: { on: id } }] }]);
   }
   expect((await client.listTasks({ contextId })).tasks).toHaveLength(3);
+});
+
+it("address-change: goes on by itself after a login, although its process is killed while it waits for one (A2A 1.0 §7.6)", async () => {
+  const keys = { PARLEY_KEYS: Buffer.alloc(32, 9).toString("base64"), CLIENT_SECRET: "secret-of-the-desk-0123456789" };
+  // The provider has to know the port of the program, so it is the second one: no provider listens at the first.
+  const program = await run("address-change", { ...keys, ISSUER: "http://127.0.0.1:9" });
+  const redirectUri = `${program.url}/.well-known/parley/authorization`;
+  const provider = await startProvider({
+    clients: [{ client_id: "address-desk", client_secret: keys.CLIENT_SECRET, redirect_uris: [redirectUri] }],
+  });
+  onTestFinished(() => provider.close());
+  const client = await connect(program.url);
+  const conversation = client.conversation();
+  const again = async () => {
+    await program.kill();
+    await program.start({ ISSUER: provider.issuer });
+  };
+  await conversation.send("Change my address to 221B Baker Street");
+  await again();
+  const { task } = await conversation.send("+44 20 7946 0000");
+  const asked = readAuthorization(task?.status.message);
+  await again();
+  const { status } = await client.getTask(task!);
+  expect(readAuthorization(status.message)).toEqual(asked);
+  expect((await logInAt(asked?.url ?? "")).status).toBe(200);
+  const done = await client.waitFor(task!, { until: (each) => each.status.state === "TASK_STATE_COMPLETED" });
+  expect(done.artifacts).toMatchObject([{ name: "address", parts: [{ text: "ada lives at 221B Baker Street." }, {}] }]);
 });

@@ -1,0 +1,13 @@
+import { expect } from "vitest";
+import { browse } from "./logins.ts";
+
+/** Does what a person does who opens the link of an `oauth` request (A2A 1.0 §7.6): goes on, logs in at the provider, and comes back. */
+export async function logInAt(link: string): Promise<Response> {
+  const request = new URL(link).searchParams.get("request") ?? "";
+  const body = new URLSearchParams({ request, decision: "continue" });
+  const sent = await fetch(link, { method: "POST", body, redirect: "manual" });
+  expect(sent.status).toBe(303);
+  const cookie = sent.headers.get("set-cookie")?.split(";")[0] ?? "";
+  const back = await browse(sent.headers.get("location") ?? "", link.split("?")[0] ?? "");
+  return fetch(back, { headers: { cookie } });
+}
