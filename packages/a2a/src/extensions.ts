@@ -38,11 +38,13 @@ export type {
   MetadataFieldsByPlace,
   MetadataPlace,
   RequestingCall,
+  RowChange,
   SubState,
   TaskRows,
   TurnEnd,
   TurnOf,
   TurnReads,
+  TurnRows,
   ValuesAt,
   ValuesOf,
 } from "./protocol/index.ts";

@@ -11,6 +11,8 @@ import type {
   TaskState,
 } from "../model/index.ts";
 import type { AgentEvent } from "./agent-event.ts";
+import type { AuthorizationInit, OpenAuthorization } from "./authorization.ts";
+import type { TurnRows } from "./extension-rows.ts";
 import type { OperationName, Operations } from "./operations.ts";
 import type { AgentService, CallContext, Principal } from "./service.ts";
 
@@ -296,6 +298,12 @@ export interface ExtensionTurn {
   readonly clock: Clock;
   /** The log of the server. */
   readonly logger: Logger;
+  /** Whether the agent is called again for a turn whose run was lost in a crash (`resumable`). */
+  readonly resumable: boolean;
+  /** What the extension keeps with the task. */
+  readonly rows: TurnRows;
+  /** Opens a request for an authorization, as `turn.requestAuthorization()` does. */
+  requestAuthorization<Init extends AuthorizationInit>(init: Init): Promise<OpenAuthorization<Init["form"]>>;
   /** What `onTurnStart` of this extension has returned. `undefined` before that. */
   readonly started: unknown;
 }

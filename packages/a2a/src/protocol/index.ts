@@ -34,6 +34,7 @@ export { ByteBudget } from "./byte-budget.ts";
 
 // Agents.
 export type * from "./extension.ts";
+export type * from "./extension-rows.ts";
 export type * from "./agent.ts";
 export type * from "./agent-event.ts";
 export type * from "./files.ts";

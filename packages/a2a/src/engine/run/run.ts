@@ -10,6 +10,7 @@ import {
   type ObservedTurn,
   type OpenAuthorization,
   type TurnAbortKind,
+  type TurnRows,
   type TurnSignal,
 } from "../../protocol/index.ts";
 import type { ExtensionsOfTurn } from "../../extensions/index.ts";
@@ -24,6 +25,7 @@ import type { NextTurn, OwnRooms, Phase, PhaseHost, RunInit, TaskRunInit } from 
 import { Recorder } from "./recorder.ts";
 import { TaskRun } from "./task-run.ts";
 import { TaskValue } from "./task-value.ts";
+import { turnRows } from "./turn-rows.ts";
 import { EngineTurn, RunAbort, type TurnHost, type TurnInput } from "./turn.ts";
 
 /**
@@ -133,6 +135,13 @@ export class Run implements TurnHost, PhaseHost {
   extension(uri: string): unknown {
     const { message, call } = this.#input.resumes ?? this.#input;
     return (this.#extensions ??= this.#rooms.settings.extensions.turn(message, call.metadata)).get(uri);
+  }
+
+  /** For an extension of the turn, by its URI: what it keeps with the task. */
+  rows(feature: string): TurnRows {
+    const { store, clock } = this.#rooms.settings;
+    const { turn } = this.#input.resumes ?? this.#input;
+    return turnRows(feature, { store, clock, task: this.key, turn, phase: () => this.#phase });
   }
 
   /** For the turn: what delegations keep with the task. */

@@ -1,0 +1,50 @@
+import type { Clock } from "../../base/index.ts";
+import { A2AError } from "../../model/index.ts";
+import type { TurnRows } from "../../protocol/index.ts";
+import type { FeatureEffect, OnceEffect, Store, TaskKey } from "../../store/index.ts";
+import { keepIn } from "../log/index.ts";
+import type { Phase } from "./phase.ts";
+
+/** What the rows of a turn need of its run. */
+interface RowsHost {
+  readonly store: Pick<Store, "append" | "features">;
+  readonly clock: Clock;
+  readonly task: TaskKey;
+  /** Which turn of the task, from 1. */
+  readonly turn: number;
+  readonly phase: () => Phase;
+}
+
+/** Owner of claimed names. Those of principals are JSON. */
+const claims = "claims of extensions";
+const day = 24 * 60 * 60_000;
+
+/** The rows that an extension keeps with the task of a turn. `feature`: its URI. */
+export function turnRows(feature: string, { store, clock, task, turn, phase }: RowsHost): TurnRows {
+  return {
+    read: () => store.features(task, task.taskId, feature),
+    store(changes) {
+      const effects: FeatureEffect[] = [];
+      try {
+        const keep = keepIn(effects);
+        for (const change of changes) keep({ feature, ...change });
+      } catch (error) {
+        return Promise.reject(error);
+      }
+      phase().makeTask();
+      return phase().keep(effects);
+    },
+    async claim(name, until) {
+      const { agent, taskId } = task;
+      const now = Math.floor(clock.now());
+      // Names of one day go together, so that no sweep deletes very many at once.
+      const context = { agent, owner: claims, contextId: `${feature} ${Math.floor(now / day)}` };
+      const hash = `${taskId} ${turn}`;
+      const once: OnceEffect = { effect: "once", key: `${feature} ${name}`, hash, now, until: Math.ceil(until) };
+      const [outcome] = await store.append([{ context, effects: [once] }]);
+      if (outcome?.ok === true) return true;
+      if (outcome?.reason !== "duplicate") throw new A2AError("Unavailable", "The name could not be claimed");
+      return outcome.once?.hash === hash;
+    },
+  };
+}

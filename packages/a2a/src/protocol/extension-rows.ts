@@ -1,0 +1,39 @@
+import type { ExtensionRow } from "./extension.ts";
+
+/* The rows that an extension keeps with a task, as it reads and changes them during a turn. */
+
+/** A change of a row. */
+export type RowChange =
+  | {
+      /** Sets the row. */
+      readonly op: "set";
+      /** Its key, unique in its task and extension. */
+      readonly key: string;
+      /** JSON text. */
+      readonly value: string;
+      /** When somebody has to look at it, in whole milliseconds since the Unix epoch. */
+      readonly due?: number;
+    }
+  | { readonly op: "delete"; readonly key: string };
+
+/** The rows that an extension keeps with the task of a turn, while the agent works. */
+export interface TurnRows {
+  /** What is stored, in the order in which keys were set first. Empty before the task exists. */
+  read(): Promise<readonly ExtensionRow[]>;
+  /**
+   * Stores changes, in one transaction, and makes the task where there is none. Resolves when they are stored, and with them everything that
+   * the agent has yielded before.
+   *
+   * @throws A2AError `Unavailable` where the turn is over, or another process has taken it over. TypeError for what the store does not accept.
+   */
+  store(changes: readonly RowChange[]): Promise<void>;
+  /**
+   * Takes a name for this turn, among all tasks of the agent, whoever owns them: what must be used once, as a nonce. A run that resumes
+   * the turn has it still.
+   *
+   * @param name - At most 512 bytes.
+   * @param until - When it may be taken again, in milliseconds since the Unix epoch.
+   * @returns `false`: another turn has it.
+   */
+  claim(name: string, until: number): Promise<boolean>;
+}
