@@ -74,7 +74,11 @@ export const rooms = {
   extensions: {
     imports: ["schema", "protocol", "model"],
     doors: ["index.ts", "*/index.ts"],
-    shared: ["index.ts", "schemas.ts"],
+    shared: ["index.ts", "schemas.ts", "strict.ts"],
+  },
+  "extensions/secure-passport": {
+    imports: ["extensions", "jws", "net", "protocol", "model"],
+    doors: ["index.ts"],
   },
   "extensions/timestamp": { imports: ["extensions", "protocol", "model"], doors: ["index.ts"] },
   engine: {

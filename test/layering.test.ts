@@ -174,8 +174,8 @@ describe("the import table", () => {
 
 test("docs/architecture.md tells the table as it is", () => {
   const page = readFileSync(join(root, "docs/architecture.md"), "utf8").split("## Who may import what")[1] ?? "";
-  const told = [...page.matchAll(/^\| `([\w/]+)` +\| (.*?) +\|$/gm)].map(([, room, others]) => {
-    const named = [...(others ?? "").matchAll(/`([\w/]+)(?:\/codec\.ts)?`/g)].map(([, name]) => name);
+  const told = [...page.matchAll(/^\| `([\w/-]+)` +\| (.*?) +\|$/gm)].map(([, room, others]) => {
+    const named = [...(others ?? "").matchAll(/`([\w/-]+)(?:\/codec\.ts)?`/g)].map(([, name]) => name);
     return [room, others === "all" ? ["*"] : named];
   });
   const table = Object.entries(rooms).map(([room, { imports }]) => [room, imports]);

@@ -126,7 +126,8 @@ async function verdictOf(
   }
   const { alg, kid, jku } = header;
   const told = { alg, ...(kid !== undefined && { kid }), ...(jku !== undefined && { jku }) };
-  if (!acceptedAlgorithms.includes(alg)) return { outcome: "unsupported", ...told, reason: "its algorithm is not accepted" };
+  if (!acceptedAlgorithms.includes(alg))
+    return { outcome: "unsupported", ...told, reason: "its algorithm is not accepted" };
   if (header.reduced) return { outcome: "unsupported", ...told, reason: partial };
   const jws = { protected: head as string, signature };
   let known: FormVerdict | undefined;

@@ -1,6 +1,6 @@
 import { fail, locate, maxViolations, type CheckState, type Schema } from "./check.ts";
 
-export { check, maxViolations, type Checked, type CheckMode, type Schema } from "./check.ts";
+export { check, fail, maxViolations, type Checked, type CheckMode, type Schema } from "./check.ts";
 
 /** Whether a value is a JSON object. */
 export function isObject(value: unknown): value is Record<string, unknown> {

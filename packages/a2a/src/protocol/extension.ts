@@ -221,6 +221,12 @@ export interface AcceptedCall {
   readonly principal: Principal;
   /** URIs of all extensions that are active in the call. */
   readonly extensions: readonly string[];
+  /** The card of the agent. */
+  readonly card: AgentCard;
+  /** Time. */
+  readonly clock: Clock;
+  /** The log of the server. */
+  readonly logger: Logger;
   /** What the extension keeps with the task of the message. What is set is stored with the message, unless the agent answers it directly. */
   readonly rows: TaskRows;
 }

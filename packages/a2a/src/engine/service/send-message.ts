@@ -173,13 +173,14 @@ export class Sends {
   #prepare(send: Send): Admission | Promise<Admission> {
     const { request, call, owner, principal } = send;
     if (call.extensions.length === 0) return this.#admit(send);
-    const { extensions, store } = this.#rooms.settings;
+    const { extensions, store, clock, logger } = this.#rooms.settings;
+    const { card } = send.hosted;
     const { message, metadata } = request;
     const input: AcceptedInput = metadata === undefined ? { message } : { message, metadata };
     const kept: FeatureEffect[] = [];
     const accepted = extensions.accept(
       input,
-      { principal, extensions: call.extensions },
+      { principal, extensions: call.extensions, card, clock, logger },
       {
         keep: keepIn(kept),
         read: async (feature) => (message.taskId === undefined ? [] : store.features(owner, message.taskId, feature)),
