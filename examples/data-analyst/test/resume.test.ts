@@ -40,6 +40,12 @@ function turnOf(message: Message, checkpoint?: JsonValue): TurnBase {
     acceptedOutputModes: [],
     extensions: [],
     extension: () => undefined,
+    extensionRows: () => ({
+      read: () => Promise.resolve([]),
+      store: () => Promise.resolve(),
+      claim: () => Promise.resolve(true),
+    }),
+    resumable: true,
     signal: new AbortController().signal,
     context,
     logger: silentLogger,

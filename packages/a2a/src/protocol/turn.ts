@@ -20,6 +20,7 @@ import type {
   Settled,
 } from "./delegation.ts";
 import type { ExtensionsOf, TurnOf } from "./extension.ts";
+import type { TurnRows } from "./extension-rows.ts";
 import type { CallContext, Principal } from "./service.ts";
 import type { Given, Storable, TurnStorage } from "./turn-context.ts";
 import type { TurnSignal } from "./turn-signal.ts";
@@ -30,6 +31,10 @@ import type { TurnSignal } from "./turn-signal.ts";
 export interface TurnBase extends TurnFacts, TurnStorage {
   /** What `Turn.ext()` gives, by the URI of the extension. `undefined` where it is not active. */
   extension(uri: string): unknown;
+  /** What an extension keeps with the task, by its URI: `ExtensionTurn.rows`. */
+  extensionRows(uri: string): TurnRows;
+  /** Whether the agent is called again for a turn whose run was lost in a crash (`resumable`). */
+  readonly resumable: boolean;
 }
 
 /** What is known about a message, apart from what the agent has stored. */

@@ -144,6 +144,11 @@ export class Run implements TurnHost, PhaseHost {
     return turnRows(feature, { store, clock, task: this.key, turn, phase: () => this.#phase });
   }
 
+  /** For the turn: whether the agent is called again for a turn whose run was lost. */
+  get resumable(): boolean {
+    return this.hosted.agent.resumable === true;
+  }
+
   /** For the turn: what delegations keep with the task. */
   delegations(): Promise<Delegations> {
     return (this.#delegations ??= this.#openDelegations());

@@ -23,16 +23,12 @@ const day = 24 * 60 * 60_000;
 export function turnRows(feature: string, { store, clock, task, turn, phase }: RowsHost): TurnRows {
   return {
     read: () => store.features(task, task.taskId, feature),
-    store(changes) {
+    async store(changes) {
       const effects: FeatureEffect[] = [];
-      try {
-        const keep = keepIn(effects);
-        for (const change of changes) keep({ feature, ...change });
-      } catch (error) {
-        return Promise.reject(error);
-      }
+      const keep = keepIn(effects);
+      for (const change of changes) keep({ feature, ...change });
       phase().makeTask();
-      return phase().keep(effects);
+      await phase().keep(effects);
     },
     async claim(name, until) {
       const { agent, taskId } = task;

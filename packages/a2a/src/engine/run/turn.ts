@@ -18,6 +18,7 @@ import {
   type TurnAbortKind,
   type TurnBase,
   type TurnContext,
+  type TurnRows,
   type TurnSignal,
 } from "../../protocol/index.ts";
 import type { StoredCall } from "../log/index.ts";
@@ -97,6 +98,10 @@ export interface TurnHost {
   delegations(): Promise<Delegations>;
   /** What an extension offers that is active in the turn. */
   extension(uri: string): unknown;
+  /** What an extension keeps with the task, by its URI. */
+  rows(feature: string): TurnRows;
+  /** Whether the agent is called again for a turn whose run was lost. */
+  readonly resumable: boolean;
 }
 
 /** A turn as an executor sees it. It is made for every message, so members that few agents read are getters. */
@@ -177,6 +182,14 @@ export class EngineTurn implements TurnBase {
 
   extension(uri: string): unknown {
     return this.extensions.includes(uri) ? this.#host.extension(uri) : undefined;
+  }
+
+  extensionRows(uri: string): TurnRows {
+    return this.#host.rows(uri);
+  }
+
+  get resumable(): boolean {
+    return this.#host.resumable;
   }
 
   get extensions(): readonly string[] {
