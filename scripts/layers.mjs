@@ -80,6 +80,7 @@ export const rooms = {
     imports: ["extensions", "jws", "net", "protocol", "model"],
     doors: ["index.ts"],
   },
+  "extensions/a2ui": { imports: ["extensions", "protocol", "model"], doors: ["index.ts"] },
   "extensions/timestamp": { imports: ["extensions", "protocol", "model"], doors: ["index.ts"] },
   engine: {
     imports: [

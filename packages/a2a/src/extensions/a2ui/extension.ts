@@ -1,0 +1,235 @@
+import { systemClock } from "../../base/index.ts";
+import type { AgentExtension, JsonObject, Message, Part, StreamResponse } from "../../model/index.ts";
+import type { AppendedEvent, DataPartField, ExtensionTypes, MetadataField } from "../../protocol/index.ts";
+import { defineExtension, type DefinedExtension } from "../index.ts";
+import {
+  checkCapabilities,
+  checkDataModel,
+  checkParams,
+  negotiate,
+  readCapabilities,
+  readDataModel,
+  writeCapabilities,
+  type A2uiCatalog,
+  type A2uiClientCapabilities,
+  type A2uiParams,
+} from "./capabilities.ts";
+import type { A2uiAction, A2uiClientError, A2uiClientMessage, A2uiProblem, A2uiServerMessageOf } from "./messages.ts";
+import { checkEnvelope, isPartOf, readParts, writeParts } from "./parts.ts";
+import { clientMessage, serverMessage } from "./schemas.ts";
+import { schemaOf } from "./standard.ts";
+import { clientDataModel, type A2uiSurfaces } from "./surfaces.ts";
+import { turnOf, type A2uiTurn } from "./turn.ts";
+import { versions, type A2uiVersion } from "./versions.ts";
+
+/** What `a2ui()` takes. */
+export interface A2uiOptions<Version extends A2uiVersion = A2uiVersion> {
+  /** The version. An agent or a client that speaks several has an extension for each. */
+  readonly version: Version;
+  /** Ids of the catalogs that the agent writes for, or that the client shows, the best first. Default: the one of the version. */
+  readonly catalogs?: readonly string[];
+  /** At an agent: whether clients may define catalogs in their messages. Default false. */
+  readonly acceptsInlineCatalogs?: boolean;
+  /** At a client: catalogs that it defines. They are sent to agents that accept them. */
+  readonly inlineCatalogs?: readonly A2uiCatalog[];
+  /** At a client: what it shows of this agent. The data of surfaces with `sendDataModel` is sent with each message. */
+  readonly surfaces?: () => A2uiSurfaces;
+  /** Most bytes of the data of a part, as JSON. Larger ones are refused, and not read. Default 1 MiB. */
+  readonly maxBytes?: number;
+}
+
+/** What `event.ext()` gives a client. */
+export interface A2uiEvent<Version extends A2uiVersion = A2uiVersion> {
+  /** The messages, in order. `reduceSurfaces()` applies them. */
+  readonly messages: readonly A2uiServerMessageOf<Version>[];
+  /** What was left out. A client may tell the agent with `error()`. */
+  readonly problems: readonly A2uiProblem[];
+  /** Whether these are all messages of a task, some of which may have come before. `reduceSurfaces()` takes it. */
+  readonly replay: boolean;
+}
+
+/** What `action()` takes. The time is by default that of the call. */
+export type A2uiActionInit = Omit<A2uiAction, "timestamp" | "context"> &
+  Partial<Pick<A2uiAction, "timestamp" | "context">>;
+
+/** The types of the extension, for `turn.ext()` and `event.ext()`. */
+export interface A2uiTypes<Version extends A2uiVersion> extends ExtensionTypes {
+  /** What a client says of itself. */
+  readonly metadata: {
+    readonly message: {
+      readonly capabilities: MetadataField<A2uiClientCapabilities | undefined>;
+      readonly dataModels: MetadataField<Readonly<Record<string, JsonObject>>>;
+    };
+  };
+  /** Lists of messages. */
+  readonly data: { readonly messages: DataPartField<readonly JsonObject[]> };
+  /** It has none. */
+  readonly subStates: never;
+  /** It has none. */
+  readonly methods: Readonly<Record<never, never>>;
+  /** What `turn.ext()` gives. */
+  readonly turn: A2uiTurn<Version>;
+  /** What `event.ext()` gives. */
+  readonly event: A2uiEvent<Version>;
+}
+
+/** A2UI in one version: an extension, and the parts that a client sends. */
+export type A2ui<Version extends A2uiVersion = A2uiVersion> = DefinedExtension<string, A2uiTypes<Version>> & {
+  /** The version. */
+  readonly version: Version;
+  /** The media type of its parts. An agent that takes actions has it in `defaultInputModes`. */
+  readonly mediaType: string;
+  /**
+   * The part that says what the user did.
+   *
+   * @throws TypeError for what is no action of the version.
+   *
+   * @example
+   * ```ts
+   * const ui = a2ui({ version: "0.9" });
+   * const pressed = ui.action({ name: "refresh", surfaceId: "weather", sourceComponentId: "again" });
+   * await client.sendMessage({ message: { parts: [pressed], taskId } });
+   * ```
+   */
+  action(init: A2uiActionInit): Part;
+  /**
+   * The part that says what the client could not do.
+   *
+   * @throws TypeError for what is no error of the version.
+   */
+  error(error: A2uiClientError): Part;
+  /**
+   * Parts of other messages of a client, such as a `functionResponse` (0.10).
+   *
+   * @throws TypeError for what is no message of the version.
+   */
+  clientParts(messages: readonly A2uiClientMessage[]): readonly Part[];
+};
+
+const defaultMaxBytes = 1024 * 1024;
+
+/**
+ * A2UI: agents that show user interfaces, as data that the client renders with components of its own (https://a2ui.org).
+ *
+ * @example
+ * ```ts
+ * const ui = a2ui({ version: "0.9", catalogs: ["https://example.com/catalogs/forms/v1"] });
+ * ```
+ */
+export function a2ui<Version extends A2uiVersion>(options: A2uiOptions<Version>): A2ui<Version> {
+  const { version, maxBytes = defaultMaxBytes } = options;
+  const { uri, mediaType } = versions[version];
+  const { catalogs = [versions[version].basicCatalog], acceptsInlineCatalogs = false } = options;
+  const params: A2uiParams = { supportedCatalogIds: catalogs, ...(acceptsInlineCatalogs && { acceptsInlineCatalogs }) };
+  const write = (messages: readonly object[]): readonly Part[] =>
+    writeParts(version, clientMessage[version], maxBytes, messages);
+
+  const extension = defineExtension({
+    uri,
+    description: `User interfaces by A2UI ${version}`,
+    params: params as NonNullable<AgentExtension["params"]>,
+    paramsSchema: schemaOf(checkParams, (value) => value as A2uiParams),
+    metadata: {
+      message: {
+        capabilities: {
+          key: "a2uiClientCapabilities",
+          schema: schemaOf(checkCapabilities(version), (value) => readCapabilities(version, value)),
+        },
+        dataModels: {
+          key: "a2uiClientDataModel",
+          schema: schemaOf(checkDataModel(version), (value) => readDataModel(version, value)),
+        },
+      },
+    },
+    data: {
+      messages: {
+        mediaType,
+        matches: (part: Part) => isPartOf(version, part),
+        schema: schemaOf(checkEnvelope(version, maxBytes), listOf),
+      },
+    },
+    onTurnStart(turn, { message: { capabilities, dataModels = {} } }): A2uiTurn<Version> {
+      const read = readParts<A2uiClientMessage>(version, clientMessage[version], maxBytes, turn.message.parts);
+      for (const { message, path } of read.problems.slice(0, 10))
+        turn.logger.warn("A message of A2UI was left out", { uri, path, problem: message, taskId: turn.taskId });
+      const agreed = negotiate(version, params, capabilities);
+      return turnOf(version, maxBytes, turn, { ...read, capabilities, catalogs: agreed, dataModels });
+    },
+    onAppend: (event) => checkedEvent(version, maxBytes, event),
+    onRequest(request, { operation, params: offered }) {
+      if (operation !== "SendMessage" && operation !== "SendStreamingMessage") return request;
+      const { message, ...rest } = request as unknown as { readonly message: Message };
+      return { ...rest, message: withOwn(options, catalogs, offered as A2uiParams | undefined, message) } as never;
+    },
+    onEvent(event): A2uiEvent<Version> {
+      const { parts, replay } = partsOf(event);
+      return { ...readParts<A2uiServerMessageOf<Version>>(version, serverMessage[version], maxBytes, parts), replay };
+    },
+  });
+
+  const [said] = versions[version].versions;
+  const one = (kind: string, content: object): Part =>
+    write([said === undefined ? { [kind]: content } : { version: said, [kind]: content }])[0] as Part;
+  return Object.freeze({
+    ...extension,
+    version,
+    mediaType,
+    action: ({ timestamp = new Date(systemClock.now()).toISOString(), context = {}, ...init }: A2uiActionInit) =>
+      one(said === undefined ? "userAction" : "action", { ...init, timestamp, context }),
+    error: (error: A2uiClientError) => one("error", error),
+    clientParts: write,
+  }) as never;
+}
+
+function listOf(data: unknown): readonly JsonObject[] {
+  return (Array.isArray(data) ? data : [data]) as readonly JsonObject[];
+}
+
+/** A message with what the client says of itself. */
+function withOwn(
+  { version, inlineCatalogs = [], surfaces }: A2uiOptions,
+  catalogs: readonly string[],
+  offered: A2uiParams | undefined,
+  message: Message,
+): Message {
+  const own = {
+    supportedCatalogIds: catalogs,
+    // "This should only be provided if the agent declares `acceptsInlineCatalogs: true`."
+    inlineCatalogs: offered?.acceptsInlineCatalogs === true ? inlineCatalogs : [],
+  };
+  const capabilities = writeCapabilities(version, own, message.metadata?.["a2uiClientCapabilities"]);
+  const [said] = versions[version].versions;
+  const dataModel = said === undefined || surfaces === undefined ? undefined : clientDataModel(said, surfaces());
+  return {
+    ...message,
+    metadata: {
+      ...message.metadata,
+      a2uiClientCapabilities: capabilities,
+      ...(dataModel !== undefined && { a2uiClientDataModel: dataModel }),
+    },
+  };
+}
+
+/** The event itself. What an agent made by hand is checked before it is stored. */
+function checkedEvent(version: A2uiVersion, maxBytes: number, event: AppendedEvent): AppendedEvent {
+  const said = event.kind === "delegated" ? event.event : event;
+  const parts = said === undefined ? undefined : said.kind === "artifact" ? said.artifact.parts : said.message?.parts;
+  // What another agent has said was checked by its own server, and clients check it again.
+  if (parts === undefined || event.kind === "delegated") return event;
+  const [problem] = readParts(version, serverMessage[version], maxBytes, parts).problems;
+  if (problem === undefined) return event;
+  throw new TypeError(`A part of A2UI ${version} is wrong: message ${problem.index}${problem.path} ${problem.message}`);
+}
+
+/** The parts of what a client was told. Those of a task are from its beginning: its artifacts, then its status. */
+function partsOf({ message, task, statusUpdate, artifactUpdate }: StreamResponse): {
+  readonly parts: readonly Part[];
+  readonly replay: boolean;
+} {
+  if (task === undefined) {
+    const parts = message?.parts ?? statusUpdate?.status.message?.parts ?? artifactUpdate?.artifact.parts ?? [];
+    return { parts, replay: false };
+  }
+  const artifacts = (task.artifacts ?? []).flatMap((artifact) => artifact.parts);
+  return { parts: [...artifacts, ...(task.status.message?.parts ?? [])], replay: true };
+}

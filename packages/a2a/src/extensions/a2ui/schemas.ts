@@ -1,0 +1,173 @@
+import {
+  anyObject,
+  anything,
+  both,
+  flag,
+  isJsonObject,
+  kinds,
+  list,
+  number,
+  object,
+  oneOf,
+  text,
+  time,
+  where,
+  type Check,
+} from "./check.ts";
+import { versions, type A2uiVersion } from "./versions.ts";
+
+/*
+ * The message schemas of A2UI: `server_to_client.json` and `client_to_server.json` of each version. What a component may have is up to its
+ * catalog, and is not checked here.
+ */
+
+const surface = { surfaceId: text };
+
+const component: Check = object({ id: text, component: text }, {}, anything);
+
+const component08: Check = object(
+  {
+    id: text,
+    component: both(
+      object({}, {}, anyObject),
+      where((value) => Object.keys(value).length === 1, "must have exactly one member, the type of the component"),
+    ),
+  },
+  { weight: number },
+);
+
+const values08 = ["valueString", "valueNumber", "valueBoolean", "valueMap"];
+
+/** An entry of a data model. The schema of 0.8 has one level of maps, and agents send more: as many as a part may have levels. */
+const entry08: Check = both(
+  object(
+    { key: text },
+    { valueString: text, valueNumber: number, valueBoolean: flag, valueMap: (value) => list(entry08)(value) },
+  ),
+  where(
+    (value) => values08.filter((name) => Object.hasOwn(value, name)).length === 1,
+    `must have exactly one of ${values08.join(", ")}`,
+  ),
+);
+
+const server08 = kinds(
+  {},
+  {
+    beginRendering: {
+      required: { beginRendering: object({ ...surface, root: text }, { catalogId: text, styles: anyObject }) },
+    },
+    surfaceUpdate: { required: { surfaceUpdate: object({ ...surface, components: list(component08, 1) }) } },
+    dataModelUpdate: {
+      required: { dataModelUpdate: object({ ...surface, contents: list(entry08) }, { path: text }) },
+    },
+    deleteSurface: { required: { deleteSurface: object(surface) } },
+  },
+);
+
+/** The kinds of messages that 0.9 has, and later versions too. `create`: what else `createSurface` may have. */
+function surfaceMessages(create: Readonly<Record<string, Check>>) {
+  return {
+    createSurface: {
+      required: { createSurface: object({ ...surface, catalogId: text }, { sendDataModel: flag, ...create }) },
+    },
+    updateComponents: { required: { updateComponents: object({ ...surface, components: list(component, 1) }) } },
+    updateDataModel: { required: { updateDataModel: object(surface, { path: text, value: anything }) } },
+    deleteSurface: { required: { deleteSurface: object(surface) } },
+  };
+}
+
+const functionCall: Check = object(
+  { call: text, returnType: text, callableFrom: oneOf(["remoteOnly", "clientOrRemote"]) },
+  { args: anyObject },
+);
+
+const actionResponse: Check = both(
+  object({}, { value: anything, error: object({ code: text, message: text }) }),
+  where(
+    (value) => Object.hasOwn(value, "value") !== Object.hasOwn(value, "error"),
+    "must have exactly one of value, error",
+  ),
+);
+
+function server09(version: A2uiVersion): Check {
+  return kinds({ version: oneOf(versions[version].versions) }, surfaceMessages({ theme: anyObject }));
+}
+
+const server10: Check = kinds(
+  { version: oneOf(versions["0.10"].versions) },
+  {
+    // Drafts of 0.10 had `theme`, the last one has `surfaceProperties`.
+    ...surfaceMessages({
+      theme: anyObject,
+      surfaceProperties: anyObject,
+      components: list(component, 1),
+      dataModel: anyObject,
+    }),
+    callFunction: {
+      required: { callFunction: functionCall, functionCallId: text },
+      optional: { wantResponse: flag },
+    },
+    actionResponse: { required: { actionResponse, actionId: text } },
+  },
+);
+
+const actionMembers = { name: text, ...surface, sourceComponentId: text, timestamp: time, context: anyObject };
+const action: Check = object(actionMembers, {}, anything);
+const action10: Check = object(actionMembers, { wantResponse: flag, actionId: text }, anything);
+
+const failed = object({ code: text, ...surface, path: text, message: text });
+
+/** An error of a client: `VALIDATION_FAILED` has these members alone, and any other code may have more. */
+function clientError(generic: Check): Check {
+  return (value) => (isJsonObject(value) && value["code"] === "VALIDATION_FAILED" ? failed : generic)(value);
+}
+
+const error09 = clientError(object({ code: text, message: text, ...surface }, {}, anything));
+const error10 = clientError(
+  both(
+    object({ code: text, message: text }, { ...surface, functionCallId: text }, anything),
+    where(
+      (value) => Object.hasOwn(value, "surfaceId") !== Object.hasOwn(value, "functionCallId"),
+      "must have exactly one of surfaceId, functionCallId",
+    ),
+  ),
+);
+
+const client08 = kinds(
+  {},
+  { userAction: { required: { userAction: action } }, error: { required: { error: anyObject } } },
+);
+
+function client09(version: A2uiVersion): Check {
+  return kinds(
+    { version: oneOf(versions[version].versions) },
+    { action: { required: { action } }, error: { required: { error: error09 } } },
+  );
+}
+
+const client10: Check = kinds(
+  { version: oneOf(versions["0.10"].versions) },
+  {
+    action: { required: { action: action10 } },
+    error: { required: { error: error10 } },
+    functionResponse: {
+      required: { functionResponse: object({ functionCallId: text, call: text, value: anything }) },
+    },
+  },
+);
+
+/** Checks a message of an agent. */
+export const serverMessage: Readonly<Record<A2uiVersion, Check>> = {
+  "0.8": server08,
+  "0.9": server09("0.9"),
+  "0.9.1": server09("0.9.1"),
+  "0.10": server10,
+};
+
+/** Checks a message of a client. */
+export const clientMessage: Readonly<Record<A2uiVersion, Check>> = {
+  "0.8": client08,
+  "0.9": client09("0.9"),
+  "0.9.1": client09("0.9.1"),
+  "0.10": client10,
+};

@@ -1,0 +1,265 @@
+import type { JsonObject, JsonValue } from "../../model/index.ts";
+import { isJsonObject } from "./check.ts";
+import { dataOf, Draft, growthAt, PathFault, setAt, sizeOf, stepsOf } from "./data-model.ts";
+import type {
+  A2uiComponent,
+  A2uiComponent08,
+  A2uiProblem,
+  A2uiServerMessage,
+  A2uiServerMessage08,
+} from "./messages.ts";
+import { surfaceOf } from "./parts.ts";
+
+/* From the messages of an agent to what a client shows. */
+
+/** A surface, as a renderer needs it. It is never changed: the next message makes a new one. */
+export interface A2uiSurface {
+  /** Its id. */
+  readonly surfaceId: string;
+  /** Its catalog. 0.8: absent where the agent names none, which means the one of the version. */
+  readonly catalogId?: string;
+  /** Whether it can be shown: its root is known, and there. */
+  readonly isReady: boolean;
+  /** Id of its root component: `root` from 0.9 on. */
+  readonly root?: string;
+  /** How it looks: `styles` in 0.8, `theme` in 0.9, `surfaceProperties` in 0.10. */
+  readonly theme?: JsonObject;
+  /** Whether the agent wants its data model with each message. */
+  readonly sendDataModel: boolean;
+  /** Its components, by their ids. */
+  readonly components: ReadonlyMap<string, A2uiComponent | A2uiComponent08>;
+  /** Its data. */
+  readonly dataModel: JsonValue;
+}
+
+/** What a client shows of an agent. Begin with `noSurfaces`. */
+export interface A2uiSurfaces {
+  /** The surfaces, by their ids. */
+  readonly byId: ReadonlyMap<string, A2uiSurface>;
+  /** How many bytes they are, about as many as their JSON. */
+  readonly bytes: number;
+}
+
+/** No surface. */
+export const noSurfaces: A2uiSurfaces = Object.freeze({ byId: new Map(), bytes: 0 });
+
+/** What `reduceSurfaces()` takes. */
+export interface ReduceOptions {
+  /** Most bytes of all surfaces, as JSON. What exceeds it is left out, and is a problem. Default 8 MiB. */
+  readonly maxBytes?: number;
+  /**
+   * Whether some of the messages may have come before, as those of a whole task: a surface that is made again replaces the one that is
+   * there. Default false: that is an error (A2UI, `createSurface`).
+   */
+  readonly replay?: boolean;
+}
+
+/** Surfaces after some messages. */
+export interface ReducedSurfaces {
+  /** The surfaces. */
+  readonly surfaces: A2uiSurfaces;
+  /** Messages that could not be applied. All others were. */
+  readonly problems: readonly A2uiProblem[];
+}
+
+const defaultMaxBytes = 8 * 1024 * 1024;
+
+/**
+ * Applies messages to surfaces, one after the other. A message that cannot be applied is left out as a whole. Nothing that was there
+ * is changed, so a renderer can compare what it gets with what it had. What a user types is applied with the same messages, such as
+ * `updateDataModel`.
+ *
+ * @example
+ * ```ts
+ * const messages: A2uiServerMessage[] = [
+ *   { version: "v0.9", createSurface: { surfaceId: "main", catalogId: "https://example.com/catalog" } },
+ *   { version: "v0.9", updateDataModel: { surfaceId: "main", path: "/city", value: "Oslo" } },
+ * ];
+ * const { surfaces, problems } = reduceSurfaces(noSurfaces, messages);
+ * console.log(surfaces.byId.get("main")?.dataModel, problems.length); // { city: "Oslo" } 0
+ * ```
+ */
+export function reduceSurfaces(
+  before: A2uiSurfaces,
+  messages: readonly (A2uiServerMessage | A2uiServerMessage08)[],
+  { maxBytes = defaultMaxBytes, replay = false }: ReduceOptions = {},
+): ReducedSurfaces {
+  if (messages.length === 0) return { surfaces: before, problems: [] };
+  const reducer = new Reducer(before, maxBytes, replay);
+  const problems: A2uiProblem[] = [];
+  for (const [index, message] of messages.entries()) {
+    try {
+      reducer.apply(message as A2uiServerMessage & A2uiServerMessage08);
+    } catch (thrown) {
+      if (!(thrown instanceof Unfit) && !(thrown instanceof PathFault)) throw thrown;
+      const path = thrown instanceof Unfit ? thrown.path : "/updateDataModel/path";
+      problems.push({ index, path, message: thrown.message, ...surfaceOf(message) });
+    }
+  }
+  return { surfaces: reducer.result(), problems };
+}
+
+/** A message that cannot be applied. */
+class Unfit extends Error {
+  readonly path: string;
+
+  constructor(path: string, message: string) {
+    super(message);
+    this.path = path;
+  }
+}
+
+type Component = A2uiComponent | A2uiComponent08;
+
+/** The messages of one call. */
+class Reducer {
+  readonly #draft = new Draft();
+  readonly #surfaces: Map<string, A2uiSurface>;
+  readonly #maxBytes: number;
+  readonly #replay: boolean;
+  #bytes: number;
+
+  constructor({ byId, bytes }: A2uiSurfaces, maxBytes: number, replay: boolean) {
+    this.#surfaces = new Map(byId);
+    this.#bytes = bytes;
+    this.#maxBytes = maxBytes;
+    this.#replay = replay;
+  }
+
+  result(): A2uiSurfaces {
+    return { byId: this.#surfaces, bytes: this.#bytes };
+  }
+
+  apply(message: A2uiServerMessage & A2uiServerMessage08): void {
+    const { createSurface, updateComponents, updateDataModel, deleteSurface } = message;
+    const { beginRendering, surfaceUpdate, dataModelUpdate } = message;
+    if (createSurface !== undefined) this.#create(createSurface);
+    else if (updateComponents !== undefined)
+      this.#components(this.#known(updateComponents.surfaceId), updateComponents.components);
+    else if (updateDataModel !== undefined) {
+      const { surfaceId, path = "/", value } = updateDataModel;
+      this.#data(this.#known(surfaceId), path, value);
+    } else if (beginRendering !== undefined) this.#begin(beginRendering);
+    else if (surfaceUpdate !== undefined)
+      this.#components(this.#made(surfaceUpdate.surfaceId), surfaceUpdate.components);
+    else if (dataModelUpdate !== undefined) {
+      const { surfaceId, path = "/", contents } = dataModelUpdate;
+      this.#data(this.#made(surfaceId), path, dataOf(contents));
+    } else if (deleteSurface !== undefined) this.#delete(deleteSurface.surfaceId);
+    // What is left, calls of functions and responses to actions, is for the renderer itself.
+  }
+
+  #create(init: NonNullable<A2uiServerMessage["createSurface"]>): void {
+    const { surfaceId, catalogId, theme, surfaceProperties, sendDataModel = false, components, dataModel } = init;
+    const before = this.#surfaces.get(surfaceId);
+    if (before !== undefined && !this.#replay)
+      throw new Unfit("/createSurface/surfaceId", "exists already: delete it first");
+    const looks = surfaceProperties ?? theme;
+    const surface: A2uiSurface = {
+      ...empty(surfaceId),
+      catalogId,
+      root: "root",
+      ...(looks !== undefined && { theme: looks }),
+      sendDataModel,
+      components: new Map(components?.map((one) => [one.id, one])),
+      dataModel: dataModel ?? {},
+    };
+    this.#put(surface, bytesOf(surface) - (before === undefined ? 0 : bytesOf(before)));
+  }
+
+  #begin({ surfaceId, root, catalogId, styles }: NonNullable<A2uiServerMessage08["beginRendering"]>): void {
+    const before = this.#surfaces.get(surfaceId);
+    const { catalogId: _, theme: __, ...rest } = before ?? empty(surfaceId);
+    const surface: A2uiSurface = {
+      ...rest,
+      root,
+      ...(catalogId !== undefined && { catalogId }),
+      ...(styles !== undefined && { theme: styles }),
+    };
+    this.#put(surface, before === undefined ? bytesOf(surface) : headBytes(surface) - headBytes(before));
+  }
+
+  #components(surface: A2uiSurface, components: readonly Component[]): void {
+    let grown = this.#firstBytes(surface);
+    const byId = new Map<string, Component>(components.map((one) => [one.id, one]));
+    for (const [id, one] of byId) {
+      const before = surface.components.get(id);
+      grown += sizeOf(one) - sizeOf(before);
+    }
+    this.#room(grown);
+    const all = this.#draft.ownMap(surface.components);
+    for (const [id, one] of byId) all.set(id, one);
+    this.#put({ ...surface, components: all }, grown);
+  }
+
+  #data(surface: A2uiSurface, path: string, value: JsonValue | undefined): void {
+    const steps = stepsOf(path);
+    const grown = this.#firstBytes(surface) + growthAt(surface.dataModel, steps, value);
+    this.#room(grown);
+    this.#put({ ...surface, dataModel: setAt(this.#draft, surface.dataModel, steps, value) }, grown);
+  }
+
+  #delete(surfaceId: string): void {
+    this.#bytes -= bytesOf(this.#known(surfaceId));
+    this.#surfaces.delete(surfaceId);
+  }
+
+  /** A surface of 0.9 and newer, which has to be made first. */
+  #known(surfaceId: string): A2uiSurface {
+    const surface = this.#surfaces.get(surfaceId);
+    if (surface === undefined) throw new Unfit("", `There is no surface ${surfaceId.slice(0, 100)}`);
+    return surface;
+  }
+
+  /** A surface of 0.8, which its first message makes. */
+  #made(surfaceId: string): A2uiSurface {
+    return this.#surfaces.get(surfaceId) ?? empty(surfaceId);
+  }
+
+  /** What a surface that is new takes before anything is in it. */
+  #firstBytes(surface: A2uiSurface): number {
+    return this.#surfaces.has(surface.surfaceId) ? 0 : bytesOf(surface);
+  }
+
+  #room(grown: number): void {
+    if (grown > 0 && this.#bytes + grown > this.#maxBytes)
+      throw new Unfit("", `The surfaces would be larger than ${this.#maxBytes} bytes`);
+  }
+
+  #put(surface: A2uiSurface, grown: number): void {
+    this.#room(grown);
+    const { root, components } = surface;
+    const isReady = root !== undefined && components.has(root);
+    this.#surfaces.set(surface.surfaceId, { ...surface, isReady });
+    this.#bytes += grown;
+  }
+}
+
+const empty = (surfaceId: string): A2uiSurface => ({
+  surfaceId,
+  isReady: false,
+  sendDataModel: false,
+  components: new Map(),
+  dataModel: {},
+});
+
+/** What a surface takes, apart from its content. */
+function headBytes({ surfaceId, catalogId, root, theme }: A2uiSurface): number {
+  return sizeOf([surfaceId, catalogId, root, theme]);
+}
+
+function bytesOf(surface: A2uiSurface): number {
+  let bytes = headBytes(surface) + sizeOf(surface.dataModel);
+  for (const component of surface.components.values()) bytes += sizeOf(component);
+  return bytes;
+}
+
+/**
+ * `a2uiClientDataModel` of the surfaces whose agent wants their data with each message; `undefined` where there are none. It belongs
+ * to the agent that made the surfaces, and to no other.
+ */
+export function clientDataModel(version: string, { byId }: A2uiSurfaces): JsonObject | undefined {
+  const wanted = [...byId.values()].filter(({ sendDataModel, dataModel }) => sendDataModel && isJsonObject(dataModel));
+  if (wanted.length === 0) return undefined;
+  return { version, surfaces: Object.fromEntries(wanted.map(({ surfaceId, dataModel }) => [surfaceId, dataModel])) };
+}
