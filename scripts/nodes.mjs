@@ -14,7 +14,10 @@ const supported = ["20", "22", "24", "26"];
 /** Rooms of the core that only compute: their tests have the same result on every version of Node. */
 const computing = ["model", "wire"];
 
-/** The core, the stores, the host, and what depends on every driver of a store. All other packages use no further features of Node. */
+/**
+ * The core, the stores, the host, what depends on every driver of a store, and the example whose dependencies bring a server and a client of
+ * their own. All other packages use no further features of Node.
+ */
 function wanted() {
   const rooms = readdirSync(join(root, "packages", "a2a", "test")).filter((room) => !computing.includes(room));
   return [
@@ -22,6 +25,7 @@ function wanted() {
     "packages/sql/test",
     "packages/node/test",
     "test/isolation",
+    "examples/car-repair/test",
   ];
 }
 

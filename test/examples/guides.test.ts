@@ -1,10 +1,11 @@
 import { join } from "node:path";
-import { text } from "@parley/a2a";
+import { file, text } from "@parley/a2a";
 import { connect, readAuthorization } from "@parley/a2a/client";
 import { expect, it, onTestFinished } from "vitest";
 import { logInAt } from "../identity/links.ts";
 import { startProvider } from "../identity/provider.ts";
 import { Program } from "./program.ts";
+import { Reader } from "./reader.ts";
 
 /** The examples of the guides as the programs that `npm start -- NAME` runs, with SQLite on disk. Their processes are killed with SIGKILL. */
 async function run(name: string, environment: Readonly<Record<string, string>> = {}): Promise<Program> {
@@ -65,4 +66,27 @@ it("address-change: goes on by itself after a login, although its process is kil
   expect((await logInAt(asked?.url ?? "")).status).toBe(200);
   const done = await client.waitFor(task!, { until: (each) => each.status.state === "TASK_STATE_COMPLETED" });
   expect(done.artifacts).toMatchObject([{ name: "address", parts: [{ text: "ada lives at 221B Baker Street." }, {}] }]);
+});
+
+it("car-repair: finds what is wrong and orders one part, although its process is killed between the calls of tools", async () => {
+  const play = async (killAt: number) => {
+    const program = await run("car-repair");
+    let seen = 0;
+    const reader = new Reader(await connect(program.url), async () => {
+      seen += 1;
+      if (seen !== killAt) return;
+      await program.kill();
+      await program.start();
+    });
+    const picture = file(new Uint8Array([1, 2, 3]), { filename: "left-wheel.png", mediaType: "image/png" });
+    await reader.send("My 2018 Toyota Camry, XYZ123, is making a rattling noise");
+    await reader.send([picture]);
+    const { state, said, artifacts } = await reader.send("For two weeks");
+    const orders = (await (await connect(`${program.url}/supplier`)).listTasks()).tasks.length;
+    return { seen, state, said: said.at(-1), diagnosis: artifacts["diagnosis"], orders };
+  };
+  const { seen, ...undisturbed } = await play(0);
+  expect(undisturbed).toMatchObject({ state: "TASK_STATE_COMPLETED", orders: 1 });
+  // The last events are those of the mechanic at work.
+  for (const before of [2, 5]) expect(await play(seen - before)).toMatchObject(undisturbed);
 });

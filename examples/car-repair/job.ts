@@ -1,0 +1,14 @@
+import * as z from "zod";
+
+/** What the manager gives to the mechanic. */
+export const Job = z.object({
+  vehicle: z.object({ id: z.string(), year: z.number().int(), make: z.string(), model: z.string() }),
+  complaint: z.string(),
+});
+export type Job = z.infer<typeof Job>;
+
+/** What the supplier says about a part. The price is in dollars. */
+export const Stock = z.object({ part: z.string(), available: z.number().int(), price: z.number() });
+
+/** What the supplier is told to send. */
+export const Order = z.object({ order: z.string() });

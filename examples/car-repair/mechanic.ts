@@ -1,0 +1,70 @@
+import { data, defineAgent, text, type Agent, type DelegateClient, type JsonObject } from "@parley/a2a";
+import type { Client as Tools, Tool } from "@modelcontextprotocol/client";
+import { Job, Order, Stock } from "./job.ts";
+
+/** A call of a tool that is over. */
+export interface Done {
+  name: string;
+  arguments: JsonObject;
+  result: string;
+}
+
+/** What to do next: call a tool, or say what is wrong and which part it takes. */
+export type Step =
+  | { readonly call: { readonly name: string; readonly arguments: JsonObject } }
+  | { readonly diagnosis: string; readonly part: string };
+
+/** Decides on the next step: a model, or the scripted one of `scripted.ts`. */
+export type Think = (job: Job, done: readonly Done[], tools: readonly Tool[]) => Promise<Step>;
+
+/** What the mechanic works with: its tools, over MCP, and the supplier, another agent. */
+export interface Workshop {
+  tools(): Promise<Tools>;
+  supplier(): Promise<DelegateClient>;
+}
+
+/** The most calls of tools in a job, so that a model that finds no end costs no more. */
+const most = 20;
+
+/** Makes the mechanic. When its process dies, only the call that was under way is made again. */
+export function mechanic(think: Think, { tools, supplier }: Workshop): Agent {
+  return defineAgent<{ checkpoint: Done[] }>({
+    name: "Mechanic",
+    description: "Diagnoses a car, and orders the part that it needs.",
+    version: "1.0.0",
+    skills: [{ id: "diagnose", name: "Diagnose", description: "Diagnoses a car on the platform", tags: ["car"] }],
+    defaultInputModes: ["application/json"],
+    defaultOutputModes: ["text/plain", "application/json"],
+    resumable: true,
+    async *onMessage(turn) {
+      const job = await turn.data(Job);
+      const mcp = await tools();
+      const offered = (await mcp.listTools()).tools;
+      const done = [...(turn.checkpoint ?? [])];
+      let step = await think(job, done, offered);
+      while ("call" in step && done.length < most) {
+        const { content } = await mcp.callTool(step.call, { signal: turn.signal });
+        const result = content.map((each) => (each.type === "text" ? each.text : "")).join("\n");
+        done.push({ ...step.call, result });
+        yield [turn.working(`${step.call.name}: ${result}`), turn.saveCheckpoint(done)];
+        await turn.flush(); // It is stored before the next call begins.
+        step = await think(job, done, offered);
+      }
+      if ("call" in step) {
+        yield turn.failed("I did not find out what is wrong.");
+        return;
+      }
+      const { part, diagnosis } = step;
+      const { year, make, model } = job.vehicle;
+      const other = await supplier();
+      const asked = yield* turn.delegate(other, `Do you have part ${part} for a ${year} ${make} ${model} in stock?`);
+      if ((await asked.data(Stock)).available === 0) {
+        yield turn.failed(`${diagnosis} Part ${part} is out of stock.`);
+        return;
+      }
+      const order = Order.parse({ order: part });
+      yield* turn.delegate(other, [text(`I order one ${part}.`), data(order)]);
+      yield turn.artifact({ name: "diagnosis", parts: [text(`${diagnosis} Part ${part} is ordered.`)] });
+    },
+  });
+}

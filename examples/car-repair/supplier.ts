@@ -1,0 +1,31 @@
+import { data, defineAgent, text, type Agent } from "@parley/a2a";
+import type { Client as Tools } from "@modelcontextprotocol/client";
+import { Order, Stock } from "./job.ts";
+
+/** Makes the parts supplier, an agent of another company. Its warehouse is a tool, over MCP. */
+export function partsSupplier(warehouse: () => Promise<Tools>): Agent {
+  return defineAgent({
+    name: "Parts supplier",
+    description: "Sells parts of cars.",
+    version: "1.0.0",
+    skills: [{ id: "sell", name: "Sell parts", description: "Says what is in stock, and takes orders", tags: ["car"] }],
+    defaultInputModes: ["text/plain", "application/json"],
+    defaultOutputModes: ["text/plain", "application/json"],
+    resumable: true,
+    async *onMessage(turn) {
+      const tools = await warehouse();
+      if (turn.message.parts.every((part) => part.data === undefined)) {
+        const part = /#\d+/.exec(turn.text)?.[0] ?? "";
+        const { structuredContent } = await tools.callTool({ name: "get_stock", arguments: { part } });
+        const stock = Stock.parse(structuredContent);
+        yield turn.reply([text(`There are ${stock.available} of ${part}, for ${stock.price} dollars.`), data(stock)]);
+        return;
+      }
+      const { order: part } = await turn.data(Order);
+      // The number of the order is that of the task: a call that is repeated after a crash takes no second part.
+      const { isError } = await tools.callTool({ name: "take_part", arguments: { part, order: turn.taskId } });
+      if (isError === true) yield turn.failed(`There is no ${part} any more.`);
+      else yield turn.artifact({ artifactId: "order", name: "order", parts: [data({ part, order: turn.taskId })] });
+    },
+  });
+}
