@@ -8,7 +8,7 @@ import { Declarations, entries, isValue } from "./entries.ts";
 const most: Readonly<Record<string, number>> = {
   "@parley/a2a": 118,
   "@parley/a2a/model": 180,
-  "@parley/a2a/client": 62,
+  "@parley/a2a/client": 69,
   "@parley/a2a/protocol": 64,
   "@parley/a2a/transport": 60,
   "@parley/a2a/transport/client": 20,

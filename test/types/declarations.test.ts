@@ -17,7 +17,7 @@ const compilers = {
 };
 
 /** What is compiled beside the entry points. */
-const programs = ["use.ts", "values.ts"];
+const programs = ["extensions.ts", "use.ts", "values.ts"];
 
 /** Those that programs import from. */
 const packages = ["a2a", "conform", "grpc", "node", "sql"];

@@ -11,8 +11,6 @@ import {
   type ListTaskPushNotificationConfigsRequest,
   type ListTaskPushNotificationConfigsResponse,
   type ListTasksRequest,
-  type ListTasksResponse,
-  type SendMessageResponse,
   stateKinds,
   type StreamResponse,
   type SubscribeToTaskRequest,
@@ -22,6 +20,7 @@ import {
 import {
   type AgentService,
   anonymous,
+  type AnyExtension,
   type CallContext,
   type FileContent,
   finishing,
@@ -44,6 +43,8 @@ import {
 } from "./requests.ts";
 import type { Downloadable, DownloadOptions } from "./download.ts";
 import type { ClientParts } from "./parts.ts";
+import type { ExtOfClient } from "./extension-client.ts";
+import type { ReceivedAnswer, ReceivedList, ReceivedTask, ResponseTo } from "./received.ts";
 import { EventStream, waitForTask } from "./stream.ts";
 
 /**
@@ -51,13 +52,26 @@ import { EventStream, waitForTask } from "./stream.ts";
  * repeat are repeated when the network fails. A send is repeated only where the card says that it may be, or where the
  * server certainly never saw it.
  */
-export class Client {
+export class Client<E extends AnyExtension = never> {
   /** The card of the agent: after `getExtendedAgentCard()` that one. */
   readonly card: AgentCard;
   /** The operations as a service, with retries: for interceptors, proxies, and operations of extensions. */
   readonly service: AgentService;
   /** Makes the ids of messages. */
   readonly ids: Ids;
+  /**
+   * One of the extensions of the client, as it is with this agent: its `params`, its methods, and what it has put into what was kept.
+   *
+   * @example
+   * ```ts
+   * const drafts = defineExtension({ uri: "https://example.com/extensions/drafts/v1" });
+   * const client = await connect("https://example.com/weather", { extensions: [drafts] });
+   * console.log(client.ext(drafts).requested);
+   * ```
+   */
+  readonly ext: ExtOfClient<E>;
+  /** For the compiler alone: a client is no client with other extensions. There is no such member. */
+  declare readonly "~extensions"?: (extension: E) => void;
   readonly #parts: ClientParts;
 
   /** Use `connect()`. This is for clients that are put together in another way. */
@@ -65,6 +79,7 @@ export class Client {
     this.card = parts.card;
     this.service = parts.service;
     this.ids = parts.ids;
+    this.ext = parts.ext as ExtOfClient<E>;
     this.#parts = parts;
   }
 
@@ -84,7 +99,7 @@ export class Client {
    * console.log(task?.status.state ?? message?.parts);
    * ```
    */
-  sendMessage(input: SendInput, options?: CallOptions): Promise<SendMessageResponse> {
+  sendMessage(input: SendInput, options?: CallOptions): Promise<ReceivedAnswer<E>> {
     return this.#call("SendMessage", toSendRequest(input, this.ids), options);
   }
 
@@ -105,7 +120,7 @@ export class Client {
     input: SendInput,
     options?: CallOptions,
     observe?: (event: StreamResponse) => void,
-  ): EventStream {
+  ): EventStream<E> {
     return this.#stream("SendStreamingMessage", toSendRequest(input, this.ids), options, observe);
   }
 
@@ -114,20 +129,20 @@ export class Client {
    *
    * @throws A2AError `TaskNotFound`.
    */
-  getTask(task: string | GetTaskRequest | GetTaskRequestDraft, options?: CallOptions): Promise<Task> {
+  getTask(task: string | GetTaskRequest | GetTaskRequestDraft, options?: CallOptions): Promise<ReceivedTask<E>> {
     return this.#call("GetTask", byId(task), options);
   }
 
   /** Reads one page of the caller's tasks (A2A 1.0 §3.1.4). `tasks()` reads all pages. */
-  listTasks(request: ListTasksRequest = {}, options?: CallOptions): Promise<ListTasksResponse> {
+  listTasks(request: ListTasksRequest = {}, options?: CallOptions): Promise<ReceivedList<E>> {
     return this.#call("ListTasks", request, options);
   }
 
   /** Every task of the list. The next page is read when the loop comes to it. */
-  async *tasks(request: ListTasksRequest = {}, options?: CallOptions): AsyncGenerator<Task, void, void> {
+  async *tasks(request: ListTasksRequest = {}, options?: CallOptions): AsyncGenerator<ReceivedTask<E>, void, void> {
     for (let next = request; ;) {
       const { tasks, nextPageToken: pageToken } = await this.listTasks(next, options);
-      yield* tasks;
+      yield* tasks as readonly ReceivedTask<E>[];
       if (pageToken === "") return;
       if (pageToken === next.pageToken) throw new A2AError("InvalidResponse", "nextPageToken is the same again");
       next = { ...request, pageToken };
@@ -139,7 +154,7 @@ export class Client {
    *
    * @throws A2AError `TaskNotFound`, `TaskNotCancelable` where it is terminal.
    */
-  cancelTask(task: string | CancelTaskRequest, options?: CallOptions): Promise<Task> {
+  cancelTask(task: string | CancelTaskRequest, options?: CallOptions): Promise<ReceivedTask<E>> {
     return this.#call("CancelTask", byId(task), options);
   }
 
@@ -147,7 +162,7 @@ export class Client {
    * Follows a task (A2A 1.0 §3.1.6): the first event is the task, then its events follow. For a finished task the task is the
    * only event.
    */
-  subscribeToTask(task: string | SubscribeToTaskRequest, options: SubscribeOptions = {}): EventStream {
+  subscribeToTask(task: string | SubscribeToTaskRequest, options: SubscribeOptions = {}): EventStream<E> {
     return this.#stream("SubscribeToTask", byId(task), options);
   }
 
@@ -204,13 +219,14 @@ export class Client {
    * if (task) console.log((await client.waitFor(task)).status.state);
    * ```
    */
-  async waitFor(task: string | Pick<Task, "id">, options: WaitOptions = {}): Promise<Task> {
+  async waitFor(task: string | Pick<Task, "id">, options: WaitOptions = {}): Promise<ReceivedTask<E>> {
     const { id } = byId(task);
     const until = options.until ?? (({ status }: Task) => stateKinds[status.state] !== "active");
     const { signal, release } = this.#bounded(options);
     try {
       const wait = options.webhook?.waitFor ?? waitForTask;
-      return await wait(this, id, until, { ...options, timeout: false, signal }, this.#parts.clock);
+      const call = { ...options, timeout: false, signal } as const;
+      return (await wait(this, id, until, call, this.#parts.clock)) as ReceivedTask<E>;
     } finally {
       release();
     }
@@ -242,18 +258,18 @@ export class Client {
    * await conversation.send("And tomorrow?");
    * ```
    */
-  conversation(init?: ConversationInit): Conversation {
-    return new Conversation(this, init);
+  conversation(init?: ConversationInit): Conversation<E> {
+    return new Conversation<E>(this, init);
   }
 
   async #call<Name extends UnaryName>(
     operation: Name,
     request: UnaryOperations[Name]["request"],
     options: CallOptions = {},
-  ): Promise<UnaryOperations[Name]["response"]> {
+  ): Promise<ResponseTo<E, Name>> {
     const { context, release } = this.#begin(operation, options);
     try {
-      return (await this.service.call(operation, request, context)).payload.value;
+      return (await this.service.call(operation, request, context)).payload.value as ResponseTo<E, Name>;
     } finally {
       release();
     }
@@ -264,7 +280,7 @@ export class Client {
     request: StreamOperations[Name]["request"],
     options: SubscribeOptions = {},
     observe?: (event: StreamResponse) => void,
-  ): EventStream {
+  ): EventStream<E> {
     return new EventStream(async () => {
       const { context, release } = this.#begin(operation, options);
       try {

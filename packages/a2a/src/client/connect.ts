@@ -2,6 +2,7 @@ import { type Clock, type Ids, type Logger, randomIds, silentLogger } from "../b
 import { A2AError, type AgentCard, invalidParams } from "../model/index.ts";
 import {
   type AgentService,
+  type AnyExtension,
   idempotentSendExtension,
   interceptClient,
   type Interceptor,
@@ -23,6 +24,7 @@ import { aborted, bounded } from "../transport/client/signals.ts";
 import { type CardCache, type CardSource, findCard, noHeaders, toUrl } from "./card.ts";
 import { Client } from "./client.ts";
 import { download } from "./download.ts";
+import { Extending } from "./extending.ts";
 import { candidatesOf, firstAlive, type InterfaceChoice } from "./interfaces.ts";
 import { resilient } from "./resilient.ts";
 import { beforeRetry, callPolicy, isTransient, type RetryPolicy, streamPolicy } from "./retry.ts";
@@ -31,7 +33,7 @@ import { ClientTrust } from "./trust.ts";
 import type { OlderCard } from "./versions.ts";
 
 /** Options of `connect()`. */
-export interface ConnectOptions extends InterfaceChoice {
+export interface ConnectOptions<E extends string | AnyExtension = string> extends InterfaceChoice {
   /** Further bindings, such as `grpcBinding()` of `@parley/grpc/client`. Default: JSON-RPC and REST alone. */
   readonly bindings?: readonly ClientBinding[];
   /**
@@ -58,8 +60,12 @@ export interface ConnectOptions extends InterfaceChoice {
   readonly trust?: CardCheck;
   /** Sends the requests. Default: the `fetch` of the runtime. */
   readonly fetch?: FetchLike;
-  /** URIs of extensions that every call asks for (A2A 1.0 §4.6). Default: none. */
-  readonly extensions?: readonly string[];
+  /**
+   * Extensions that every call asks for (A2A 1.0 §4.6). One that is a value, as `defineExtension()` makes it, is asked for where the card
+   * declares it and what it requires: its hooks run, its data is checked, and events have its values: `event.ext(extension)`. A URI is asked
+   * for in any case. Default: none.
+   */
+  readonly extensions?: readonly E[];
   /** Wrap every request that is sent, also those of retries and reconnections. The first is the outermost. Default: none. */
   readonly interceptors?: readonly Interceptor[];
   /** Keeps cards for other clients: a `Map` will do. Default: cards are not kept. */
@@ -132,34 +138,34 @@ function policy(own: RetryPolicy, given: Partial<RetryPolicy> | false = {}): Ret
  * const client = await connectWith(kit, "https://example.com/weather");
  * ```
  */
-export async function connectWith(
+export async function connectWith<E extends string | AnyExtension = string>(
   kit: ClientKit,
   agent: string | URL | AgentCard | OlderCard,
-  options: ConnectOptions = {},
-): Promise<Client> {
+  { extensions = [], ...options }: ConnectOptions<E> = {},
+): Promise<Client<Extract<E, AnyExtension>>> {
   const { observer, logger = silentLogger } = options;
   checkBindings([...kit.bindings, ...(options.bindings ?? [])]);
   const guarded = observer === undefined ? options : { ...options, observer: safeObserver(observer, logger) };
   const trust = options.trust && new ClientTrust(kit, options.trust, logger);
   const session = options.credentials && new CredentialSession(options.credentials, logger);
-  if (trust === undefined && session === undefined)
-    return assemble({ ...kit, download }, agent, guarded, interceptClient);
+  const extending = new Extending(extensions, logger);
   let checked: Promise<void> | undefined;
   const intercept: Intercept = (service, interceptors, card, named, trusted) => {
     session?.use(card, named, trusted);
     checked = trust?.check(card, named);
     const approved = trust?.wrap(service) ?? service;
-    return interceptClient(session?.wrap(approved) ?? approved, interceptors);
+    return extending.below(interceptClient(session?.wrap(approved) ?? approved, interceptors), card);
   };
   const own = {
     ...guarded,
+    extensions: extending.uris,
     // Headers that are given, and none: then errors say which origin gets no credentials.
     ...(session !== undefined && { headers: options.headers ?? {} }),
     ...(trust !== undefined && { cardCache: trust.cache(options.cardCache ?? new Map()) }),
   };
-  const client = await assemble({ ...(trust?.kit ?? kit), download }, agent, own, intercept, session);
+  const parts = await assemble(trust?.kit ?? kit, agent, own, intercept, session);
   await checked;
-  return client;
+  return new Client<Extract<E, AnyExtension>>(extending.above({ ...parts, download }));
 }
 
 /** Puts interceptors around the service of a client. `named` is the URL that the user gave, `trusted` are the origins that get credentials. */
@@ -181,14 +187,14 @@ export function checkBindings(bindings: readonly (Partial<ClientBinding> | null 
   }
 }
 
-/** Finds the card, chooses an interface, and makes the client. `intercept` puts the interceptors around its service. */
+/** Finds the card, chooses an interface, and makes the parts of a client. `intercept` puts the interceptors around its service. */
 export async function assemble(
-  kit: ClientKit & Pick<ClientParts, "download">,
+  kit: ClientKit,
   agent: string | URL | AgentCard | OlderCard,
   options: ConnectOptions,
   intercept: Intercept,
   credentials?: RequestCredentialing,
-): Promise<Client> {
+): Promise<ClientParts> {
   const { logger, timeout = false, credentialOrigins } = options;
   const host = hostOf(options, credentials);
   const { clock } = host;
@@ -216,7 +222,7 @@ export async function assemble(
   );
   const declares = (uri: string): boolean => card.capabilities.extensions?.some((one) => one.uri === uri) === true;
   const wrapped = intercept(service, options.interceptors ?? [], card, named, trusted);
-  return new Client({
+  return {
     card,
     service: resilient(wrapped, {
       clock,
@@ -231,8 +237,7 @@ export async function assemble(
     ids: options.ids ?? randomIds,
     timeout,
     extensions: options.extensions ?? [],
-    download: kit.download,
-  });
+  };
 }
 
 function hostOf(options: ConnectOptions, credentials: RequestCredentialing | undefined): ClientHost {

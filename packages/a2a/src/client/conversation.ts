@@ -1,12 +1,7 @@
 import type { Ids } from "../base/index.ts";
-import {
-  isTerminal,
-  type Message,
-  type SendMessageRequest,
-  type SendMessageResponse,
-  type StreamResponse,
-  type Task,
-} from "../model/index.ts";
+import { isTerminal, type Message, type SendMessageRequest, type StreamResponse, type Task } from "../model/index.ts";
+import type { AnyExtension } from "../protocol/index.ts";
+import type { ReceivedAnswer } from "./received.ts";
 import {
   type CallOptions,
   type SendInput,
@@ -18,15 +13,19 @@ import {
 import type { EventStream } from "./stream.ts";
 
 /** What a conversation needs of a client. A `Client` has it. */
-export interface ConversationClient {
+export interface ConversationClient<E extends AnyExtension = never> {
   /** Makes the ids of messages. */
   readonly ids: Ids;
   /** Reads a task, for webhooks that did not come. */
   getTask(id: string): Promise<Task>;
   /** Sends a message and waits for its answer. */
-  sendMessage(input: SendInput, options?: CallOptions): Promise<SendMessageResponse>;
+  sendMessage(input: SendInput, options?: CallOptions): Promise<ReceivedAnswer<E>>;
   /** Sends a message and follows its task. `observe` is called with each event just before the reader gets it. */
-  sendStreamingMessage(input: SendInput, options?: CallOptions, observe?: (event: StreamResponse) => void): EventStream;
+  sendStreamingMessage(
+    input: SendInput,
+    options?: CallOptions,
+    observe?: (event: StreamResponse) => void,
+  ): EventStream<E>;
 }
 
 /** Where a conversation continues. */
@@ -45,14 +44,14 @@ export interface ConversationInit {
  * Wait for the first answer, or the first event, before you send again: until then there is no context to share.
  * `client.conversation()` makes one.
  */
-export class Conversation {
-  #client: ConversationClient;
+export class Conversation<E extends AnyExtension = never> {
+  #client: ConversationClient<E>;
   #contextId: string | undefined;
   #taskId: string | undefined;
   #finishedTaskId: string | undefined;
 
   /** Use `client.conversation()`. */
-  constructor(client: ConversationClient, init: ConversationInit = {}) {
+  constructor(client: ConversationClient<E>, init: ConversationInit = {}) {
     this.#client = client;
     this.#contextId = init.contextId;
     this.#taskId = init.taskId;
@@ -69,14 +68,14 @@ export class Conversation {
   }
 
   /** Sends a message and waits until its task is terminal or interrupted, or for a direct reply. */
-  async send(input: SendInput, options?: CallOptions): Promise<SendMessageResponse> {
+  async send(input: SendInput, options?: CallOptions): Promise<ReceivedAnswer<E>> {
     const response = await this.#client.sendMessage(this.#place(input), options);
     this.#note(response);
     return response;
   }
 
   /** Sends a message and follows its task. */
-  stream(input: SendInput, options?: CallOptions): EventStream {
+  stream(input: SendInput, options?: CallOptions): EventStream<E> {
     return this.#client.sendStreamingMessage(this.#place(input), options, (event) => this.#note(event));
   }
 

@@ -4,11 +4,12 @@
  */
 
 import type { AgentCard } from "../model/index.ts";
+import type { AnyExtension } from "../protocol/index.ts";
 import { jsonRpcBinding, smallJsonRpcBinding } from "../transport/jsonrpc/client.ts";
 import { restBinding } from "../transport/rest/client.ts";
 import { codecV11, jsonRpcClientV1, wires } from "../wires.ts";
 import { respelling } from "./card-spellings.ts";
-import type { Client } from "./client.ts";
+import { Client } from "./client.ts";
 import { assemble, checkBindings, type ConnectOptions, connectWith } from "./connect.ts";
 import { adapted, type OlderCard, readCard } from "./versions.ts";
 
@@ -27,10 +28,10 @@ import { adapted, type OlderCard, readCard } from "./versions.ts";
  * const { task, message } = await client.sendMessage("Will it rain?");
  * ```
  */
-export async function connect(
+export async function connect<E extends string | AnyExtension = string>(
   agent: string | URL | AgentCard | OlderCard,
-  options: ConnectOptions = {},
-): Promise<Client> {
+  options: ConnectOptions<E> = {},
+): Promise<Client<Extract<E, AnyExtension>>> {
   checkBindings(options.bindings ?? []);
   const codecs = Object.values(wires);
   const spoken = [...codecs, codecV11].map((codec) => respelling(codec));
@@ -49,14 +50,15 @@ export async function connect(
  * without five things: `credentials`, `trust`, a faster way to decode chunks, a check of what interceptors return, and a guard around
  * `observer`, whose errors here fail the call.
  */
-export function connectJsonRpc(
+export async function connectJsonRpc(
   agent: string | URL | AgentCard,
   options: Omit<ConnectOptions, "credentials" | "trust"> = {},
 ): Promise<Client> {
   const kit = { bindings: [smallJsonRpcBinding([jsonRpcClientV1])], decodeCard: jsonRpcClientV1.decodeCard };
-  return assemble(kit, agent, options, (service, interceptors) =>
+  const parts = await assemble(kit, agent, options, (service, interceptors) =>
     interceptors.reduceRight((next, wrap) => wrap(next), service),
   );
+  return new Client(parts);
 }
 
 export { connectWith, type ClientKit, type ConnectOptions } from "./connect.ts";
@@ -77,6 +79,8 @@ export type {
   WaitOptions,
   WebhookInbox,
 } from "./requests.ts";
+export type { ExtensionClient, ExtensionClientOf, ExtOfClient } from "./extension-client.ts";
+export type { ReceivedAnswer, ReceivedEvent, ReceivedList, ReceivedTask, WithExtensions } from "./received.ts";
 export { Conversation, type ConversationClient, type ConversationInit } from "./conversation.ts";
 export { collect, EventStream, TaskView } from "./stream.ts";
 export { dataOf, type DataSource } from "../schema/data-of.ts";

@@ -1,7 +1,8 @@
 import type { Clock, Ids } from "../base/index.ts";
 import type { AgentCard, AgentInterface } from "../model/index.ts";
-import type { AgentService } from "../protocol/index.ts";
+import type { AgentService, AnyExtension } from "../protocol/index.ts";
 import type { download } from "./download.ts";
+import type { ExtOfClient } from "./extension-client.ts";
 
 /** What a client is made of. `connect()` puts it together. */
 export interface ClientParts {
@@ -21,4 +22,6 @@ export interface ClientParts {
   readonly extensions: readonly string[];
   /** `download()`. Absent: the client has no method for it, and is small. */
   readonly download?: typeof download | undefined;
+  /** `client.ext()`. Absent: the client has no method for it, and is small. */
+  readonly ext?: ExtOfClient<AnyExtension> | undefined;
 }

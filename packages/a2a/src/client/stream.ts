@@ -1,22 +1,25 @@
 import type { Clock } from "../base/index.ts";
 import { A2AError, isTerminal, type Message, type StreamResponse, type Task, TaskFold } from "../model/index.ts";
-import type { StreamItem, StreamReply } from "../protocol/index.ts";
+import type { AnyExtension, StreamItem, StreamReply } from "../protocol/index.ts";
 import { pause } from "../transport/client/signals.ts";
+import type { ReceivedEvent } from "./received.ts";
 import type { CallOptions } from "./requests.ts";
 import { refusesFinished } from "./retry.ts";
 
 /** The events of a task, and ways to read them: one by one, as the task that they describe, or until a state. */
 
-type Result = IteratorResult<StreamResponse, void>;
+type Result<E extends AnyExtension> = IteratorResult<ReceivedEvent<E>, void>;
 
-const over: Result = { done: true, value: undefined };
+const over: IteratorResult<never, void> = { done: true, value: undefined };
 
 /**
  * The events of a task, or the one message of an agent that made no task. Read it once, with `for await`; leaving the loop
  * closes the connection. It reconnects by itself. A `task` event that is not the first event replaces everything before
  * it. The stream ends where the protocol says so (A2A 1.0 §3.1.2, §3.1.6), and throws an `A2AError` in every other case.
  */
-export class EventStream implements AsyncIterable<StreamResponse>, AsyncIterator<StreamResponse, void, void> {
+export class EventStream<E extends AnyExtension = never>
+  implements AsyncIterable<ReceivedEvent<E>>, AsyncIterator<ReceivedEvent<E>, void, void>
+{
   readonly #open: () => Promise<StreamReply>;
   readonly #observe: ((event: StreamResponse) => void) | undefined;
   #opened: Promise<StreamReply> | undefined;
@@ -26,7 +29,7 @@ export class EventStream implements AsyncIterable<StreamResponse>, AsyncIterator
   #at = 0;
   /** How many reads wait, and the last of them. */
   #waiting = 0;
-  #last: Promise<Result> | undefined;
+  #last: Promise<Result<E>> | undefined;
   #seq: number | undefined;
   #over = false;
 
@@ -64,26 +67,26 @@ export class EventStream implements AsyncIterable<StreamResponse>, AsyncIterator
   }
 
   /** Returns the next event. An event that is there already costs one microtask, where a generator would need three. */
-  next(): Promise<Result> {
+  next(): Promise<Result<E>> {
     const item = this.#waiting === 0 ? this.#take() : undefined;
     if (item !== undefined) return Promise.resolve(item);
     this.#waiting += 1;
-    const read = (): Promise<Result> => this.#read();
+    const read = (): Promise<Result<E>> => this.#read();
     // One after the other, so that the first read gets the first event.
     return (this.#last = this.#last === undefined ? read() : this.#last.then(read, read));
   }
 
-  #take(): Result | undefined {
+  #take(): Result<E> | undefined {
     const item = this.#batch[this.#at];
     if (item === undefined) return undefined;
     this.#at += 1;
     this.#seq = item.seq;
     const { value } = item.payload;
     this.#observe?.(value);
-    return { done: false, value };
+    return { done: false, value: value as ReceivedEvent<E> };
   }
 
-  async #read(): Promise<Result> {
+  async #read(): Promise<Result<E>> {
     try {
       for (;;) {
         const item = this.#take();
@@ -106,7 +109,7 @@ export class EventStream implements AsyncIterable<StreamResponse>, AsyncIterator
   }
 
   /** Closes the stream: `for await` calls it when the loop is left. */
-  async return(): Promise<Result> {
+  async return(): Promise<Result<E>> {
     await this.close();
     return over;
   }

@@ -81,10 +81,14 @@ function bare(mediaType: string | undefined): string | undefined {
   return mediaType?.split(";", 1)[0]?.trim().toLowerCase();
 }
 
+/** Called with the name of a field whose value does not fit. */
+export type Misfit = (name: string) => void;
+
 /** The values of fields in a metadata map: of each the first that fits, under any of its keys. */
 export function valuesIn(
   entries: readonly MetadataEntry[] | undefined,
   metadata: JsonObject | undefined,
+  misfit?: Misfit,
 ): Readonly<Record<string, unknown>> {
   const values: Record<string, unknown> = {};
   if (entries === undefined || metadata === undefined) return values;
@@ -92,9 +96,11 @@ export function valuesIn(
     for (const key of keys) {
       if (!Object.hasOwn(metadata, key)) continue;
       const result = fit(schema, metadata[key]);
-      if (!result.ok) continue;
-      values[name] = result.value;
-      break;
+      if (result.ok) {
+        values[name] = result.value;
+        break;
+      }
+      misfit?.(name);
     }
   }
   return values;
@@ -104,12 +110,14 @@ export function valuesIn(
 export function dataIn(
   entries: readonly DataEntry[],
   parts: readonly Part[],
+  misfit?: Misfit,
 ): Readonly<Record<string, readonly unknown[]>> {
   return Object.fromEntries(
     entries.map(({ name, schema, matches }) => [
       name,
       parts.filter(matches).flatMap(({ data }) => {
         const result = fit(schema, data);
+        if (!result.ok) misfit?.(name);
         return result.ok ? [result.value] : [];
       }),
     ]),

@@ -16,7 +16,7 @@ import type {
   MetadataPlace,
   TurnReads,
 } from "../protocol/index.ts";
-import { dataIn, fieldsOf, subStateOf, valuesIn, type ExtensionFields } from "./fields.ts";
+import { dataIn, fieldsOf, subStateOf, valuesIn, type ExtensionFields, type Misfit } from "./fields.ts";
 import { misfits } from "./values.ts";
 
 /** What a client can read the values of an extension from. */
@@ -26,10 +26,13 @@ export type Readable = StreamResponse | Task | Message | Artifact;
 export class ExtensionReader {
   readonly extension: AnyExtension;
   readonly fields: ExtensionFields;
+  /** Told of the fields of an event whose values do not fit, such as `task.metadata.at`. */
+  readonly misfit: Misfit;
 
-  constructor(extension: AnyExtension) {
+  constructor(extension: AnyExtension, misfit: Misfit = () => {}) {
     this.extension = extension;
     this.fields = fieldsOf(extension);
+    this.misfit = misfit;
   }
 
   /** What the extension has put into a message and its request. It is read when it is asked for. */
@@ -134,17 +137,22 @@ class SourceReads implements EventReads<ExtensionTypes> {
   }
 
   get data(): ListsOfValues {
-    return (this.#data ??= dataIn(this.#reader.fields.data, this.#source.parts));
+    return (this.#data ??= dataIn(this.#reader.fields.data, this.#source.parts, (name) => this.#misfit("data", name)));
   }
 
   get subState(): string | undefined {
     return subStateOf(this.#reader.extension, this.#source.status);
   }
 
+  #misfit(place: string, name: string): void {
+    this.#reader.misfit(`${place}.${name}`);
+  }
+
   #at(place: MetadataPlace): Values {
     let values = this.#values.get(place);
     if (values === undefined) {
-      values = valuesIn(this.#reader.fields.metadata.get(place), this.#source.metadata[place]);
+      const entries = this.#reader.fields.metadata.get(place);
+      values = valuesIn(entries, this.#source.metadata[place], (name) => this.#misfit(`${place}.metadata`, name));
       this.#values.set(place, values);
     }
     return values;

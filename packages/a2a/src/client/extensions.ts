@@ -1,0 +1,246 @@
+import type { Clock, Logger } from "../base/index.ts";
+import {
+  A2AError,
+  type AgentCard,
+  invalidParams,
+  type SendMessageRequest,
+  type StreamResponse,
+} from "../model/index.ts";
+import {
+  type AgentService,
+  type AnyExtension,
+  type CallContext,
+  type EventReads,
+  type ExtensionTypes,
+  mapItems,
+  type OperationName,
+  type Operations,
+  Payload,
+  type Reply,
+  type RequestingCall,
+  type StreamName,
+  type UnaryName,
+} from "../protocol/index.ts";
+import { checkedRequest, type ExtensionReader, paramsOf, requestedFrom, wrongInRequest } from "../extensions/index.ts";
+import { aborted } from "../transport/client/signals.ts";
+import { activatedIn, give, readingBatches } from "./received.ts";
+
+/** What is called of an extension, whatever its types are. */
+interface Hooks {
+  onRequest?(request: object, call: RequestingCall): unknown;
+  onEvent?(event: StreamResponse, reads: EventReads<ExtensionTypes>): unknown;
+}
+
+/**
+ * The extensions of one client: two layers around its service. `tagged` goes below the retries, and notes what each connection has
+ * activated. `wrapped` goes above them, and runs the hooks: once for each call, and once for each event that its caller gets.
+ */
+export class ClientExtensions {
+  readonly #readers: readonly ExtensionReader[];
+  readonly #logger: Logger;
+  /** The extensions that were active in the call which an event, an answer or a task came with. */
+  readonly #active = new WeakMap<object, readonly ExtensionReader[]>();
+  #card: AgentCard;
+  /** URIs that each call asks for. */
+  #uris: readonly string[] = [];
+  /** `params` of the card, checked, by URI. */
+  #params: ReadonlyMap<string, unknown> = new Map();
+
+  /** @param card - The card of the agent. */
+  constructor(readers: readonly ExtensionReader[], card: AgentCard, logger: Logger) {
+    this.#readers = readers;
+    this.#logger = logger;
+    this.#card = card;
+    this.#use(card);
+  }
+
+  /** The card that was read last: that of the agent, or its extended one. */
+  get card(): AgentCard {
+    return this.#card;
+  }
+
+  /** URIs that each call asks for. */
+  get uris(): readonly string[] {
+    return this.#uris;
+  }
+
+  /** `params` of an extension on the card, checked. */
+  paramsOf(extension: AnyExtension): unknown {
+    return this.#params.get(extension.uri);
+  }
+
+  #use(card: AgentCard): void {
+    this.#card = card;
+    const extensions = this.#readers.map(({ extension }) => extension);
+    this.#uris = requestedFrom(extensions, card, this.#logger);
+    this.#params = new Map(extensions.map((each) => [each.uri, paramsOf(each, card, this.#logger)]));
+  }
+
+  /** Notes what each answer has activated. The connections of a stream that is resumed may differ in it. */
+  tagged(next: AgentService): AgentService {
+    const note = (value: object, readers: readonly ExtensionReader[]): void => {
+      if (readers.length > 0) this.#active.set(value, readers);
+    };
+    return {
+      call: async <Name extends UnaryName>(...asked: Parameters<typeof next.call<Name>>) => {
+        const reply = await next.call(...asked);
+        note(reply.payload.value, this.#of(reply.extensions));
+        return reply;
+      },
+      stream: async (operation, request, context) => {
+        const reply = await next.stream(operation, request, context);
+        const readers = this.#of(reply.extensions);
+        if (readers.length === 0) return reply;
+        const batches = mapItems(reply.batches, (item) => {
+          note(item.payload.value, readers);
+          return item;
+        });
+        return { ...reply, batches };
+      },
+    };
+  }
+
+  /** Asks for the extensions, runs their hooks, and gives what comes in its `ext`. */
+  wrapped(next: AgentService, clock: Clock): AgentService {
+    return {
+      call: async <Name extends UnaryName>(
+        operation: Name,
+        request: Operations[Name]["request"],
+        context: CallContext,
+      ) => {
+        const asking = this.#asking(context);
+        const reply = await next.call(operation, await this.#request(operation, request, asking, clock), asking);
+        return this.#answer(operation, reply);
+      },
+      stream: async <Name extends StreamName>(
+        operation: Name,
+        request: Operations[Name]["request"],
+        context: CallContext,
+      ) => {
+        const asking = this.#asking(context);
+        const reply = await next.stream(operation, await this.#request(operation, request, asking, clock), asking);
+        return { ...reply, batches: readingBatches(reply.batches, (payload) => this.#event(payload)) };
+      },
+    };
+  }
+
+  #of(uris: readonly string[] = []): readonly ExtensionReader[] {
+    return this.#readers.filter(({ extension }) => uris.includes(extension.uri));
+  }
+
+  /** The signal may be a getter, which a spread does not copy. */
+  #asking({ signal, ...rest }: CallContext): CallContext {
+    return { ...rest, signal, extensions: [...new Set([...rest.extensions, ...this.#uris])] };
+  }
+
+  /** The request, as the hooks of the extensions leave it. */
+  async #request<Name extends OperationName>(
+    operation: Name,
+    request: Operations[Name]["request"],
+    { extensions, signal }: CallContext,
+    clock: Clock,
+  ): Promise<Operations[Name]["request"]> {
+    const readers = this.#of(extensions);
+    let changed: Operations[Name]["request"] = request;
+    for (const { extension } of readers) {
+      const { onRequest } = extension as Hooks;
+      if (onRequest === undefined) continue;
+      const params = this.paramsOf(extension);
+      const call: RequestingCall = { operation, card: this.#card, params, clock };
+      try {
+        const returned = onRequest.call(extension, changed, call);
+        // A wallet may wait for its user for ever.
+        const after: unknown = returned instanceof Promise ? await Promise.race([returned, aborted(signal)]) : returned;
+        changed = checkedRequest(changed, after);
+      } catch (thrown) {
+        if (signal?.aborted === true) throw thrown;
+        this.#failed(extension, "onRequest", thrown);
+      }
+    }
+    if ("message" in changed) this.#checkOutgoing(readers, changed);
+    return changed;
+  }
+
+  #checkOutgoing(readers: readonly ExtensionReader[], request: SendMessageRequest): void {
+    for (const reader of readers) {
+      const fields = wrongInRequest(reader, request);
+      if (fields.length === 0) continue;
+      const { uri, kind } = reader.extension;
+      if (kind !== "data") throw invalidParams(fields);
+      this.#logger.warn("A message has data that does not fit its extension", { uri, fields });
+    }
+  }
+
+  #answer<Name extends UnaryName>(
+    operation: Name,
+    reply: Reply<Operations[Name]["response"]>,
+  ): Reply<Operations[Name]["response"]> {
+    const value: object = reply.payload.value;
+    const active = this.#active.get(value) ?? [];
+    switch (operation) {
+      case "SendMessage":
+      case "GetTask":
+      case "CancelTask":
+      case "ListTasks": {
+        const given = this.#received(value, active);
+        return given === value ? reply : { ...reply, payload: new Payload(given) };
+      }
+      case "GetExtendedAgentCard":
+        this.#use(value as AgentCard);
+        return reply;
+      default:
+        return reply;
+    }
+  }
+
+  #event(payload: Payload<StreamResponse>): Payload<StreamResponse> {
+    const { value } = payload;
+    // The retries read the task in place of a stream that is over. Then the task is what came with an activation.
+    const active = this.#active.get(value) ?? (value.task && this.#active.get(value.task)) ?? [];
+    const given = this.#received(value, active);
+    return given === value ? payload : new Payload(given);
+  }
+
+  /** What came in, with `ext`: an event, an answer, a task, or a list of tasks. */
+  #received<T extends object>(value: T, active: readonly ExtensionReader[]): T {
+    const { tasks, status } = value as { readonly tasks?: readonly object[]; readonly status?: unknown };
+    if (Array.isArray(tasks)) {
+      const given = tasks.map((task: object) => this.#received(task, active));
+      return given.every((task, at) => task === tasks[at]) ? value : { ...value, tasks: given };
+    }
+    const event = (status === undefined ? value : { task: value }) as StreamResponse;
+    return give(
+      value,
+      activatedIn(active, (reader) => this.read(reader, event)),
+    );
+  }
+
+  /** What `event.ext()` gives. */
+  read(reader: ExtensionReader, event: StreamResponse): unknown {
+    const { extension } = reader;
+    const { onEvent } = extension as Hooks;
+    const reads = reader.event(event);
+    if (onEvent === undefined) return reads;
+    try {
+      const read = onEvent.call(extension, event, reads);
+      // Who does not call `ext()` does not wait for it, and its rejection would end the process.
+      if (read instanceof Promise) read.catch((thrown: unknown) => this.#log(extension, "onEvent", thrown));
+      return read;
+    } catch (thrown) {
+      this.#failed(extension, "onEvent", thrown);
+      return undefined;
+    }
+  }
+
+  /** A hook has failed: one of kind `data` is a line in the log. */
+  #failed(extension: AnyExtension, hook: string, thrown: unknown): void {
+    if (extension.kind === "data") return this.#log(extension, hook, thrown);
+    if (thrown instanceof A2AError) throw thrown;
+    const text = `${hook} of the extension ${extension.uri} failed: ${String(thrown)}`;
+    throw new A2AError("InternalError", text, { cause: thrown });
+  }
+
+  #log({ uri }: AnyExtension, hook: string, cause: unknown): void {
+    this.#logger.warn("A hook of an extension failed", { uri, hook, cause });
+  }
+}
