@@ -1,5 +1,6 @@
+import { withTimestamp } from "@parley/a2a/extensions/timestamp";
 import { serve } from "@parley/node";
 import agent from "./agent.ts";
 
-const { url } = await serve(agent, { port: Number(process.env["PORT"] ?? 4000) });
+const { url } = await serve(withTimestamp(agent), { port: Number(process.env["PORT"] ?? 4000) });
 console.log(`Reimbursement at ${url}`);

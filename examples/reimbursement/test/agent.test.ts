@@ -1,5 +1,8 @@
-import { data, type Task } from "@parley/a2a";
+import { data, memoryStore, type Task } from "@parley/a2a";
+import { connect } from "@parley/a2a/client";
+import { timestampUri, withTimestamp } from "@parley/a2a/extensions/timestamp";
 import { testAgent } from "@parley/a2a/testing";
+import { serve } from "@parley/node";
 import { expect, it, onTestFinished } from "vitest";
 import agent from "../agent.ts";
 
@@ -57,4 +60,28 @@ it("keeps the forms of two tasks apart", async () => {
   await send(other, 300);
   const { task } = await one.send("Grace");
   expect(task?.artifacts?.[0]?.parts[0]?.data).toMatchObject({ amount: 200 });
+});
+
+it("says when it said it, to callers who ask for that, with one call around the agent (Timestamp v1)", async () => {
+  expect(agent.extensions ?? []).toEqual([]);
+  const server = await serve(withTimestamp(agent), { port: 0, store: memoryStore(), logger: false });
+  onTestFinished(() => server.close());
+  const began = Date.now();
+  const key = "github.com/a2aproject/a2a-samples/extensions/timestamp/v1/timestamp";
+  const stamped = await connect(server.url, { extensions: [timestampUri] });
+  expect(stamped.card.capabilities.extensions?.map(({ uri }) => uri)).toContain(timestampUri);
+  const conversation = stamped.conversation();
+  const { task: asked } = await conversation.send("I had to take a taxi");
+  const { task: paid } = await conversation.send({ message: { parts: [data(taxi)] } });
+  for (const metadata of [asked?.status.message?.metadata, paid?.artifacts?.[0]?.metadata]) {
+    const at = Date.parse(String(metadata?.[key]));
+    // A stamp has whole seconds at least.
+    expect(at).toBeGreaterThanOrEqual(began - 1000);
+    expect(at).toBeLessThanOrEqual(Date.now());
+  }
+  // Nobody else sees a stamp, and the answer is the same.
+  const plain = (await connect(server.url)).conversation();
+  const { task } = await plain.send({ message: { parts: [data(taxi)] } });
+  expect(JSON.stringify(task)).not.toContain(key);
+  expect(task?.artifacts?.[0]?.parts).toEqual(paid?.artifacts?.[0]?.parts);
 });
