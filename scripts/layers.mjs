@@ -73,7 +73,7 @@ export const rooms = {
   limits: { imports: ["protocol", "model"], doors: ["index.ts", "port.ts"] },
   extensions: {
     imports: ["schema", "protocol", "model"],
-    doors: ["index.ts", "*/index.ts"],
+    doors: ["call-method.ts", "index.ts", "*/index.ts"],
     shared: ["index.ts", "schemas.ts", "strict.ts"],
   },
   "extensions/secure-passport": {

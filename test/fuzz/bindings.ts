@@ -72,7 +72,10 @@ export function restRequest(operation: OperationName, params: string): Request |
   for (const [name, field] of fields) {
     if (field === null) continue;
     const key = encode(name);
-    const text = queryText(field, { ...route.query, tenant: "string" as const }[name] ?? "string");
+    const text = queryText(
+      field,
+      { ...(route.query !== "texts" && route.query), tenant: "string" as const }[name] ?? "string",
+    );
     if (key === undefined || text === undefined) return undefined;
     query.push(`${key}=${text}`);
   }

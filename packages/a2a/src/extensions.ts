@@ -7,6 +7,7 @@ export {
   defineExtension,
   extensionError,
   extensionMethod,
+  methodRoute,
   type DefinedExtension,
   type ExtensionDefinition,
   type ExtensionError,

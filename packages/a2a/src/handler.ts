@@ -7,7 +7,6 @@ import {
   ByteBudget,
   intercept,
   observeCalls,
-  operations,
   safeAudit,
   safeObserver,
   type Agent,
@@ -35,6 +34,7 @@ import {
 } from "./server/options.ts";
 import { probesOf, ReadinessCheck } from "./server/health.ts";
 import { callbackEndpoint, inTaskSettingsOf } from "./server/intask.ts";
+import { methodRoutes, operationsWith } from "./server/methods.ts";
 import { keySetDocument, pushOutbox, pushSettingsOf, webhooksParams } from "./server/push.ts";
 import type { Authenticate } from "./limits/index.ts";
 import { checkLimits, withinRates, withinStreams } from "./server/limits.ts";
@@ -102,6 +102,10 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     ...(push !== undefined && { push: webhooksParams(push) }),
   };
   const served = mountsOf(agents).map((mount) => serveAgent(mount, by));
+  const extensionsOf = ({ mount }: MountedAgent) => [...(mount.agent.extensions ?? []), ...by.extensions];
+  const methods = methodRoutes(served.map(extensionsOf), Object.values(wires));
+  /** The services of agents for methods of extensions: without interceptors. */
+  const guarded = new Map<string, AgentService>();
   checkIds(served.map(({ id }) => id));
   const basePath = withoutSlashes(options.basePath ?? publicUrl.pathname);
   const signer = cardSignerOf(options.signCards, { publicUrl: by.publicUrl, basePath, codecs });
@@ -120,13 +124,19 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
       authenticate: (request) => host.authenticate(request),
     }),
     limits: engineLimits,
-    agents: served.map((each) => engineAgent(each, signer)),
+    agents: served.map((each) => ({
+      ...engineAgent(each, signer),
+      guarded: () => guarded.get(each.id) as AgentService,
+    })),
     ...(push !== undefined && { push, outbox: pushOutbox(push, [codecV1, codecV03, ...draftsOf([codecV1])]) }),
   });
   const observer = options.observer && safeObserver(options.observer, logger);
   const within = withinStreams(streamsPerCaller);
   const services = served.map((each) => {
-    const service = wrapped(engine.service(each.id), each, authentication, { ...options, clock, audit, within });
+    const wrapping = { ...options, clock, audit, within };
+    const service = wrapped(engine.service(each.id), each, authentication, wrapping);
+    const bare = { ...wrapping, interceptors: [] };
+    if (methods.length > 0) guarded.set(each.id, wrapped(engine.service(each.id), each, authentication, bare));
     return observer?.call === undefined ? service : observeCalls(observer, each.id)(service);
   });
 
@@ -143,6 +153,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     codecs: [...codecs, ...draftsOf(codecs)],
     services: new Map(served.map(({ label }, at) => [label, services[at] as AgentService])),
     limits: { bodyBytes, depth, unfinished: unfinishedBodies(bodyBytes, unfinishedBytes, clock), answers },
+    ...(methods.length > 0 && { methods }),
     clock,
     logger,
   });
@@ -237,12 +248,15 @@ interface Wrapping extends Pick<HandlerOptions, "authorizer" | "interceptors" | 
 function serverHost(
   { cors = false, allowedHosts, strictVersion = false, keepAlive = 15_000 }: HandlerOptions,
   hostNames: readonly string[],
-  given: Pick<ServerHost, "authenticate" | "codecs" | "readiness" | "services" | "limits" | "clock" | "logger">,
+  given: Pick<
+    ServerHost,
+    "methods" | "authenticate" | "codecs" | "readiness" | "services" | "limits" | "clock" | "logger"
+  >,
 ): ServerHost {
   const admit = allowedHosts && admission([...hostNames, ...allowedHosts], originsOf(cors));
   return {
     ...given,
-    operations,
+    operations: operationsWith(given.methods),
     ...(admit !== undefined && { admit }),
     strictVersion,
     keepAlive: new KeepAlive(given.clock, keepAlive),

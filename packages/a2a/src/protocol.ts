@@ -14,6 +14,10 @@ export {
   type OperationInfo,
   type OperationTable,
   operations,
+  isMethod,
+  type MethodName,
+  type MethodRequest,
+  type MethodRoute,
 } from "./protocol/index.ts";
 
 // The port of a service, and what goes with a call.

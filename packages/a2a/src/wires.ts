@@ -21,7 +21,7 @@ export {
   type RestRoute,
   type RestWire,
 } from "./wire/bindings.ts";
-export { byVersion, versionOfSilence, type Codec, type OwnShapes, type Shapes } from "./wire/codec.ts";
+export { byVersion, methodShapes, versionOfSilence, type Codec, type OwnShapes, type Shapes } from "./wire/codec.ts";
 
 /** Versions of the protocol. */
 export type ProtocolVersion = "1.0" | "0.3";

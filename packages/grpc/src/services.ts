@@ -1,7 +1,7 @@
-import type { OperationName } from "@parley/a2a/protocol";
+import type { MethodRoute, OperationName } from "@parley/a2a/protocol";
 import { a2aV03, a2aV1, errorDetails, status } from "./descriptors.ts";
 import { readSchema, type Additions, type Schema } from "./protobuf/schema.ts";
-import { fieldTypes, type MessageType } from "./protobuf/types.ts";
+import { fieldTypes, messageType, type MessageType } from "./protobuf/types.ts";
 
 /** The service of A2A, in version 1.0 or 0.3. */
 export interface A2AServiceType {
@@ -57,6 +57,13 @@ const renamed: Readonly<Record<string, OperationName>> = {
 /** The service of A2A 0.3. */
 export function serviceV03(): A2AServiceType {
   return serviceOf(readSchema([a2aV03]), (method) => renamed[method] ?? (method as OperationName));
+}
+
+const struct: MessageType = /* @__PURE__ */ messageType("google.protobuf.Struct", new Map());
+
+/** A method of an extension: a unary call whose request and response are JSON objects. */
+export function methodOf({ name, grpc }: MethodRoute): A2AMethod {
+  return { path: grpc, operation: name, stream: false, input: struct, output: struct };
 }
 
 /** `google.rpc.Status` and the details of errors. */

@@ -1,5 +1,6 @@
-import { A2AError, type AgentSkill } from "../model/index.ts";
+import { A2AError, type AgentSkill, type JsonObject } from "../model/index.ts";
 import {
+  isMethod,
   spreadable,
   type AgentService,
   type CallContext,
@@ -64,7 +65,17 @@ function skillFor(
 
 /** Whether a call would get an answer that says that there is no such task, or none in a list. */
 function canHide(operation: OperationName, request: unknown): boolean {
+  // Only operations of the protocol are known to look at `hidden`.
+  if (isMethod(operation)) return false;
   return operation === "ListTasks" || resourceOf(operation, request).taskId !== undefined;
+}
+
+/** What the request of a method of an extension names: its texts `taskId` and `contextId`. */
+function namedIn({ taskId, contextId }: JsonObject): Pick<AuthorizerRequest, "taskId" | "contextId"> {
+  return {
+    ...(typeof taskId === "string" && { taskId }),
+    ...(typeof contextId === "string" && { contextId }),
+  };
 }
 
 /** The task and what belongs to it, as a request names them. */
@@ -95,6 +106,7 @@ export function resourceOf(
     case "ListTaskPushNotificationConfigs":
       return { taskId: (request as Operations["ListTaskPushNotificationConfigs"]["request"]).taskId };
     default: {
+      if (isMethod(operation)) return namedIn(request as JsonObject);
       const { taskId, id } = request as Operations["CreateTaskPushNotificationConfig"]["request"];
       return { ...(taskId !== undefined && { taskId }), ...(id !== undefined && { configId: id }) };
     }

@@ -1,6 +1,6 @@
 import { withoutSlashes } from "../base/index.ts";
 import { A2AError, type AgentCard } from "../model/index.ts";
-import { endedBy, type Observer, type OperationName, operations } from "../protocol/index.ts";
+import { endedBy, type Observer, type OperationName, operations, type OperationTable } from "../protocol/index.ts";
 import type { ClientHost } from "../transport/client/binding.ts";
 import { type ClientResponse, requestHeaders, sendRequest } from "../transport/client/request.ts";
 import { parseJson, refusal, strangeAnswer } from "../transport/client/response.ts";
@@ -138,7 +138,11 @@ function keep(
 export function checkDeclared(card: AgentCard, operation: OperationName): void {
   const push = operation.includes("PushNotification");
   const extended = operation === "GetExtendedAgentCard" && "extendedAgentCard";
-  const needed = push ? "pushNotifications" : operations[operation].stream ? "streaming" : extended;
+  const needed = push
+    ? "pushNotifications"
+    : (operations as OperationTable)[operation]?.stream
+      ? "streaming"
+      : extended;
   if (!needed || card.capabilities[needed]) return;
   throw new A2AError(
     push ? "PushNotificationNotSupported" : "UnsupportedOperation",

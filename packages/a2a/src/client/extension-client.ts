@@ -6,13 +6,14 @@ import {
   type StreamResponse,
   withFields,
 } from "../model/index.ts";
-import { declarationOf, type ExtensionReader, fit, misfits, type Readable } from "../extensions/index.ts";
+import { declarationOf, type ExtensionReader, fit, methodRoute, misfits, type Readable } from "../extensions/index.ts";
 import {
   anonymous,
   type AnyExtension,
   type ExtensionMethods,
   type ExtensionTypes,
   type ExtensionWrites,
+  type MethodName,
   type UnaryName,
 } from "../protocol/index.ts";
 import { bounded } from "../transport/client/signals.ts";
@@ -120,7 +121,7 @@ async function callMethod(
     principal: anonymous,
     version: parts.chosen().protocolVersion,
     extensions: [...new Set([...parts.extensions, ...extensions])],
-    outgoing: options,
+    outgoing: { ...options, method: methodRoute(name as MethodName, method) },
     signal,
     trace,
   };

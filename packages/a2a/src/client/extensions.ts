@@ -6,12 +6,14 @@ import {
   type SendMessageRequest,
   type StreamResponse,
 } from "../model/index.ts";
+import { isObject } from "../model/schema.ts";
 import {
   type AgentService,
   type AnyExtension,
   type CallContext,
   type EventReads,
   type ExtensionTypes,
+  isMethod,
   mapItems,
   type OperationName,
   type Operations,
@@ -78,8 +80,9 @@ export class ClientExtensions {
 
   /** Notes what each answer has activated. The connections of a stream that is resumed may differ in it. */
   tagged(next: AgentService): AgentService {
-    const note = (value: object, readers: readonly ExtensionReader[]): void => {
-      if (readers.length > 0) this.#active.set(value, readers);
+    const note = (value: unknown, readers: readonly ExtensionReader[]): void => {
+      // A method of an extension may answer anything, which is checked later.
+      if (readers.length > 0 && isObject(value)) this.#active.set(value, readers);
     };
     return {
       call: async <Name extends UnaryName>(...asked: Parameters<typeof next.call<Name>>) => {
@@ -157,7 +160,7 @@ export class ClientExtensions {
         this.#failed(extension, "onRequest", thrown);
       }
     }
-    if ("message" in changed) this.#checkOutgoing(readers, changed);
+    if (!isMethod(operation) && "message" in changed) this.#checkOutgoing(readers, changed as SendMessageRequest);
     return changed;
   }
 

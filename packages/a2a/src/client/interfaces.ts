@@ -1,9 +1,9 @@
 import type { Logger } from "../base/index.ts";
 import { A2AError, type A2AErrorOptions, type AgentCard, type AgentInterface, hasCode } from "../model/index.ts";
-import { type AgentService, type CallContext, type OperationName, operations } from "../protocol/index.ts";
+import { type AgentService, type CallContext, type OperationName } from "../protocol/index.ts";
 import type { ClientBinding, ClientHost } from "../transport/client/binding.ts";
 import { noHeaders } from "./card.ts";
-import { neverProcessed } from "./retry.ts";
+import { isIdempotent, neverProcessed } from "./retry.ts";
 
 /** How many interfaces of a card are read. */
 const mostInterfaces = 100;
@@ -170,7 +170,7 @@ export function firstAlive(
           const tried = candidates.map(({ target }) => target.url).join(" ");
           throw extended(thrown, `No interface of the card ${card} works:\n  ${failures.join("\n  ")}`, { tried });
         }
-        if (!operations[operation].idempotent && !neverProcessed(thrown)) throw thrown;
+        if (!isIdempotent(operation, context) && !neverProcessed(thrown)) throw thrown;
       }
     }
   }

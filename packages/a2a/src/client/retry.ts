@@ -5,6 +5,7 @@ import {
   type CallContext,
   type OperationName,
   operations,
+  type OperationTable,
   type StreamItem,
 } from "../protocol/index.ts";
 import { pause } from "../transport/client/signals.ts";
@@ -63,6 +64,11 @@ export async function beforeRetry(
   await pause(clock, delay, signal);
 }
 
+/** Whether a call may be repeated. A method of an extension says so itself. */
+export function isIdempotent(operation: OperationName, { outgoing }: CallContext): boolean {
+  return (outgoing?.method ?? (operations as OperationTable)[operation])?.idempotent === true;
+}
+
 /** Whether the same request may succeed later. */
 export function isTransient(error: unknown): error is A2AError {
   if (hasCode(error, "InvalidResponse")) return /^50[24]$/.test(error.metadata["httpStatus"] ?? "");
@@ -105,9 +111,9 @@ export class Calls {
     this.#options = options;
   }
 
-  async repeat<T>(operation: OperationName, { signal }: CallContext, run: () => Promise<T>): Promise<T> {
+  async repeat<T>(operation: OperationName, context: CallContext, run: () => Promise<T>): Promise<T> {
     const { clock, logger, calls, canResend } = this.#options;
-    const safe = operations[operation].idempotent || (canResend && operation.startsWith("Send"));
+    const safe = isIdempotent(operation, context) || (canResend && operation.startsWith("Send"));
     for (let attempt = 1; ; attempt++) {
       const since = clock.elapsed();
       try {
@@ -117,7 +123,7 @@ export class Calls {
         // A call that took this long was a send that waited for its task. Runtimes and proxies end such calls (Node's
         // fetch after 5 minutes). The next attempt is then as good as the first one.
         if (clock.elapsed() - since >= longWait) attempt = 1;
-        await beforeRetry(clock, calls, attempt, thrown, signal, (delay) =>
+        await beforeRetry(clock, calls, attempt, thrown, context.signal, (delay) =>
           logger?.info("A call is repeated", { operation, attempt, delay, cause: thrown }),
         );
       }

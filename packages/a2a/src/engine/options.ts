@@ -6,6 +6,7 @@ import {
   safeObserver,
   type AnyExtension,
   type Agent,
+  type AgentService,
   type Audit,
   type Observer,
   type Principal,
@@ -21,6 +22,8 @@ export interface HostedAgent {
   readonly agent: Agent;
   /** The card as it is served. Operations that it does not declare are refused (A2A 1.0 §3.3.4). */
   readonly card: AgentCard;
+  /** The operations as their callers may use them, for methods of extensions. Default: as the engine answers them, which checks nobody. */
+  readonly guarded?: () => AgentService;
   /** Returns the card for authenticated callers (§3.1.11). Absent: none is configured. */
   readonly extendedCard?: (principal: Principal) => AgentCard | Promise<AgentCard>;
 }

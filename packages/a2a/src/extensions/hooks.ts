@@ -46,6 +46,8 @@ export type Deliver = (event: StreamResponse) => StreamResponse;
 export class ExtensionHooks {
   /** URIs of those whose rows each new record wakes. */
   readonly wakeRows: readonly string[];
+  /** The extensions. */
+  readonly all: readonly AnyExtension[];
   readonly #extensions: readonly AnyExtension[];
   readonly #volatile: ReadonlyMap<string, VolatileKeys>;
   readonly #readers: ReadonlyMap<string, ExtensionReader>;
@@ -53,6 +55,7 @@ export class ExtensionHooks {
   /** @throws A2AError `InvalidParams` for an extension without a URI, and for two with the same. */
   constructor(extensions: readonly AnyExtension[] = []) {
     checkUris(extensions.map(({ uri }) => uri));
+    this.all = extensions;
     this.#extensions = extensions;
     this.#volatile = volatileKeysOf(extensions);
     this.#readers = new Map(extensions.map((extension) => [extension.uri, new ExtensionReader(extension)]));

@@ -1,5 +1,13 @@
 export { declarationsOf } from "./declare.ts";
-export { defineExtension, extensionMethod, type DefinedExtension, type ExtensionDefinition } from "./define.ts";
+export {
+  defineExtension,
+  extensionMethod,
+  methodRoute,
+  methodsOf,
+  type DefinedExtension,
+  type ExtensionDefinition,
+  type OwnedMethod,
+} from "./define.ts";
 export { extensionError, type ExtensionError, type ExtensionErrorDefinition } from "./errors.ts";
 export { ExtensionHooks, type Deliver } from "./hooks.ts";
 export { checkedRequest, wrongInRequest } from "./outgoing.ts";

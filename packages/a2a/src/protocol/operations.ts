@@ -6,6 +6,7 @@ import {
   type GetExtendedAgentCardRequest,
   type GetTaskPushNotificationConfigRequest,
   type GetTaskRequest,
+  type JsonObject,
   type ListTaskPushNotificationConfigsRequest,
   type ListTaskPushNotificationConfigsResponse,
   type ListTasksRequest,
@@ -48,7 +49,18 @@ export interface UnaryOperations {
   DeleteTaskPushNotificationConfig: { request: DeleteTaskPushNotificationConfigRequest; response: Empty };
   /** Reads the card for authenticated callers (A2A 1.0 §3.1.11). */
   GetExtendedAgentCard: { request: GetExtendedAgentCardRequest; response: AgentCard };
+  /** A method of an extension (A2A 1.0 §4.6), by its name in `methods`. `tenant` of its request is that of the protocol (§8.3.2). */
+  [method: MethodName]: { request: MethodRequest; response: JsonObject };
 }
+
+/** The name of a method of an extension. No operation of the protocol has a slash. */
+export type MethodName = `${string}/${string}`;
+
+/** The request of a method of an extension: a JSON object. */
+export type MethodRequest = JsonObject & {
+  /** The routing label of the protocol (§8.3.2). The extension does not get it. */
+  readonly tenant?: string;
+};
 
 /** Operations with a stream of responses. */
 export interface StreamOperations {
@@ -61,12 +73,33 @@ export interface StreamOperations {
 /** Every operation. */
 export interface Operations extends UnaryOperations, StreamOperations {}
 
+/** Name of an operation of the protocol. */
+export type CoreName = Exclude<OperationName, MethodName>;
 /** Name of an operation with one response. */
-export type UnaryName = keyof UnaryOperations;
+export type UnaryName = Extract<keyof UnaryOperations, string>;
 /** Name of an operation with a stream of responses. */
 export type StreamName = keyof StreamOperations;
 /** Name of an operation. */
-export type OperationName = keyof Operations;
+export type OperationName = Extract<keyof Operations, string>;
+
+/** Whether an operation is a method of an extension. */
+export function isMethod(operation: OperationName): operation is MethodName {
+  return operation.includes("/");
+}
+
+/** A method of an extension on the wire, for the bindings of servers and clients. `methodRoute()` makes one. */
+export interface MethodRoute {
+  /** The name of the operation. */
+  readonly name: MethodName;
+  /** Its method of JSON-RPC. */
+  readonly jsonrpc: string;
+  /** Its HTTP method and its path below the base, as `RestRoute.path` is written. */
+  readonly rest: { readonly method: "GET" | "POST"; readonly path: `/${string}` };
+  /** Its path over gRPC. Request and response are a `google.protobuf.Struct`. */
+  readonly grpc: `/${string}/${string}`;
+  /** Whether a client may repeat it. */
+  readonly idempotent: boolean;
+}
 
 /** What a binding has to know about an operation. */
 export interface OperationInfo {
@@ -83,7 +116,7 @@ const safe: OperationInfo = { stream: false, idempotent: true };
 const unsafe: OperationInfo = { stream: false, idempotent: false };
 
 /** The operations of A2A 1.0. */
-export const operations: Readonly<Record<OperationName, OperationInfo>> = {
+export const operations: Readonly<Record<CoreName, OperationInfo>> = {
   SendMessage: unsafe,
   SendStreamingMessage: { stream: true, idempotent: false },
   GetTask: safe,

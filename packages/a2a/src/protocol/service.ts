@@ -1,6 +1,6 @@
 import { toA2AError, type A2AError, type StreamResponse } from "../model/index.ts";
 import type { Payload } from "./payload.ts";
-import type { StreamName, StreamOperations, UnaryName, UnaryOperations } from "./operations.ts";
+import type { MethodRoute, StreamName, StreamOperations, UnaryName, UnaryOperations } from "./operations.ts";
 
 /**
  * The port for calls. The engine of a server implements it, and so do the transports of a client, a proxy and a test double.
@@ -63,6 +63,8 @@ export interface CallContext {
 
 /** How one request of a client is sent. Where a limit is absent, that of the client applies. */
 export interface Outgoing {
+  /** For a method of an extension: where it is on the wire. The client of an extension sets it. */
+  readonly method?: MethodRoute;
   /** Further headers of the request, or service parameters of another binding (A2A 1.0 §3.2.6). */
   readonly headers?: Readonly<Record<string, string>>;
   /** Longest wait for the headers of the response, in milliseconds. `false`: no limit. */

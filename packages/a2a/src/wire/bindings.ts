@@ -1,5 +1,5 @@
 import type { A2AError, WireErrorCode } from "../model/index.ts";
-import type { OperationName } from "../protocol/index.ts";
+import type { MethodRoute, OperationName } from "../protocol/index.ts";
 import type { ClientCodec, Codec, OwnShapes, Shapes } from "./codec.ts";
 
 /** What each known binding needs of a version: the members of `Codec.bindings`. */
@@ -48,8 +48,13 @@ export interface RestRoute {
   readonly path: string;
   /** Whether the fields that are not in the path are sent as the body. A POST without a body is an empty request. */
   readonly body: boolean;
-  /** Parameters of the query and their types (§11.5). Other parameters are ignored. */
-  readonly query?: Readonly<Record<string, "string" | "integer" | "boolean">>;
+  /** Parameters of the query and their types (§11.5). Other parameters are ignored. `texts`: all are taken, as they are. */
+  readonly query?: Readonly<Record<string, "string" | "integer" | "boolean">> | "texts";
+}
+
+/** The route of a method of an extension, the same in every version. */
+export function routeOfMethod({ name, rest: { method, path } }: MethodRoute): RestRoute {
+  return { operation: name, methods: [method], path, body: method === "POST", query: "texts" };
 }
 
 /** What REST (A2A 1.0 §11) needs of a version, in addition to its shapes. An error is the whole body of a response. */

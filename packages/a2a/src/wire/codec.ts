@@ -8,6 +8,7 @@ import {
   type Schema,
   type StreamResponse,
 } from "../model/index.ts";
+import { isObject } from "../model/schema.ts";
 import type { AgentService, OperationName, Operations, Reply, StreamItem } from "../protocol/index.ts";
 
 /**
@@ -85,6 +86,21 @@ export interface Shapes {
   /** Whether an event says that it is the last one of its stream. Default: its state decides. */
   endsStream?(value: unknown): boolean;
 }
+
+/**
+ * The requests and responses of the methods of extensions: JSON objects, the same in every version. The extension checks what they are.
+ * They take the place of those of a version: `{ ...shapes, ...methodShapes }`.
+ */
+export const methodShapes: Pick<Shapes, "decodeRequest" | "responseOf" | "encodeResponse" | "responsePieces"> = {
+  decodeRequest<Name extends OperationName>(_operation: Name, value: unknown): Operations[Name]["request"] {
+    if (value === undefined || value === null) return {};
+    if (isObject(value)) return value;
+    throw invalidParams([{ field: "", description: "must be a JSON object" }]);
+  },
+  responseOf: (_operation, { payload }) => payload.read(),
+  encodeResponse: (_operation, { payload }) => payload.json,
+  responsePieces: (_operation, { payload }) => payload.pieces,
+};
 
 /** Shapes with errors. */
 export interface OwnShapes extends Shapes {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { A2AError, type A2AErrorCode } from "../../src/model/index.ts";
-import { operations, Payload, TextPayload, type OperationName } from "../../src/protocol/index.ts";
+import { operations, Payload, TextPayload, type CoreName } from "../../src/protocol/index.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";
 import { messageOf } from "../model/arbitraries.ts";
 import { fieldsOf, type MessageName } from "../model/proto.ts";
@@ -9,7 +9,7 @@ import { fieldsOf, type MessageName } from "../model/proto.ts";
 const rest = codecV1.bindings["HTTP+JSON"];
 
 /** Which message of the proto goes in, and which comes out (A2A 1.0 §5.3). */
-const shapes: Readonly<Record<OperationName, readonly [request: MessageName, response: MessageName | "Empty"]>> = {
+const shapes: Readonly<Record<CoreName, readonly [request: MessageName, response: MessageName | "Empty"]>> = {
   SendMessage: ["SendMessageRequest", "SendMessageResponse"],
   SendStreamingMessage: ["SendMessageRequest", "StreamResponse"],
   GetTask: ["GetTaskRequest", "Task"],
@@ -25,7 +25,7 @@ const shapes: Readonly<Record<OperationName, readonly [request: MessageName, res
   DeleteTaskPushNotificationConfig: ["DeleteTaskPushNotificationConfigRequest", "Empty"],
   GetExtendedAgentCard: ["GetExtendedAgentCardRequest", "AgentCard"],
 };
-const names = Object.keys(operations) as OperationName[];
+const names = Object.keys(operations) as CoreName[];
 
 /** The code of what a call throws, and the fields that it names. */
 function refusal(run: () => unknown): readonly [A2AErrorCode, readonly string[]] {

@@ -17,7 +17,7 @@ import {
 import { grpcWire, type Codec, type Shapes } from "@parley/a2a/wires";
 import { decode } from "../protobuf/decode.ts";
 import { encode } from "../protobuf/encode.ts";
-import { serviceV03, serviceV1, type A2AMethod, type A2AServiceType } from "../services.ts";
+import { methodOf, serviceV03, serviceV1, type A2AMethod, type A2AServiceType } from "../services.ts";
 import { Statuses } from "../status.ts";
 import { activated, errorOf, metadataOf, textOf, type AnswerHeaders, type Metadata } from "./headers.ts";
 
@@ -91,7 +91,7 @@ class GrpcCalls implements ClientTransport {
   }
 
   async call(call: EncodedCall): Promise<{ result: unknown; extensions?: readonly string[] }> {
-    const method = this.#method(call.operation);
+    const method = this.#method(call);
     const answer = await this.#begin(method, call);
     const messages: Uint8Array[] = [];
     const unexpected = (count: string): A2AError =>
@@ -110,7 +110,7 @@ class GrpcCalls implements ClientTransport {
   }
 
   async stream(call: EncodedCall<StreamName>): Promise<StreamReply> {
-    const method = this.#method(call.operation);
+    const method = this.#method(call);
     // Many servers send their headers only with the first event, which may take hours. Some send headers and then refuse
     // the request.
     const answer = await this.#begin(method, { ...call, timeout: false });
@@ -123,8 +123,9 @@ class GrpcCalls implements ClientTransport {
     return { batches, ...activated(answer.headers) };
   }
 
-  #method(operation: OperationName): A2AMethod {
+  #method({ operation, context: { outgoing } }: EncodedCall): A2AMethod {
     const { version } = this.#codec;
+    if (outgoing?.method !== undefined) return methodOf(outgoing.method);
     const method = this.#types.service(version).operations.get(operation);
     if (method !== undefined) return method;
     throw new A2AError("UnsupportedOperation", `${operation} is not a method of gRPC in A2A ${version}`);

@@ -23,7 +23,11 @@ const defaultDepth = 100;
  * @throws A2AError `ParseError` for bytes that are not a message of the type, `InvalidRequest` for too deep nesting.
  */
 export function decode(type: MessageType, bytes: Uint8Array, options: DecodeOptions = {}): JsonObject {
-  return new Decoder(new Reader(bytes), options).message(type, bytes.length, options.depth ?? defaultDepth, {});
+  const decoder = new Decoder(new Reader(bytes), options);
+  const depth = options.depth ?? defaultDepth;
+  return type.wellKnown === "Struct"
+    ? decoder.struct(bytes.length, depth, {})
+    : decoder.message(type, bytes.length, depth, {});
 }
 
 class Decoder {
@@ -135,7 +139,7 @@ class Decoder {
         // A field that comes twice is merged.
         return this.message(type, end, depth, (earlier as JsonObject | undefined) ?? {});
       case "Struct":
-        return this.#struct(end, depth, (earlier as JsonObject | undefined) ?? {});
+        return this.struct(end, depth, (earlier as JsonObject | undefined) ?? {});
       case "Value":
         return this.#jsonValue(end, depth);
       case "ListValue":
@@ -149,7 +153,8 @@ class Decoder {
     }
   }
 
-  #struct(end: number, depth: number, into: JsonObject): JsonObject {
+  /** Reads the members of a JSON object up to `end`. */
+  struct(end: number, depth: number, into: JsonObject): JsonObject {
     if (depth <= 0) throw this.#tooDeep();
     const reader = this.#reader;
     while (reader.at < end) {
@@ -197,7 +202,7 @@ class Decoder {
           value = reader.bool();
           break;
         case 42:
-          value = this.#struct(reader.end(), depth, {});
+          value = this.struct(reader.end(), depth, {});
           break;
         case 50:
           value = this.#list(reader.end(), depth);

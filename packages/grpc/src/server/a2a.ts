@@ -1,5 +1,5 @@
 import { A2AError } from "@parley/a2a";
-import type { OperationName, StreamReply, UniversalResponse } from "@parley/a2a/protocol";
+import { isMethod, type OperationName, type StreamReply, type UniversalResponse } from "@parley/a2a/protocol";
 import {
   answerCall,
   codecOf,
@@ -10,7 +10,7 @@ import {
   type ServerContext,
   type ServerHost,
 } from "@parley/a2a/transport";
-import { grpcWire, versionOfSilence, type Codec, type Shapes } from "@parley/a2a/wires";
+import { grpcWire, methodShapes, versionOfSilence, type Codec, type Shapes } from "@parley/a2a/wires";
 import { decode } from "../protobuf/decode.ts";
 import type { A2AMethod } from "../services.ts";
 import type { CallWriter } from "./call-writer.ts";
@@ -73,7 +73,7 @@ class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
 
   accept(): void {
     this.codec = this.#codecFor(this.request);
-    this.shapes = grpcWire(this.codec);
+    this.shapes = isMethod(this.operation) ? { ...grpcWire(this.codec), ...methodShapes } : grpcWire(this.codec);
     if (this.codec.tenantInPath === true) this.tenant = this.#onlyAgent;
     if (this.#host.operations[this.operation] === undefined) throw new A2AError("MethodNotFound");
   }

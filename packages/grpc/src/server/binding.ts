@@ -1,5 +1,5 @@
 import type { CorsOptions } from "@parley/a2a";
-import type { UniversalRequest } from "@parley/a2a/protocol";
+import { withoutQuery, type UniversalRequest } from "@parley/a2a/protocol";
 import type { AnyPathBinding, AnyPathEndpoint, ServerHost } from "@parley/a2a/transport";
 import { isPreflight } from "../metadata.ts";
 import type { GrpcHandler } from "./handler.ts";
@@ -56,12 +56,16 @@ class GrpcEndpoint implements AnyPathEndpoint {
 
   claims(request: UniversalRequest): boolean {
     if (request.header("content-type")?.startsWith("application/grpc") === true) return true;
-    return this.#cors !== false && isPreflight(request) && services.test(request.url);
+    return this.#cors !== false && isPreflight(request) && this.#serves(withoutQuery(request.url));
   }
 
   answer(request: UniversalRequest): ReturnType<GrpcHandler["answer"]> {
     if (this.#handler !== undefined) return this.#handler.answer(request);
     return (this.#loading ??= this.#load()).then((handler) => handler.answer(request));
+  }
+
+  #serves(path: string): boolean {
+    return services.test(path) || this.#host.methods?.some(({ grpc }) => grpc === path) === true;
   }
 
   get #cors(): CorsOptions | boolean {

@@ -15,7 +15,7 @@ import {
 } from "@parley/a2a/transport";
 import type { Codec } from "@parley/a2a/wires";
 import { encodeMessage, isPreflight } from "../metadata.ts";
-import { serviceV03, serviceV1, type A2AServiceType } from "../services.ts";
+import { methodOf, serviceV03, serviceV1, type A2AServiceType } from "../services.ts";
 import { statusCode, Statuses, StatusError } from "../status.ts";
 import { a2aMethod, requestedCodec } from "./a2a.ts";
 import type { ReadableRequest } from "./call-reader.ts";
@@ -120,6 +120,11 @@ function routesOf(host: ServerHost, frames: FrameWriter): { routes: Map<string, 
     for (const [path, method] of service.methods) {
       routes.set(path, { method: a2aMethod(method, host, codecFor, frames), codecFor });
     }
+  }
+  // The service of a method belongs to no version.
+  const codecFor = (call: Call): Codec => requestedCodec(host, host.codecs, call);
+  for (const method of host.methods ?? []) {
+    routes.set(method.grpc, { method: a2aMethod(methodOf(method), host, codecFor, frames), codecFor });
   }
   return { routes, services };
 }

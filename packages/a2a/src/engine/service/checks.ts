@@ -1,6 +1,14 @@
 import { utf8Length } from "../../base/utf8-length.ts";
+import { methodsOf, type ExtensionHooks, type OwnedMethod } from "../../extensions/index.ts";
 import { A2AError, invalidParams, type Part, type SendMessageRequest } from "../../model/index.ts";
-import { isAuthorizationAnswer, type CallContext, type OperationName, type Operations } from "../../protocol/index.ts";
+import {
+  isAuthorizationAnswer,
+  isMethod,
+  type CallContext,
+  type MethodName,
+  type OperationName,
+  type Operations,
+} from "../../protocol/index.ts";
 import { sizeOfValue } from "../bytes.ts";
 import type { EngineLimits, HostedAgent } from "../options.ts";
 
@@ -14,6 +22,8 @@ export interface CheckedAgent extends HostedAgent {
   readonly required: readonly string[];
   /** Media types that it reads, without parameters. `text/*` and `*` are patterns. */
   readonly inputModes: readonly string[];
+  /** The methods of the extensions that it declares, by the names of their operations. */
+  readonly methods: ReadonlyMap<string, OwnedMethod>;
   /** The headers of a request that its turns read. */
   readonly reads: readonly DeclaredHeader[];
 }
@@ -26,13 +36,16 @@ interface DeclaredHeader {
 }
 
 /** @throws A2AError `InvalidParams` for `requestHeaders` that may not be read. */
-export function checkedAgent(hosted: HostedAgent): CheckedAgent {
+export function checkedAgent(hosted: HostedAgent, { all }: Pick<ExtensionHooks, "all">): CheckedAgent {
   const { capabilities, defaultInputModes, skills } = hosted.card;
   const extensions = (capabilities.extensions ?? []).filter(({ uri }) => uri !== undefined);
   const modes = [...defaultInputModes, ...skills.flatMap((skill) => skill.inputModes ?? [])];
+  const declared = extensions.map(({ uri = "" }) => uri);
+  const methods = methodsOf(all.filter(({ uri }) => declared.includes(uri)));
   return {
     ...hosted,
-    declared: extensions.map(({ uri = "" }) => uri),
+    declared,
+    methods: new Map(methods.map((own) => [own.route.name, own])),
     required: extensions.filter(({ required }) => required === true).map(({ uri = "" }) => uri),
     inputModes: [...new Set(modes.map(bare))],
     reads: listOf(hosted.agent.requestHeaders ?? [], hosted.card).map((header) => checkedHeader(header, hosted.card)),
@@ -51,7 +64,8 @@ export function checkCall(
   context: CallContext,
 ): readonly string[] {
   checkCapability(hosted, operation);
-  const extensions = activate(hosted, context);
+  const method = isMethod(operation) ? methodOf(hosted, operation) : undefined;
+  const extensions = activate(hosted, context, method?.uri);
   if (operation === "SendMessage" || operation === "SendStreamingMessage") {
     checkMessage(hosted, request as SendMessageRequest);
   }
@@ -90,13 +104,22 @@ function checkCapability({ card }: HostedAgent, operation: OperationName): void 
 
 const none: readonly string[] = [];
 
-/** Extensions that the caller asked for and the card declares (§4.6); refuses a caller who lacks a required one. */
+/** The method of an extension, which the agent must have. */
+export function methodOf({ methods }: CheckedAgent, operation: MethodName): OwnedMethod {
+  const own = methods.get(operation);
+  if (own !== undefined) return own;
+  throw new A2AError("MethodNotFound", "This agent does not have the extension of this method");
+}
+
+/** Extensions that the caller asked for and the card declares (§4.6); refuses a caller who lacks a required one, or the one of the method that is called. */
 function activate(
   { declared, required }: CheckedAgent,
   { extensions }: Pick<CallContext, "extensions">,
+  needed: string | undefined,
 ): readonly string[] {
-  if (required.some((uri) => !extensions.includes(uri))) {
-    const uris = required.filter((uri) => !extensions.includes(uri)).join(", ");
+  const lacks = (uri: string): boolean => !extensions.includes(uri);
+  if (required.some(lacks) || (needed !== undefined && lacks(needed))) {
+    const uris = [...new Set([...required, ...(needed === undefined ? [] : [needed])])].filter(lacks).join(", ");
     throw new A2AError("ExtensionSupportRequired", `Required extensions were not requested: ${uris}`, {
       metadata: { extensions: uris },
     });

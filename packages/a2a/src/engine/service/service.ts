@@ -1,9 +1,12 @@
-import { A2AError, toA2AError, type AgentCard } from "../../model/index.ts";
+import { A2AError, toA2AError, type AgentCard, type JsonObject } from "../../model/index.ts";
 import {
   anonymous,
+  isMethod,
   Payload,
   type AgentService,
   type CallContext,
+  type MethodName,
+  type MethodRequest,
   type OperationName,
   type Operations,
   type Reply,
@@ -19,7 +22,7 @@ import type { EngineSettings, HostedAgent } from "../options.ts";
 import { serverIsStopping } from "../refusals.ts";
 import type { Runs } from "../supervise/index.ts";
 import { AgentTasks } from "./agent-tasks.ts";
-import { checkCall, type CheckedAgent } from "./checks.ts";
+import { checkCall, methodOf, type CheckedAgent } from "./checks.ts";
 import { Delivery } from "./delivery.ts";
 import { sendMessage, sendStreamingMessage, type Sends } from "./send-message.ts";
 import { createWebhook, deleteWebhook, getWebhook, listWebhooks } from "./webhook-operations.ts";
@@ -39,9 +42,12 @@ export interface ServiceRooms {
 /** What an operation is given: the request, its call, and the URIs of the extensions that are active in it. */
 type Operation<Request, Answer> = (request: Request, context: CallContext, extensions: readonly string[]) => Answer;
 
+/** Name of an operation of the protocol that answers once. */
+type CoreUnaryName = Exclude<UnaryName, MethodName>;
+
 /** The operations that answer once, by name. */
 type UnaryHandlers = {
-  readonly [Name in UnaryName]: Operation<
+  readonly [Name in CoreUnaryName]: Operation<
     UnaryOperations[Name]["request"],
     Promise<Reply<UnaryOperations[Name]["response"]>>
   >;
@@ -74,6 +80,20 @@ export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentS
     SubscribeToTask: (request, context) => subscribeToTask(tasks, request, context),
   };
 
+  async function method(
+    operation: MethodName,
+    request: MethodRequest,
+    context: CallContext,
+    extensions: readonly string[],
+  ): Promise<Reply<JsonObject>> {
+    const { principal } = context;
+    const { card, guarded = () => service } = hosted;
+    const { clock, logger } = settings;
+    const { callMethod } = await import("../../extensions/call-method.ts");
+    const call = { principal, extensions, context, card, service: guarded(), clock, logger };
+    return { payload: await callMethod(methodOf(hosted, operation), request, call) };
+  }
+
   /** Returns the URIs of the extensions that are active in the call. */
   function check(
     operation: OperationName,
@@ -84,7 +104,7 @@ export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentS
     return checkCall(hosted, operation, request, context);
   }
 
-  return {
+  const service: AgentService = {
     // Not an async function, because that would be one promise more for each message.
     call<Name extends UnaryName>(
       operation: Name,
@@ -93,7 +113,9 @@ export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentS
     ): Promise<Reply<UnaryOperations[Name]["response"]>> {
       try {
         const extensions = check(operation, request, context);
-        const reply = unary[operation](request, context, extensions);
+        const reply: Promise<Reply<UnaryOperations[Name]["response"]>> = isMethod(operation)
+          ? method(operation, request as MethodRequest, context, extensions)
+          : unary[operation as CoreUnaryName](request as never, context, extensions);
         if (extensions.length === 0) return reply;
         return reply.then((each) => delivery.reply(operation, { extensions, ...each }, extensions));
       } catch (error) {
@@ -111,6 +133,7 @@ export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentS
       return { batches: delivery.batches(batches, extensions), extensions };
     },
   };
+  return service;
 }
 
 /** GetExtendedAgentCard (A2A 1.0 §3.1.11). */

@@ -59,7 +59,9 @@ export function clientService(
     const { configuration } = request as Operations["SendMessage"]["request"];
     const waits = operation === "SendMessage" && !configuration?.returnImmediately;
     const timeout = context.outgoing?.connectTimeout ?? (!waits && host.limits.connectTimeout);
-    return { operation, params: shapes.encodeRequest(operation, request), context, timeout };
+    // The request of a method of an extension is JSON on every wire, and so is its response.
+    const params = context.outgoing?.method ? request : shapes.encodeRequest(operation, request);
+    return { operation, params, context, timeout };
   }
   return {
     async call<Name extends UnaryName>(
@@ -68,7 +70,8 @@ export function clientService(
       context: CallContext,
     ) {
       const { result, ...reply } = await transport.call(encoded<UnaryName>(operation, request, context));
-      return { ...reply, payload: new Payload(shapes.decodeResponse<Name>(operation, result)) };
+      const response = context.outgoing?.method ? (result as never) : shapes.decodeResponse<Name>(operation, result);
+      return { ...reply, payload: new Payload(response) };
     },
     stream: async (operation, request, context) => transport.stream(encoded<StreamName>(operation, request, context)),
   };

@@ -48,7 +48,12 @@ function jsonRpcService(
     const headers = await requestHeaders(host, { url, operation }, context, codec);
     headers["content-type"] = "application/json";
     headers["accept"] = accept;
-    const body = JSON.stringify({ jsonrpc: "2.0", id, method: wire.method(operation), params });
+    const body = JSON.stringify({
+      jsonrpc: "2.0",
+      id,
+      method: context.outgoing?.method?.jsonrpc ?? wire.method(operation),
+      params,
+    });
     return { id, answer: await sendRequest(host, { method: "POST", url, headers, body, timeout }, context) };
   }
 

@@ -1,5 +1,5 @@
 import { speaksJsonRpc, type JsonRpcCodec, type JsonRpcWire } from "../../wire/bindings.ts";
-import { versionOfSilence } from "../../wire/codec.ts";
+import { methodShapes, versionOfSilence } from "../../wire/codec.ts";
 import { answerCall, type AnyReply, type ServerCall } from "../server/answer-call.ts";
 import {
   interfaceAt,
@@ -15,13 +15,14 @@ import { discard, streamHeaders, writeEvents, type EventFormat } from "../server
 import { bodyText, codecOf, parseJson, requestedVersion } from "../server/request.ts";
 import { bodyOf, errorHeaders, failureOf, withExtensions, type Headers, type WireError } from "../server/response.ts";
 import { A2AError, wireErrors } from "../../model/index.ts";
-import type {
-  OperationName,
-  StreamItem,
-  StreamReply,
-  UnaryName,
-  UniversalRequest,
-  UniversalResponse,
+import {
+  isMethod,
+  type OperationName,
+  type StreamItem,
+  type StreamReply,
+  type UnaryName,
+  type UniversalRequest,
+  type UniversalResponse,
 } from "../../protocol/index.ts";
 import { isObject } from "../../model/schema.ts";
 
@@ -105,6 +106,7 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
     this.codec = this.#codecOf(method);
     this.shapes = this.codec.bindings.JSONRPC;
     this.operation = this.#operationOf(method);
+    if (isMethod(this.operation)) this.shapes = { ...this.shapes, ...methodShapes };
     return params;
   }
 
@@ -123,6 +125,8 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
   #operationOf(method: string): OperationName {
     const operation = this.shapes.operation(method);
     if (operation !== undefined && this.#host.operations[operation] !== undefined) return operation;
+    const own = this.#host.methods?.find(({ jsonrpc }) => jsonrpc === method);
+    if (own !== undefined) return own.name;
     const elsewhere = this.#codecs.some(({ bindings }) => bindings.JSONRPC.operation(method) !== undefined);
     const versions = this.#codecs.map(({ version }) => version).join(", ");
     throw new A2AError(

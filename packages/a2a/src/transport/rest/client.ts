@@ -1,8 +1,8 @@
 import { type Clock, withoutSlashes } from "../../base/index.ts";
 import type { A2AError, AgentInterface } from "../../model/index.ts";
 import { isObject } from "../../model/schema.ts";
-import type { AgentService, OperationName } from "../../protocol/index.ts";
-import type { RestClientCodec, RestRoute } from "../../wire/bindings.ts";
+import type { AgentService, CallContext, OperationName } from "../../protocol/index.ts";
+import { routeOfMethod, type RestClientCodec, type RestRoute } from "../../wire/bindings.ts";
 import { byVersion } from "../../wire/codec.ts";
 import type { ClientBinding, ClientHost } from "../client/binding.ts";
 import { chunkDecoder } from "../client/chunks.ts";
@@ -76,14 +76,16 @@ function restService(codec: RestClientCodec, target: AgentInterface, host: Clien
   const base = withoutSlashes(target.url);
   /** Operations for which the server wants the second method of their route. */
   const switched = new Set<OperationName>();
-  const routeOf = (operation: OperationName): RestRoute =>
-    wire.routes.find((one) => one.operation === operation) as RestRoute;
+  const routeOf = (operation: OperationName, { outgoing }: CallContext): RestRoute =>
+    outgoing?.method === undefined
+      ? (wire.routes.find((one) => one.operation === operation) as RestRoute)
+      : routeOfMethod(outgoing.method);
 
   async function send(
     { operation, params, context, timeout }: EncodedCall,
     accept: string,
   ): Promise<{ url: string; answer: ClientResponse }> {
-    const route = routeOf(operation);
+    const route = routeOf(operation, context);
     const { path, rest } = fill(route, params as Readonly<Record<string, unknown>>);
     const url = route.body ? base + path : base + path + query(rest);
     const method = route.methods[switched.has(operation) ? 1 : 0] as string;
@@ -99,8 +101,8 @@ function restService(codec: RestClientCodec, target: AgentInterface, host: Clien
     const { status, mediaType } = opened.answer;
     // The proto and the text of the specification differ in the method of a subscription, and servers differ too.
     const unrouted = status === 405 || (status === 404 && !/[/+]json$/.test(mediaType));
-    const { operation } = call;
-    if (!unrouted || routeOf(operation).methods.length < 2 || switched.has(operation)) return opened;
+    const { operation, context } = call;
+    if (!unrouted || routeOf(operation, context).methods.length < 2 || switched.has(operation)) return opened;
     opened.answer.close();
     switched.add(operation);
     return send(call, "text/event-stream");

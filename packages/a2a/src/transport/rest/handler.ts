@@ -1,5 +1,5 @@
-import { speaksRest, type RestCodec, type RestRoute, type RestWire } from "../../wire/bindings.ts";
-import { versionOfSilence } from "../../wire/codec.ts";
+import { routeOfMethod, speaksRest, type RestCodec, type RestRoute, type RestWire } from "../../wire/bindings.ts";
+import { methodShapes, versionOfSilence } from "../../wire/codec.ts";
 import { answerCall, type AnyReply, type ServerCall } from "../server/answer-call.ts";
 import {
   cannotServe,
@@ -30,12 +30,14 @@ import {
   type RouteTable,
 } from "./routes.ts";
 import { A2AError } from "../../model/index.ts";
-import type {
-  OperationName,
-  StreamItem,
-  StreamReply,
-  UniversalRequest,
-  UniversalResponse,
+import {
+  isMethod,
+  type MethodRoute,
+  type OperationName,
+  type StreamItem,
+  type StreamReply,
+  type UniversalRequest,
+  type UniversalResponse,
 } from "../../protocol/index.ts";
 
 const name = "HTTP+JSON";
@@ -52,10 +54,12 @@ export function restBinding(): ServerBinding {
   };
 }
 
-function claim({ path, tenants }: BaseAddress, codecs: readonly RestCodec[]): HttpClaim {
-  const wires = codecs.map(({ bindings }) => bindings["HTTP+JSON"]);
+function claim({ path, tenants, methods }: BaseAddress, codecs: readonly RestCodec[]): HttpClaim {
+  const wires = codecs.map((codec) => wireOf(codec, methods));
   // A tenant may be named like the first segment of longer routes, such as `v1`.
   const noTenant = new Set(wires.flatMap(({ routes }) => wholeSegments(routes)));
+  // Longer paths of methods may be anything, and so the paths of such a tenant.
+  for (const segment of firstSegments((methods ?? []).map(routeOfMethod))) noTenant.add(segment);
   for (const tenant of tenants) {
     if (tenant === undefined || !noTenant.has(tenant)) continue;
     throw cannotServe(
@@ -87,6 +91,12 @@ function claim({ path, tenants }: BaseAddress, codecs: readonly RestCodec[]): Ht
   };
 }
 
+/** What REST serves of a version: its own routes, and those of the methods of extensions. */
+function wireOf({ bindings }: RestCodec, methods: readonly MethodRoute[] = []): RestWire {
+  const wire = bindings["HTTP+JSON"];
+  return methods.length === 0 ? wire : { ...wire, routes: [...wire.routes, ...methods.map(routeOfMethod)] };
+}
+
 /** A version of the protocol with its compiled routes. */
 interface RestVersion extends Pick<RestCodec, "version" | "aliases"> {
   readonly codec: RestCodec;
@@ -97,8 +107,8 @@ interface RestVersion extends Pick<RestCodec, "version" | "aliases"> {
 
 type RestVersions = readonly [RestVersion, ...RestVersion[]];
 
-function restVersion(codec: RestCodec): RestVersion {
-  const wire = codec.bindings["HTTP+JSON"];
+function restVersion(codec: RestCodec, methods: readonly MethodRoute[] | undefined): RestVersion {
+  const wire = wireOf(codec, methods);
   return {
     version: codec.version,
     aliases: codec.aliases ?? [],
@@ -110,7 +120,8 @@ function restVersion(codec: RestCodec): RestVersion {
 }
 
 function restEndpoint(host: ServerHost, [first, ...others]: readonly [RestCodec, ...RestCodec[]]): HttpEndpoint {
-  const versions: RestVersions = [restVersion(first), ...others.map(restVersion)];
+  const { methods } = host;
+  const versions: RestVersions = [restVersion(first, methods), ...others.map((codec) => restVersion(codec, methods))];
   return { answer: (request, target) => answerCall(host, new RestServerCall(host, versions, request, target)) };
 }
 
@@ -137,7 +148,8 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
   }
 
   get shapes(): RestWire {
-    return this.#version.wire;
+    const { wire } = this.#version;
+    return this.#route !== undefined && isMethod(this.#route.operation) ? { ...wire, ...methodShapes } : wire;
   }
 
   get operation(): OperationName {

@@ -134,6 +134,9 @@ export function readInput(
   return fields;
 }
 
+/** What any request may have in its query beside its fields (A2A 1.0 §3.2.6). */
+const serviceParameter = /^(?:a2a-|__proto__$)/i;
+
 /**
  * Query parameters in the types of their fields (A2A 1.0 §11.5). Text that is not valid for its type stays text, so that the
  * codec refuses the field by its name.
@@ -141,11 +144,15 @@ export function readInput(
 function readQuery(route: RestRoute, query: string): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
   if (query === "") return fields;
+  const takesAll = route.query === "texts";
   // Every request may name a tenant (A2A 1.0 §8.3.2): in the query, where the path has no segment for it.
-  const types: NonNullable<RestRoute["query"]> = { ...route.query, tenant: "string" };
+  const types: Readonly<Record<string, "string" | "integer" | "boolean">> = {
+    ...(route.query !== "texts" && route.query),
+    tenant: "string",
+  };
   for (const [given, text] of new URLSearchParams(query)) {
-    const name = jsonName(given);
-    if (!Object.hasOwn(types, name)) continue;
+    const name = takesAll ? given : jsonName(given);
+    if (takesAll ? serviceParameter.test(name) : !Object.hasOwn(types, name)) continue;
     if (Object.hasOwn(fields, name)) throw invalidParams([{ field: name, description: "is given more than once" }]);
     fields[name] = typed(text, types[name]);
   }

@@ -1,6 +1,6 @@
 import type { AgentCard, A2AError } from "../../model/index.ts";
 import { isObject } from "../../model/schema.ts";
-import type { AgentService } from "../../protocol/index.ts";
+import type { AgentService, MethodRoute } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
 import { cardPathsOf, type PublicDocument } from "../discovery/handler.ts";
 import {
@@ -69,7 +69,12 @@ const card = "a card";
  *
  * @throws A2AError `InvalidParams` where two claims have one address.
  */
-export function claimsOf(base: MountedBase, bindings: readonly ServerBinding[], codecs: readonly Codec[]): ClaimedBase {
+export function claimsOf(
+  base: MountedBase,
+  bindings: readonly ServerBinding[],
+  codecs: readonly Codec[],
+  methods: readonly MethodRoute[] = [],
+): ClaimedBase {
   checkInterfaces(
     base,
     bindings.map(({ name }) => name),
@@ -81,7 +86,7 @@ export function claimsOf(base: MountedBase, bindings: readonly ServerBinding[], 
     const claim = returned(
       name,
       "claim",
-      () => http.claim({ path, tenants }, codecs),
+      () => http.claim({ path, tenants, methods }, codecs),
       isClaim,
       'the addresses that it claims, such as { paths: [{ path: "/own" }] }',
     );

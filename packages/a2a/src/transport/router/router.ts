@@ -89,10 +89,10 @@ interface Base {
  * @throws A2AError `InvalidParams` when two of them have one address.
  */
 export function createRouter(mounts: readonly ServiceMount[], options: RouterOptions): Router {
-  const { admit, bindings, codecs, cors, documents = [], endpoints = [], logger, pages } = options;
+  const { admit, bindings, codecs, cors, documents = [], endpoints = [], logger, methods, pages } = options;
   checkBindings(bindings);
   checkMounts(mounts);
-  const claimed = basesOf(mounts).map((base) => claimsOf(base, bindings, codecs));
+  const claimed = basesOf(mounts).map((base) => claimsOf(base, bindings, codecs, methods));
   checkNesting(claimed);
   checkDocuments([...documents, ...endpoints], claimed);
   const bases = new Map(claimed.map((base) => [base.path, openBase(base, options)]));

@@ -5,6 +5,7 @@ import type {
   AgentService,
   BodyBudget,
   ByteBudget,
+  MethodRoute,
   OperationTable,
   Principal,
   UniversalRequest,
@@ -72,6 +73,8 @@ export interface BaseAddress {
   readonly path: string;
   /** The tenants of the agents at the base; `undefined` for the agent without a tenant. */
   readonly tenants: readonly (string | undefined)[];
+  /** The methods of extensions, as `ServerHost` has them. Default: none. */
+  readonly methods?: readonly MethodRoute[];
 }
 
 /** Claimed addresses, as paths below a base. `""` is the base itself. Other paths have a leading slash and none at their end. */
@@ -151,6 +154,8 @@ export interface ServerHost {
   readonly codecs: readonly [Codec, ...Codec[]];
   /** The operations that are served, by name. */
   readonly operations: OperationTable;
+  /** The methods of extensions, which `operations` has too. An agent refuses those that it does not have. Default: none. */
+  readonly methods?: readonly MethodRoute[];
   /**
    * Checks the host that a request names, and the origin of the page that it comes from, before anything else. Absent: any
    * are allowed, or the host has checked them.

@@ -1,8 +1,8 @@
 import type { JsonRpcWire, RestRoute } from "../bindings.ts";
-import type { OperationName } from "../../protocol/index.ts";
+import type { CoreName } from "../../protocol/index.ts";
 
 /** Methods of JSON-RPC (0.3 §3.5.6). JSON-RPC has no `tasks/list`, the other bindings have. */
-const methods: Readonly<Record<OperationName, string>> = {
+const methods: Readonly<Record<CoreName, string>> = {
   SendMessage: "message/send",
   SendStreamingMessage: "message/stream",
   GetTask: "tasks/get",
@@ -16,15 +16,15 @@ const methods: Readonly<Record<OperationName, string>> = {
   GetExtendedAgentCard: "agent/getAuthenticatedExtendedCard",
 };
 
-const operations: ReadonlyMap<string, OperationName> = new Map(
-  (Object.keys(methods) as OperationName[])
+const operations: ReadonlyMap<string, CoreName> = new Map(
+  (Object.keys(methods) as CoreName[])
     .filter((operation) => operation !== "ListTasks")
     .map((operation) => [methods[operation], operation]),
 );
 
 export const names: Pick<JsonRpcWire, "operation" | "method"> = {
   operation: (method) => operations.get(method),
-  method: (operation) => methods[operation],
+  method: (operation) => methods[operation as CoreName],
 };
 
 /**

@@ -28,7 +28,9 @@ export function draftOf(base: JsonRpcCodec & RestCodec): JsonRpcCodec & RestCode
 }
 
 function withQuery(route: RestRoute): RestRoute {
-  return route.operation === "GetTask" ? { ...route, query: { ...route.query, currentGeneration: "integer" } } : route;
+  return route.operation === "GetTask"
+    ? { ...route, query: { ...(route.query !== "texts" && route.query), currentGeneration: "integer" } }
+    : route;
 }
 
 function shapesOf(

@@ -1,0 +1,76 @@
+import {
+  A2AError,
+  hasCode,
+  invalidParams,
+  maxViolations,
+  withFields,
+  type FieldViolation,
+  type JsonObject,
+  type StandardSchema,
+} from "../model/index.ts";
+import { isObject } from "../model/schema.ts";
+import {
+  TextPayload,
+  type Payload,
+  type ExtensionCall,
+  type MethodRequest,
+} from "../protocol/index.ts";
+import type { OwnedMethod } from "./define.ts";
+import { fit, misfits } from "./values.ts";
+
+/**
+ * Calls a method: checks the request, and what it answers.
+ *
+ * @param request - JSON of a stranger.
+ * @throws A2AError `InvalidParams` with the fields, what the method throws, and `InternalError` where it throws anything else or answers
+ * what its schema refuses; its `cause` is for the log.
+ */
+export async function callMethod(
+  own: OwnedMethod,
+  { tenant: _, ...request }: MethodRequest,
+  call: ExtensionCall,
+): Promise<Payload<JsonObject>> {
+  const { method } = own;
+  const asked = fit(method.request, request);
+  if (!asked.ok) throw invalidParams(wrongFields(method.request, request));
+  let answer: unknown;
+  try {
+    answer = await method.onCall?.(asked.value, call);
+  } catch (thrown) {
+    if (thrown instanceof A2AError && !hasCode(thrown, "InvalidResponse")) throw thrown;
+    throw failed(own, `failed: ${String(thrown)}`, thrown);
+  }
+  // What is sent is what is checked: `toJSON` and members that are no JSON are gone.
+  const text = textOf(own, answer);
+  const value: unknown = JSON.parse(text);
+  if (!isObject(value)) throw failed(own, "must answer a JSON object");
+  const wrong = wrongFields(method.response, value);
+  if (wrong.length > 0) throw failed(own, withFields("answered what its own schema refuses", wrong));
+  if (text.length > unreserved) await call.context.reserve?.(text.length);
+  return new TextPayload<JsonObject>(text);
+}
+
+/** Answers of so many characters need no reservation, as tasks do not. */
+const unreserved = 256 << 10;
+
+/** Why a JSON object does not fit a schema, by its fields. */
+function wrongFields(schema: StandardSchema, value: object): readonly FieldViolation[] {
+  const fields = misfits(schema, "", value).slice(0, maxViolations);
+  return fields.map(({ field, description }) => ({ field: field.replace(/^\./, ""), description }));
+}
+
+function textOf(own: OwnedMethod, answer: unknown): string {
+  try {
+    const text: string | undefined = JSON.stringify(answer);
+    if (text !== undefined) return text;
+  } catch (thrown) {
+    throw failed(own, `answered what is no JSON: ${String(thrown)}`, thrown);
+  }
+  throw failed(own, "must answer a JSON object");
+}
+
+/** An error that the log says more about than the caller is told. */
+function failed({ uri, route: { name } }: OwnedMethod, problem: string, thrown?: unknown): A2AError {
+  const cause = new Error(`${name} of the extension ${uri} ${problem}`, { cause: thrown });
+  return new A2AError("InternalError", undefined, { cause });
+}
