@@ -74,7 +74,7 @@ it("says when it said it, to callers who ask for that, with one call around the 
   const { task: asked } = await conversation.send("I had to take a taxi");
   const { task: paid } = await conversation.send({ message: { parts: [data(taxi)] } });
   for (const metadata of [asked?.status.message?.metadata, paid?.artifacts?.[0]?.metadata]) {
-    const at = Date.parse(String(metadata?.[key]));
+    const at = Date.parse(metadata?.[key] as string);
     // A stamp has whole seconds at least.
     expect(at).toBeGreaterThanOrEqual(began - 1000);
     expect(at).toBeLessThanOrEqual(Date.now());
