@@ -87,12 +87,12 @@ export class ClientExtensions {
     return {
       call: async <Name extends UnaryName>(...asked: Parameters<typeof next.call<Name>>) => {
         const reply = await next.call(...asked);
-        note(reply.payload.value, this.#of(reply.extensions));
+        note(reply.payload.value, this.#activated(reply.extensions, asked[2]));
         return reply;
       },
       stream: async (operation, request, context) => {
         const reply = await next.stream(operation, request, context);
-        const readers = this.#of(reply.extensions);
+        const readers = this.#activated(reply.extensions, context);
         if (readers.length === 0) return reply;
         const batches = mapItems(reply.batches, (item) => {
           note(item.payload.value, readers);
@@ -125,6 +125,16 @@ export class ClientExtensions {
         return { ...reply, batches: readingBatches(reply.batches, (payload) => this.#event(payload)) };
       },
     };
+  }
+
+  /**
+   * Those that the server has activated. Many servers do not say, which is a SHOULD (A2A, topic "Extensions"): what was asked for and is data
+   * alone is read then, where there is any.
+   */
+  #activated(uris: readonly string[] | undefined, { extensions }: CallContext): readonly ExtensionReader[] {
+    return uris === undefined
+      ? this.#of(extensions).filter(({ extension }) => extension.kind === "data")
+      : this.#of(uris);
   }
 
   #of(uris: readonly string[] = []): readonly ExtensionReader[] {

@@ -17,7 +17,8 @@ export interface WithExtensions<E extends AnyExtension> {
   /**
    * What an extension has put into it: what `onEvent` of the extension returned, or by default its values.
    *
-   * @returns `undefined` where the server did not activate the extension in the call that this came with.
+   * @returns `undefined` where the server did not activate the extension in the call that this came with. A server that does not say what
+   * it has activated is believed to have activated those of kind `data`.
    */
   ext<X extends E>(extension: X): EventOf<X> | undefined;
 }

@@ -1,0 +1,216 @@
+import type { AddressInfo } from "node:net";
+import { Role, TaskState, type AgentCard, type Artifact, type Message, type Part } from "@a2a-js/sdk";
+import {
+  ClientFactory,
+  ClientFactoryOptions,
+  JsonRpcTransportFactory,
+  ServiceParameters,
+  withA2AExtensions,
+  type BeforeArgs,
+  type CallInterceptor,
+} from "@a2a-js/sdk/client";
+import {
+  AgentEvent,
+  DefaultRequestHandler,
+  InMemoryTaskStore,
+  type AgentExecutionEvent,
+  type AgentExecutor,
+  type ExecutionEventBus,
+  type RequestContext,
+} from "@a2a-js/sdk/server";
+import { agentCardHandler, jsonRpcHandler, UserBuilder } from "@a2a-js/sdk/server/express";
+import express from "express";
+import type { RunningServer } from "./peer.ts";
+
+/* The Timestamp extension as the JavaScript sample does it, on the official SDK. */
+
+const path = "github.com/a2aproject/a2a-samples/extensions/timestamp/v1";
+const uri = `https://${path}`;
+const key = `${path}/timestamp`;
+
+interface Stamped {
+  metadata: { [key: string]: unknown } | undefined;
+}
+
+function stamp(things: readonly (Stamped | undefined)[], time: string): void {
+  for (const thing of things) {
+    if (thing !== undefined) thing.metadata = { [key]: time, ...thing.metadata };
+  }
+}
+
+/** What the agent has made in an event. */
+function saidIn({ kind, data }: AgentExecutionEvent): readonly (Stamped | undefined)[] {
+  switch (kind) {
+    case "message":
+      return [data];
+    case "statusUpdate":
+      return [data.status?.message];
+    case "artifactUpdate":
+      return [data.artifact];
+    case "task":
+      return [...data.artifacts, ...data.history.filter(({ role }) => role === Role.ROLE_AGENT), data.status?.message];
+  }
+}
+
+const part = (value: string): Part => ({
+  content: { $case: "text", value },
+  mediaType: "text/plain",
+  filename: "",
+  metadata: {},
+});
+
+/** Says how the message was stamped, and stamps its answer where asked. */
+class Executor implements AgentExecutor {
+  readonly #time: string;
+
+  constructor(time: string) {
+    this.#time = time;
+  }
+
+  execute({ taskId, contextId, userMessage, context }: RequestContext, bus: ExecutionEventBus): Promise<void> {
+    const asked = context.requestedExtensions?.includes(uri) === true;
+    if (asked) context.addActivatedExtension(uri);
+    const say = (event: AgentExecutionEvent): void => {
+      if (asked) stamp(saidIn(event), this.#time);
+      bus.publish(event);
+    };
+    const status = (state: TaskState, words?: string): void => {
+      const message: Message | undefined =
+        words === undefined
+          ? undefined
+          : {
+              role: Role.ROLE_AGENT,
+              messageId: crypto.randomUUID(),
+              parts: [part(words)],
+              taskId,
+              contextId,
+              extensions: [],
+              metadata: {},
+              referenceTaskIds: [],
+            };
+      const timestamp = new Date().toISOString();
+      say(AgentEvent.statusUpdate({ taskId, contextId, status: { state, message, timestamp }, metadata: {} }));
+    };
+    const submitted = { state: TaskState.TASK_STATE_SUBMITTED, message: undefined, timestamp: undefined };
+    say(
+      AgentEvent.task({
+        id: taskId,
+        contextId,
+        status: submitted,
+        artifacts: [],
+        history: [userMessage],
+        metadata: {},
+      }),
+    );
+    status(TaskState.TASK_STATE_WORKING, "working");
+    const artifact: Artifact = {
+      artifactId: crypto.randomUUID(),
+      name: "heard",
+      description: "",
+      parts: [part(String(userMessage.metadata?.[key]))],
+      extensions: [],
+      metadata: {},
+    };
+    say(AgentEvent.artifactUpdate({ taskId, contextId, artifact, lastChunk: true, append: false, metadata: {} }));
+    status(TaskState.TASK_STATE_COMPLETED, "done");
+    bus.finished();
+    return Promise.resolve();
+  }
+
+  cancelTask(): Promise<void> {
+    return Promise.reject(new Error("It cannot be canceled"));
+  }
+}
+
+/** Starts the agent. `seconds`: what its clock says. */
+export async function startJsServer(seconds: number): Promise<RunningServer> {
+  const app = express();
+  const server = app.listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const extension = {
+    uri,
+    description: "Adds timestamps to messages and artifacts.",
+    required: false,
+    params: undefined,
+  };
+  const card: AgentCard = {
+    name: "JavaScript stamps",
+    description: "Stamps what it says",
+    version: "1.0.0",
+    provider: undefined,
+    defaultInputModes: ["text/plain"],
+    defaultOutputModes: ["text/plain"],
+    capabilities: { streaming: true, extendedAgentCard: false, pushNotifications: false, extensions: [extension] },
+    supportedInterfaces: [{ protocolBinding: "JSONRPC", protocolVersion: "1.0", url: `${url}/`, tenant: "" }],
+    skills: [],
+    securitySchemes: {},
+    securityRequirements: [],
+    signatures: [],
+  };
+  const time = new Date(seconds * 1000).toISOString();
+  const requestHandler = new DefaultRequestHandler(card, new InMemoryTaskStore(), new Executor(time));
+  app.use("/.well-known/agent-card.json", agentCardHandler({ agentCardProvider: () => Promise.resolve(card) }));
+  app.use("/", jsonRpcHandler({ requestHandler, userBuilder: UserBuilder.noAuthentication }));
+  return {
+    url,
+    async stop() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** The stamps and the texts of a streamed answer, in the order of its events. */
+export interface Stamps {
+  readonly stamps: readonly unknown[];
+  readonly texts: readonly (string | undefined)[];
+}
+
+/** Calls an agent, and stamps the message. `seconds`: what the clock of the client says. */
+export async function callFromJs(url: string, seconds: number): Promise<Stamps> {
+  const stamping: CallInterceptor = {
+    before(args: BeforeArgs) {
+      const declared = args.agentCard.capabilities?.extensions.some((each) => each.uri === uri) === true;
+      if (!declared || args.input?.method !== "sendMessageStream") return Promise.resolve();
+      stamp([args.input.value.message], new Date(seconds * 1000).toISOString());
+      args.options ??= {};
+      args.options.serviceParameters = ServiceParameters.createFrom(
+        args.options.serviceParameters,
+        withA2AExtensions(uri),
+      );
+      return Promise.resolve();
+    },
+    after: () => Promise.resolve(),
+  };
+  const options = ClientFactoryOptions.createFrom(
+    { transports: [new JsonRpcTransportFactory()] },
+    { clientConfig: { interceptors: [stamping] } },
+  );
+  const client = await new ClientFactory(options).createFromUrl(url);
+  const stream = client.sendMessageStream({
+    tenant: "",
+    message: {
+      messageId: crypto.randomUUID(),
+      contextId: "",
+      taskId: "",
+      role: Role.ROLE_USER,
+      parts: [part("hi")],
+      metadata: {},
+      extensions: [],
+      referenceTaskIds: [],
+    },
+    configuration: undefined,
+    metadata: {},
+  });
+  const found: (Message | Artifact)[] = [];
+  for await (const { payload } of stream) {
+    const said = payload?.$case === "artifactUpdate" ? payload.value.artifact : undefined;
+    const message = payload?.$case === "statusUpdate" ? payload.value.status?.message : undefined;
+    found.push(...[said, message].filter((each) => each !== undefined));
+  }
+  return {
+    stamps: found.map(({ metadata }) => metadata?.[key] ?? null),
+    texts: found.map(({ parts }) => (parts[0]?.content?.$case === "text" ? parts[0].content.value : undefined)),
+  };
+}
