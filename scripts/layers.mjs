@@ -76,6 +76,7 @@ export const rooms = {
     doors: ["call-method.ts", "index.ts", "*/index.ts"],
     shared: ["index.ts", "schemas.ts", "strict.ts"],
   },
+  "extensions/agp": { imports: ["extensions", "agent", "protocol", "model"], doors: ["index.ts"] },
   "extensions/secure-passport": {
     imports: ["extensions", "jws", "net", "protocol", "model"],
     doors: ["index.ts"],

@@ -19,6 +19,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/a2a/credentials": 50,
   "@parley/a2a/cards": 25,
   "@parley/a2a/display": 6,
+  "@parley/a2a/extensions/agp": 36,
   "@parley/a2a/extensions/secure-passport": 34,
   "@parley/a2a/extensions/timestamp": 10,
   "@parley/a2a/extensions/a2ui": 35,

@@ -9,12 +9,7 @@ import {
   type StandardSchema,
 } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
-import {
-  TextPayload,
-  type Payload,
-  type ExtensionCall,
-  type MethodRequest,
-} from "../protocol/index.ts";
+import { TextPayload, type Payload, type ExtensionCall, type MethodRequest } from "../protocol/index.ts";
 import type { OwnedMethod } from "./define.ts";
 import { fit, misfits } from "./values.ts";
 

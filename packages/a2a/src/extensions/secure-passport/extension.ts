@@ -167,7 +167,13 @@ function acceptor(
       if (options.require === true) throw refused("", "is required: this agent needs a signed passport");
       return { ...input, message };
     }
-    const verdict = await verdictOf(context, message, options, call, nonces);
+    const verdict = await verdictOf(context, message, options, call, nonces).catch(
+      (cause: unknown): PassportVerdict => {
+        // The hook must not fail: the message would be taken as it came, with what its sender says of the verification.
+        call.logger.error("A Secure Passport could not be verified", { cause });
+        return { verified: false, problem: "unavailable" };
+      },
+    );
     if (options.require === true && !verdict.verified) throw refusedFor(verdict.problem);
     return { ...input, message: { ...message, metadata: { ...message.metadata, [verdictKey]: { ...verdict } } } };
   };

@@ -1,0 +1,214 @@
+import { utf8Length, type Clock } from "../../base/index.ts";
+import { A2AError, type JsonObject, type JsonValue } from "../../model/index.ts";
+import { isObject } from "../../model/schema.ts";
+import type { AgpTable, CapabilityAnnouncement, IntentPayload, RouteEntry } from "./shapes.ts";
+
+/** A route that was announced. */
+export interface Route extends RouteEntry {
+  /** The capability. */
+  readonly capability: string;
+  /** Version of its schema. */
+  readonly version: string;
+  /** Who has announced it, as a text that no other caller has. `undefined`: the gateway itself. */
+  readonly by: string | undefined;
+  /** Names of the gateways that it came through, the first one first. */
+  readonly via: readonly string[];
+}
+
+/** An announcement, and where it comes from. */
+export interface Announced {
+  readonly announcement: CapabilityAnnouncement;
+  readonly path: string;
+  readonly by: string | undefined;
+  readonly via: readonly string[];
+  /** After how many milliseconds the route expires. */
+  readonly lifetime: number;
+}
+
+/** Which route an intent takes; or why there is none. */
+export type Chosen = Route | "notFound" | "violation" | "stale";
+
+/** Bounds of a table, in bytes of JSON. */
+export interface TableBounds {
+  /** All routes together. */
+  readonly bytes: number;
+  /** The routes of one announcer. */
+  readonly bytesPerAnnouncer: number;
+}
+
+interface Row extends Route {
+  /** When it expires; monotonic time. */
+  readonly expires: number;
+  readonly bytes: number;
+}
+
+/** About how many bytes a route takes beside its texts. */
+const aroundRoute = 200;
+
+/** The routes of a gateway. A route is known by its announcer, its capability and its path: announced again it is renewed, and keeps its place. */
+export class RouteTable {
+  readonly #clock: Clock;
+  readonly #bounds: TableBounds;
+  readonly #rows = new Map<string, Map<string, Row>>();
+  readonly #bytesBy = new Map<string | undefined, number>();
+  #bytes = 0;
+
+  constructor(bounds: TableBounds, clock: Clock) {
+    this.#bounds = bounds;
+    this.#clock = clock;
+  }
+
+  /**
+   * Adds or renews a route.
+   *
+   * @returns Whether it is another route than before.
+   * @throws A2AError `TooManyRequests` where there is no room for it.
+   */
+  add({ announcement: { capability, version, cost = 0, policy }, path, by, via, lifetime }: Announced): boolean {
+    const key = keyOf(by, path);
+    const bytes = aroundRoute + utf8Length(JSON.stringify([capability, version, policy, path, by, via]));
+    const before = this.#rows.get(capability)?.get(key);
+    const more = bytes - (before?.bytes ?? 0);
+    if (!this.#hasRoom(by, more)) this.#dropExpired();
+    if (!this.#hasRoom(by, more)) {
+      throw new A2AError("TooManyRequests", "The routing table is full", { retryAfter: Math.ceil(lifetime / 1000) });
+    }
+    const row: Row = {
+      capability,
+      version,
+      cost,
+      policy,
+      path,
+      by,
+      via,
+      bytes,
+      expires: this.#clock.elapsed() + lifetime,
+    };
+    const rows = this.#rows.get(capability) ?? new Map<string, Row>();
+    this.#rows.set(capability, rows);
+    const present = rows.get(key);
+    rows.set(key, row);
+    this.#count(by, bytes - (present?.bytes ?? 0));
+    return present === undefined || this.#isOver(present) || !isSame(present, row);
+  }
+
+  /** Removes a route. Returns what it was; `undefined` where there was none. */
+  remove(by: string | undefined, capability: string, path: string): Route | undefined {
+    const rows = this.#rows.get(capability);
+    const row = rows?.get(keyOf(by, path));
+    if (row !== undefined) this.#drop(row);
+    return row === undefined || this.#isOver(row) ? undefined : row;
+  }
+
+  /** All routes that have not expired, or those to one capability. */
+  live(capability?: string): readonly Route[] {
+    const rows =
+      capability === undefined ? [...this.#rows.values()] : [this.#rows.get(capability) ?? new Map<string, Row>()];
+    return rows.flatMap((each) => [...each.values()]).filter((row) => !this.#isOver(row));
+  }
+
+  /** The same in the shape of AGP. */
+  entries(capability?: string): AgpTable {
+    const routes: Record<string, RouteEntry[]> = Object.create(null) as Record<string, RouteEntry[]>;
+    for (const { capability: name, path, cost, policy } of this.live(capability)) {
+      (routes[name] ??= []).push({ path, cost, policy });
+    }
+    return { routes: { ...routes } };
+  }
+
+  /**
+   * The cheapest route that satisfies the constraints of an intent (AGP §5, and the routing of its sample); the first one of several.
+   *
+   * @param visited - Names of the gateways that the intent came through: no route leads back to one.
+   */
+  choose({ target_capability, policy_constraints = {} }: IntentPayload, visited: readonly string[] = []): Chosen {
+    const all = [...(this.#rows.get(target_capability)?.values() ?? [])].filter(
+      ({ via }) => !via.some((name) => visited.includes(name)),
+    );
+    let best: Route | undefined;
+    let isStale = false;
+    for (const row of all) {
+      const satisfies = satisfiesConstraints(row, policy_constraints);
+      if (this.#isOver(row)) {
+        isStale ||= satisfies;
+        continue;
+      }
+      if (satisfies && (best === undefined || row.cost < best.cost)) best = row;
+    }
+    if (best !== undefined) return best;
+    if (isStale) return "stale";
+    return all.length > 0 ? "violation" : "notFound";
+  }
+
+  #isOver({ expires }: Row): boolean {
+    return expires <= this.#clock.elapsed();
+  }
+
+  #hasRoom(by: string | undefined, more: number): boolean {
+    const { bytes, bytesPerAnnouncer } = this.#bounds;
+    const own = (this.#bytesBy.get(by) ?? 0) + more;
+    return this.#bytes + more <= bytes && (by === undefined || own <= bytesPerAnnouncer);
+  }
+
+  /** Expired routes are kept while there is room: they tell an old table from a capability that nobody has. */
+  #dropExpired(): void {
+    for (const rows of this.#rows.values()) for (const row of rows.values()) if (this.#isOver(row)) this.#drop(row);
+  }
+
+  #drop(row: Row): void {
+    const rows = this.#rows.get(row.capability);
+    rows?.delete(keyOf(row.by, row.path));
+    if (rows?.size === 0) this.#rows.delete(row.capability);
+    this.#count(row.by, -row.bytes);
+  }
+
+  #count(by: string | undefined, change: number): void {
+    this.#bytes += change;
+    const own = (this.#bytesBy.get(by) ?? 0) + change;
+    if (own > 0) this.#bytesBy.set(by, own);
+    else this.#bytesBy.delete(by);
+  }
+}
+
+function keyOf(by: string | undefined, path: string): string {
+  return JSON.stringify([by ?? null, path]);
+}
+
+function isSame(one: Row, other: Row): boolean {
+  return (
+    one.version === other.version &&
+    one.cost === other.cost &&
+    isEqual(one.policy, other.policy) &&
+    isEqual([...one.via], [...other.via])
+  );
+}
+
+/**
+ * Whether a route satisfies the constraints of an intent: `security_level` is a least level where both are numbers, `cost_max` a bound on the
+ * cost of the route, and any other value must be the one of the policy.
+ */
+export function satisfiesConstraints(
+  { policy, cost }: Pick<RouteEntry, "policy" | "cost">,
+  constraints: JsonObject,
+): boolean {
+  return Object.entries(constraints).every(([name, wanted]) => {
+    if (name === "cost_max" && typeof wanted === "number") return cost <= wanted;
+    if (!Object.hasOwn(policy, name)) return false;
+    const given = policy[name] as JsonValue;
+    if (name === "security_level" && typeof given === "number" && typeof wanted === "number") return given >= wanted;
+    return isEqual(given, wanted);
+  });
+}
+
+/** Whether two JSON values are the same. The order of members does not matter. */
+function isEqual(one: JsonValue, other: JsonValue): boolean {
+  if (one === other) return true;
+  if (Array.isArray(one) && Array.isArray(other)) {
+    const [left, right] = [one as readonly JsonValue[], other as readonly JsonValue[]];
+    return left.length === right.length && left.every((item, at) => isEqual(item, right[at] as JsonValue));
+  }
+  if (!isObject(one) || !isObject(other)) return false;
+  const names = Object.keys(one);
+  if (names.length !== Object.keys(other).length) return false;
+  return names.every((name) => Object.hasOwn(other, name) && isEqual(one[name] as JsonValue, other[name] as JsonValue));
+}
