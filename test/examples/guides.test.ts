@@ -90,3 +90,31 @@ it("car-repair: finds what is wrong and orders one part, although its process is
   // The last events are those of the mechanic at work.
   for (const before of [2, 5]) expect(await play(seen - before)).toMatchObject(undisturbed);
 });
+
+it("image: draws a boat and a red one, although its process is killed while it draws each of them and in between", async () => {
+  const program = await run("image");
+  const client = await connect(program.url);
+  const restart = async (pause: string) => {
+    await program.kill();
+    await program.start({ PAUSE: pause });
+  };
+  /** One image. The process waits so long for its model that it is killed before it has it. */
+  const draw = async (request: string, refers: object = {}) => {
+    await restart("600000");
+    const { task } = await client.sendMessage({
+      message: { ...refers, parts: [text(request)] },
+      configuration: { returnImmediately: true },
+    });
+    const drawing = async () => (await client.getTask(task!)).status.message?.parts[0]?.text;
+    await expect.poll(drawing).toBe("Drawing");
+    await restart("5");
+    return client.waitFor(task!);
+  };
+  const boat = await draw("Generate an image of a sailboat on the ocean.");
+  const { id, contextId = "" } = boat;
+  const red = await draw("Please modify the sailboat to be red.", { contextId, referenceTaskIds: [id] });
+  expect(red.artifacts).toMatchObject([
+    { name: boat.artifacts?.[0]?.name, description: "A generated image of a red sailboat on the ocean." },
+  ]);
+  expect((await client.listTasks({ contextId })).tasks).toHaveLength(2);
+});

@@ -57,7 +57,7 @@ describe.each(exchanges)("on the wire of $version", ({ version, header, request,
     const sent: (readonly [Headers, string])[] = [];
     const client = await connect(await served(), {
       version,
-      extensions: [konamiCode.uri],
+      extensions: [konamiCode],
       fetch: (input, init) => {
         if (init?.method === "POST") sent.push([new Headers(init.headers), String(init.body)]);
         return fetch(input, init);
@@ -85,7 +85,7 @@ it("has the card of the guide", async () => {
 
 it("has a fortune for each code, and none for what is no code", async () => {
   const url = await served();
-  const client = await connect(url, { extensions: [konamiCode.uri] });
+  const client = await connect(url, { extensions: [konamiCode] });
   const ask = async (code: string | number) => {
     const { message } = await client.sendMessage({
       message: { parts: [{ text: "Will it rain?" }] },

@@ -1,0 +1,31 @@
+/** An image that a model has made. */
+export interface Picture {
+  /** The file. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Its media type, such as `image/png`. */
+  readonly mediaType: string;
+  /** Name of the file. An image that was changed keeps the name of the first one. */
+  readonly name: string;
+  /** What is to be seen. */
+  readonly description: string;
+}
+
+/** What is asked of a model. */
+export interface Request {
+  /** In the words of the user. */
+  readonly prompt: string;
+  /** The image that is to be changed. Absent: a new one is wanted. */
+  readonly base?: { readonly bytes: Uint8Array; readonly mediaType: string };
+  /** The same for the same image: a request that is repeated after a crash has it again. */
+  readonly key: string;
+  /** Aborted when the image is no longer wanted. */
+  readonly signal: AbortSignal;
+}
+
+/** A model that draws. `scripted.ts` has one without a network. */
+export interface ImageModel {
+  /** Whether a message asks for a change of an image, and not for a new one. */
+  changes(message: string): Promise<boolean>;
+  /** Draws; `undefined` where it cannot. */
+  draw(request: Request): Promise<Picture | undefined>;
+}
