@@ -1,0 +1,182 @@
+import { data, hasCode, memoryStore, type Part, type Task } from "@parley/a2a";
+import { openIdConnect } from "@parley/a2a/auth";
+import { connect } from "@parley/a2a/client";
+import { serve } from "@parley/node";
+import { Resvg } from "@resvg/resvg-wasm";
+import { expect, it, onTestFinished } from "vitest";
+import { routePlanner } from "../agent.ts";
+import { card } from "../card.ts";
+import { placeOf, places, routeAlong, usualTraffic, type Preference } from "../roads.ts";
+import { read } from "../scripted.ts";
+
+const one = { port: 0, store: memoryStore(), logger: false } as const;
+
+/** The agent over HTTP, and what it answers: a task, whose artifact has a part for each media type. */
+async function given() {
+  const server = await serve(routePlanner(read, usualTraffic), { ...one, store: memoryStore() });
+  onTestFinished(() => server.close());
+  const client = await connect(server.url);
+  return async (content: string | Part, ...acceptedOutputModes: string[]): Promise<Task> => {
+    const parts = typeof content === "string" ? [{ text: content }] : [content];
+    const { task } = await client.sendMessage({ message: { parts }, configuration: { acceptedOutputModes } });
+    return task!;
+  };
+}
+
+const partsOf = (task: Task) => task.artifacts?.[0]?.parts ?? [];
+const typesOf = (task: Task) => partsOf(task).map(({ mediaType }) => mediaType);
+const part = (task: Task, type: string) => partsOf(task).find(({ mediaType }) => mediaType === type);
+const [inWords, inData] = card.skills[0].examples;
+
+const cafes = {
+  points: [
+    { name: "Dana's <Café>", lat: 37.42, lng: -122.08 },
+    { name: "Second cup", lat: 37.43, lng: -122.1 },
+  ],
+  style: { color: "#cc0000" },
+};
+
+const imageOf = (image: Part | undefined) => Buffer.from(image?.raw ?? "", "base64");
+
+/** The colors of an image that can be decoded, as numbers: alpha, blue, green, red. */
+function colorsOf(image: Part | undefined): ReadonlySet<number> {
+  const source = `data:${image?.mediaType};base64,${image?.raw}`;
+  const page = `<svg xmlns="http://www.w3.org/2000/svg" width="800" height="600"><image href="${source}"/></svg>`;
+  return new Set(new Uint32Array(Uint8Array.from(new Resvg(page).render().pixels).buffer));
+}
+
+it("has the sample card of the specification (A2A 1.0 §8.5)", async () => {
+  const issuer = "https://accounts.google.com";
+  const scopes = ["openid", "profile", "email"];
+  const agent = routePlanner(read, usualTraffic);
+  const interfaces = { JSONRPC: "/a2a/v1", "HTTP+JSON": "/a2a/json" };
+  const server = await serve([{ agent, interfaces, extendedCard: (own) => own }], {
+    ...one,
+    push: true,
+    authenticator: openIdConnect({ name: "google", issuer, scopes }),
+  });
+  onTestFinished(() => server.close());
+  const { supportedInterfaces, ...rest } = server.agents[0]!.card;
+  expect(rest).toMatchObject({
+    name: "GeoSpatial Route Planner Agent",
+    version: "1.2.0",
+    provider: { organization: "Example Geo Services Inc.", url: "https://www.examplegeoservices.com" },
+    capabilities: { streaming: true, pushNotifications: true, extendedAgentCard: true },
+    securitySchemes: {
+      google: { openIdConnectSecurityScheme: { openIdConnectUrl: `${issuer}/.well-known/openid-configuration` } },
+    },
+    securityRequirements: [{ schemes: { google: { list: scopes } } }],
+    defaultInputModes: ["application/json", "text/plain"],
+    defaultOutputModes: ["application/json", "image/png"],
+  });
+  expect(rest.skills.map(({ id, inputModes, outputModes }) => ({ id, inputModes, outputModes }))).toEqual([
+    {
+      id: "route-optimizer-traffic",
+      inputModes: ["application/json", "text/plain"],
+      outputModes: ["application/json", "application/vnd.geo+json", "text/html"],
+    },
+    {
+      id: "custom-map-generator",
+      inputModes: ["application/json"],
+      outputModes: ["image/png", "image/jpeg", "application/json", "text/html"],
+    },
+  ]);
+  expect(supportedInterfaces).toContainEqual(
+    expect.objectContaining({ url: `${server.url}/a2a/v1`, protocolBinding: "JSONRPC", protocolVersion: "1.0" }),
+  );
+  expect(supportedInterfaces).toContainEqual(
+    expect.objectContaining({ url: `${server.url}/a2a/json`, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" }),
+  );
+  const client = await connect(server.url);
+  await expect(client.sendMessage(inWords)).rejects.toSatisfy((error) => hasCode(error, "Unauthenticated"));
+});
+
+it("answers the first example of the card with data, GeoJSON and a page, around the tolls (RFC 7946)", async () => {
+  const send = await given();
+  const task = await send(inWords);
+  expect(task.status.state).toBe("TASK_STATE_COMPLETED");
+  expect(typesOf(task)).toEqual(["application/json", "application/vnd.geo+json", "text/html"]);
+  expect(part(task, "application/json")?.data).toMatchObject({
+    roads: ["US 101 to Palo Alto", "US 101 to San Mateo", "US 101 to the airport"],
+    minutes: 51,
+  });
+  const [start, end] = [
+    [-122.084, 37.422],
+    [-122.379, 37.6213],
+  ];
+  expect(part(task, "application/vnd.geo+json")?.data).toMatchObject({
+    type: "FeatureCollection",
+    features: [
+      {
+        type: "Feature",
+        geometry: { type: "LineString", coordinates: [start, [-122.143, 37.4419], [-122.3255, 37.563], end] },
+      },
+      { type: "Feature", geometry: { type: "Point", coordinates: start } },
+      {},
+      {},
+      { type: "Feature", geometry: { type: "Point", coordinates: end } },
+    ],
+  });
+  const page = part(task, "text/html");
+  expect(page?.filename).toBe("route.html");
+  expect(Buffer.from(page?.raw ?? "", "base64").toString()).toContain("51 minutes: US 101 to Palo Alto");
+});
+
+it("answers the second example, as text and as data, without the ferry", async () => {
+  const send = await given();
+  for (const content of [inData, data(JSON.parse(inData) as { lat: number })]) {
+    const route = part(await send(content, "application/json"), "application/json")?.data as { roads: string[] };
+    expect(route.roads.at(-1)).toBe("US 101 to San Francisco");
+    expect(route.roads).not.toContain("Oakland Ferry");
+  }
+});
+
+it("draws a map as an image, as data and as a page", async () => {
+  const send = await given();
+  const task = await send(data(cafes));
+  expect(typesOf(task)).toEqual(["image/png", "application/json", "text/html"]);
+  const image = part(task, "image/png");
+  expect(image?.filename).toBe("map.png");
+  expect(imageOf(image).subarray(1, 4).toString()).toBe("PNG");
+  expect(colorsOf(image)).toContain(0xff_00_00_cc);
+  // What a stranger calls a place is no markup, and runs nothing.
+  const page = Buffer.from(part(task, "text/html")?.raw ?? "", "base64").toString();
+  expect(page).toContain("Dana&#39;s &#60;Café&#62;");
+  expect(page).toContain("default-src 'none'");
+});
+
+it("answers in what the caller accepts, and in nothing else (A2A 1.0 §3.2.2)", async () => {
+  const send = await given();
+  expect(typesOf(await send(inWords, "text/html"))).toEqual(["text/html"]);
+  expect(typesOf(await send(inWords, "application/*"))).toEqual(["application/json", "application/vnd.geo+json"]);
+  const jpeg = await send(data(cafes), "image/jpeg");
+  expect(typesOf(jpeg)).toEqual(["image/jpeg"]);
+  expect(colorsOf(partsOf(jpeg)[0]).size).toBeGreaterThan(1);
+  expect(typesOf(await send(data(cafes), "image/*"))).toEqual(["image/png"]);
+  const none = await send(inWords, "image/png");
+  expect(none.status.state).toBe("TASK_STATE_REJECTED");
+  expect(none.status.message?.parts[0]?.text).toContain("text/html, and you accept none of it");
+});
+
+it("asks again where a place is unknown, or the data does not fit", async () => {
+  const send = await given();
+  const unknown = await send("Plan a route from 'Atlantis' to 'Palo Alto'");
+  expect(unknown.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+  expect(unknown.status.message?.parts[0]?.text).toContain("I know only 1600 Amphitheatre Parkway");
+  for (const lat of [91, "north"]) {
+    const task = await send(data({ points: [{ name: "Pole", lat, lng: 0 }] }));
+    expect(task.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+  }
+  const control = await send(data({ points: [{ name: "a\u0000b\ud800", lat: 1, lng: 1 }] }));
+  expect(control.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+});
+
+it("finds the fastest way with the traffic of the moment, and none where there is none", async () => {
+  const [office, airport] = [placeOf("1600 amphitheatre parkway, mountain view, ca")!, places[3]!];
+  const roads = async (...wishes: Preference[]) =>
+    (await routeAlong([office, airport], wishes, usualTraffic))?.roads[0];
+  expect(await roads()).toBe("US 101 Express Lanes");
+  expect(await roads("avoid_tolls")).toBe("US 101 to Palo Alto");
+  expect(await routeAlong([office, airport], [], async () => Infinity)).toBeUndefined();
+  expect(await routeAlong([office, office], [], usualTraffic)).toMatchObject({ roads: [], minutes: 0 });
+});
