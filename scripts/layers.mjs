@@ -82,6 +82,8 @@ export const rooms = {
     doors: ["index.ts"],
   },
   "extensions/a2ui": { imports: ["extensions", "protocol", "model"], doors: ["index.ts"] },
+  "extensions/resumable-streams": { imports: ["extensions", "protocol"], doors: ["index.ts"] },
+  "extensions/idempotent-sends": { imports: ["extensions", "protocol"], doors: ["index.ts"] },
   "extensions/timestamp": { imports: ["extensions", "protocol", "model"], doors: ["index.ts"] },
   engine: {
     imports: [

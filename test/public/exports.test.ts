@@ -21,6 +21,8 @@ const most: Readonly<Record<string, number>> = {
   "@parley/a2a/display": 6,
   "@parley/a2a/extensions/agp": 36,
   "@parley/a2a/extensions/secure-passport": 34,
+  "@parley/a2a/extensions/resumable-streams": 3,
+  "@parley/a2a/extensions/idempotent-sends": 3,
   "@parley/a2a/extensions/timestamp": 10,
   "@parley/a2a/extensions/a2ui": 35,
   "@parley/a2a/extensions": 45,

@@ -14,7 +14,6 @@ import type {
   SubState,
   TurnReads,
 } from "../protocol/index.ts";
-import { checkDefinition } from "./definition.ts";
 import type { Part, StreamResponse } from "../model/index.ts";
 
 /** The types of an extension before those of `turn.ext()` and `event.ext()`. */
@@ -88,9 +87,7 @@ export function defineExtension<
   Uri,
   Declared<Metadata, Data, SubStates, Methods> & { readonly turn: TurnApi; readonly event: EventApi }
 > {
-  const extension = { ...definition };
-  checkDefinition(extension);
-  return Object.freeze(extension) as never;
+  return Object.freeze({ ...definition }) as never;
 }
 
 /**

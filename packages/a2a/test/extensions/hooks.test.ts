@@ -328,9 +328,6 @@ test.each<[string, readonly Extension[]]>([
   const agent = defineAgent({ name: "Echo", description: "Echo", version: "1", skills: [], onMessage: echo });
   const make = () => createHandler(agent, { publicUrl: "https://a.example", store: memoryStore(), extensions });
   expect(make).toThrow(
-    expect.objectContaining({
-      code: "InvalidParams",
-      fields: [expect.objectContaining({ field: expect.stringMatching(/^extensions(\[0\]\.uri)?$/) as string })],
-    }),
+    expect.objectContaining({ code: "InvalidParams", fields: [expect.objectContaining({ field: "extensions" })] }),
   );
 });

@@ -134,12 +134,12 @@ export class FirstMessage implements Phase {
 
   /** What extensions make of a direct reply. */
   #extended(event: ReplyEvent): ReplyEvent {
-    const { active, call, message } = this.#input;
+    const { call, message } = this.#input;
     const { extensions } = call;
     if (extensions.length === 0) return event;
     const { clock } = this.#rooms.settings;
     const turn = { contextId: this.#init.contextId, message, extensions, clock };
-    const extended = this.#rooms.settings.extensions.append(event, turn, active);
+    const extended = this.#rooms.settings.extensions.append(event, turn);
     if (extended?.kind === "reply") return extended;
     throw agentMistake("an extension turned a direct reply into another event");
   }
