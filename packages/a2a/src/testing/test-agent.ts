@@ -1,7 +1,7 @@
 import { type Client, connect, type ConnectOptions } from "../client/index.ts";
 import { createHandler, type Handler, type HandlerOptions } from "../handler.ts";
 import { A2AError } from "../model/index.ts";
-import type { Agent, Principal } from "../protocol/index.ts";
+import type { Agent, AnyExtension, Principal } from "../protocol/index.ts";
 import { memoryStore, type Store } from "../store/index.ts";
 import { cannotServe } from "../transport/server/binding.ts";
 import { callerHeader, Callers } from "./agent/callers.ts";
@@ -45,7 +45,9 @@ export interface AgentUnderTest {
    */
   as(caller: string | Principal): Promise<Client>;
   /** A client with other options, such as headers for the `authenticator` of the options, or another version of the protocol. */
-  connect(options?: Omit<ConnectOptions, "fetch">): Promise<Client>;
+  connect<E extends string | AnyExtension = string>(
+    options?: Omit<ConnectOptions<E>, "fetch">,
+  ): Promise<Client<Extract<E, AnyExtension>>>;
   /**
    * Ends the agent's process as SIGKILL does: what was stored stays, all else is lost, no `finally` runs, and connections are reset.
    * The code of the agent stops at its next `yield`: JavaScript between two of them cannot be stopped.
@@ -89,8 +91,10 @@ export async function testAgent(agent: Agent, options: TestAgentOptions = {}): P
   const lines: LogLine[] = [];
   const server = new Server(agent, { ...options, clock, store }, lines);
   server.start();
-  const connectBy = (more: Omit<ConnectOptions, "fetch"> = {}): Promise<Client> =>
-    connect(server.url, {
+  const connectBy = <E extends string | AnyExtension = string>(
+    more: Omit<ConnectOptions<E>, "fetch"> = {},
+  ): Promise<Client<Extract<E, AnyExtension>>> =>
+    connect<E>(server.url, {
       ...clientOptions,
       version: server.version,
       ...more,
@@ -133,7 +137,7 @@ const defaultTtl = 30_000;
  * A client in the same process needs no limits of time, and reconnects at once. Its clock is the real one: it waits for a process to
  * come back, which no clock of a test brings.
  */
-const clientOptions: ConnectOptions = {
+const clientOptions: Omit<ConnectOptions, "extensions"> = {
   connectTimeout: false,
   idleTimeout: false,
   retry: { minDelay: 5, maxDelay: 500 },

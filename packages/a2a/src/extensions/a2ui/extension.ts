@@ -1,6 +1,6 @@
 import { systemClock } from "../../base/index.ts";
 import type { AgentExtension, JsonObject, Message, Part, StreamResponse } from "../../model/index.ts";
-import type { AppendedEvent, DataPartField, ExtensionTypes, MetadataField } from "../../protocol/index.ts";
+import type { DataPartField, ExtensionTypes, MetadataField } from "../../protocol/index.ts";
 import { defineExtension, type DefinedExtension } from "../index.ts";
 import {
   checkCapabilities,
@@ -17,6 +17,7 @@ import {
 import type { A2uiAction, A2uiClientError, A2uiClientMessage, A2uiProblem, A2uiServerMessageOf } from "./messages.ts";
 import { checkEnvelope, isPartOf, readParts, writeParts } from "./parts.ts";
 import { clientMessage, serverMessage } from "./schemas.ts";
+import { onlyRight, report, type Told } from "./outgoing.ts";
 import { schemaOf } from "./standard.ts";
 import { clientDataModel, type A2uiSurfaces } from "./surfaces.ts";
 import { turnOf, type A2uiTurn } from "./turn.ts";
@@ -121,12 +122,15 @@ export function a2ui<Version extends A2uiVersion>(options: A2uiOptions<Version>)
   const { uri, mediaType } = versions[version];
   const { catalogs = [versions[version].basicCatalog], acceptsInlineCatalogs = false } = options;
   const params: A2uiParams = { supportedCatalogIds: catalogs, ...(acceptsInlineCatalogs && { acceptsInlineCatalogs }) };
+  const turns = new WeakMap<object, Told>();
   const write = (messages: readonly object[]): readonly Part[] =>
     writeParts(version, clientMessage[version], maxBytes, messages);
 
   const extension = defineExtension({
     uri,
     description: `User interfaces by A2UI ${version}`,
+    // What cannot be read is left out, and the conversation goes on in text.
+    kind: "data",
     params: params as NonNullable<AgentExtension["params"]>,
     paramsSchema: schemaOf(checkParams, (value) => value as A2uiParams),
     metadata: {
@@ -150,12 +154,19 @@ export function a2ui<Version extends A2uiVersion>(options: A2uiOptions<Version>)
     },
     onTurnStart(turn, { message: { capabilities, dataModels = {} } }): A2uiTurn<Version> {
       const read = readParts<A2uiClientMessage>(version, clientMessage[version], maxBytes, turn.message.parts);
-      for (const { message, path } of read.problems.slice(0, 10))
-        turn.logger.warn("A message of A2UI was left out", { uri, path, problem: message, taskId: turn.taskId });
+      const told = { logger: turn.logger, uri, taskId: turn.taskId };
+      report(told, "A message of A2UI from a client was left out", read.problems);
       const agreed = negotiate(version, params, capabilities);
-      return turnOf(version, maxBytes, turn, { ...read, capabilities, catalogs: agreed, dataModels });
+      const started = turnOf(version, maxBytes, turn, { ...read, capabilities, catalogs: agreed, dataModels });
+      turns.set(started, told);
+      return started;
     },
-    onAppend: (event) => checkedEvent(version, maxBytes, event),
+    onAppend(event, { started }) {
+      const { problems, event: right } = onlyRight(version, maxBytes, event);
+      const told = turns.get(started as A2uiTurn<Version>);
+      if (told !== undefined) report(told, "A message of A2UI that an agent made was left out", problems);
+      return right;
+    },
     onRequest(request, { operation, params: offered }) {
       if (operation !== "SendMessage" && operation !== "SendStreamingMessage") return request;
       const { message, ...rest } = request as unknown as { readonly message: Message };
@@ -208,17 +219,6 @@ function withOwn(
       ...(dataModel !== undefined && { a2uiClientDataModel: dataModel }),
     },
   };
-}
-
-/** The event itself. What an agent made by hand is checked before it is stored. */
-function checkedEvent(version: A2uiVersion, maxBytes: number, event: AppendedEvent): AppendedEvent {
-  const said = event.kind === "delegated" ? event.event : event;
-  const parts = said === undefined ? undefined : said.kind === "artifact" ? said.artifact.parts : said.message?.parts;
-  // What another agent has said was checked by its own server, and clients check it again.
-  if (parts === undefined || event.kind === "delegated") return event;
-  const [problem] = readParts(version, serverMessage[version], maxBytes, parts).problems;
-  if (problem === undefined) return event;
-  throw new TypeError(`A part of A2UI ${version} is wrong: message ${problem.index}${problem.path} ${problem.message}`);
 }
 
 /** The parts of what a client was told. Those of a task are from its beginning: its artifacts, then its status. */
