@@ -197,6 +197,7 @@ export const composition = {
   "webhooks.ts": ["base", "receiver", "webhooks"],
   "wires.ts": ["wire", "wire/v1", "wire/v11", "wire/v03"],
   "client/index.ts": ["transport/jsonrpc", "transport/rest"],
+  "testing/local-bindings.ts": ["*"],
   "testing/test-agent.ts": ["*"],
 };
 

@@ -29,7 +29,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/a2a/fetch": 3,
   "@parley/a2a/net": 12,
   "@parley/a2a/webhooks": 35,
-  "@parley/a2a/testing": 25,
+  "@parley/a2a/testing": 30,
   "@parley/conform": 40,
   "@parley/grpc": 5,
   "@parley/grpc/client": 5,

@@ -153,6 +153,8 @@ export class ClientExtensions {
     { extensions, signal }: CallContext,
     clock: Clock,
   ): Promise<Operations[Name]["request"]> {
+    // The request of a method is data of its extension, and of no other.
+    if (isMethod(operation)) return request;
     const readers = this.#of(extensions);
     let changed: Operations[Name]["request"] = request;
     for (const { extension } of readers) {
@@ -170,7 +172,7 @@ export class ClientExtensions {
         this.#failed(extension, "onRequest", thrown);
       }
     }
-    if (!isMethod(operation) && "message" in changed) this.#checkOutgoing(readers, changed as SendMessageRequest);
+    if ("message" in changed) this.#checkOutgoing(readers, changed as SendMessageRequest);
     return changed;
   }
 

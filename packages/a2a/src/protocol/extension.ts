@@ -13,7 +13,7 @@ import type {
 import type { AgentEvent } from "./agent-event.ts";
 import type { AuthorizationInit, OpenAuthorization } from "./authorization.ts";
 import type { TurnRows } from "./extension-rows.ts";
-import type { OperationName, Operations } from "./operations.ts";
+import type { CoreName, OperationName, Operations } from "./operations.ts";
 import type { AgentService, CallContext, Principal } from "./service.ts";
 
 /* An extension of the protocol (A2A 1.0 §4.6), as a server, an agent and a client are given it. `defineExtension()` makes one. */
@@ -185,8 +185,11 @@ export interface Extension<Types extends ExtensionTypes = ExtensionTypes> extend
   onDeliver?(event: StreamResponse): StreamResponse;
   /** A turn is over: its agent has ended, was aborted, or has thrown. Nothing can be added to the task here. */
   onTurnEnd?(turn: ExtensionTurn, end: TurnEnd): void | Promise<void>;
-  /** A client sends a request to an agent whose card declares the extension. What it returns is sent. */
-  onRequest?<Name extends OperationName>(
+  /**
+   * A client calls an operation of the protocol, and asks for the extension. What it returns is sent: it may change the metadata of the
+   * request, and metadata, parts and extensions of its message. Repeated attempts send the same.
+   */
+  onRequest?<Name extends CoreName>(
     request: Operations[Name]["request"],
     call: RequestingCall<Name>,
   ): Operations[Name]["request"] | Promise<Operations[Name]["request"]>;
@@ -321,7 +324,7 @@ export interface TurnEnd {
 }
 
 /** A request of a client. */
-export interface RequestingCall<Name extends OperationName = OperationName> {
+export interface RequestingCall<Name extends CoreName = CoreName> {
   /** The operation. */
   readonly operation: Name;
   /** The card of the agent. */

@@ -3,6 +3,7 @@
  * @packageDocumentation
  */
 export * from "./binding-contract.ts";
+export * from "./extension-contract.ts";
 export * from "./store-contract.ts";
 export { fakeClock, type FakeClock } from "./fake-clock.ts";
 export { callContext, inProcess, type InProcess, type InProcessOptions } from "./in-process.ts";
