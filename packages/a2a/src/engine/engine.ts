@@ -41,7 +41,7 @@ export interface Engine {
 
 export function createEngine(options: EngineOptions): Engine {
   const settings = settingsOf(options);
-  const agents = new Map(options.agents.map((hosted) => [hosted.id, checkedAgent(hosted, settings.extensions)]));
+  const agents = new Map(options.agents.map((hosted) => [hosted.id, checkedAgent(hosted, settings)]));
   const committer = new Committer({
     ...settings,
     wakes: [...settings.extensions.wakeRows, ...(options.outbox === undefined ? [] : [pushFeature])],

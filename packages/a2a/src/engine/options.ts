@@ -245,7 +245,7 @@ export function settingsOf(options: EngineOptions): EngineSettings {
   let holder = lease.holder;
   const settings: Omit<EngineSettings, "authorizations"> = {
     store: options.store,
-    extensions: new ExtensionHooks(extensionsOf(options)),
+    extensions: new ExtensionHooks(extensionsOf(options), logger),
     observer: options.observer && safeObserver(options.observer, logger),
     audit: options.audit,
     logger,

@@ -14,6 +14,7 @@ import type {
   SubState,
   TurnReads,
 } from "../protocol/index.ts";
+import { checkDefinition } from "./definition.ts";
 import type { Part, StreamResponse } from "../model/index.ts";
 
 /** The types of an extension before those of `turn.ext()` and `event.ext()`. */
@@ -87,7 +88,9 @@ export function defineExtension<
   Uri,
   Declared<Metadata, Data, SubStates, Methods> & { readonly turn: TurnApi; readonly event: EventApi }
 > {
-  return Object.freeze({ ...definition }) as never;
+  const extension = { ...definition };
+  checkDefinition(extension);
+  return Object.freeze(extension) as never;
 }
 
 /**

@@ -60,7 +60,7 @@ function metadataEntry(uri: string, name: string, field: MetadataField | Standar
 }
 
 /** Whether a field is a schema alone. Those of some libraries are functions. */
-function isSchema(field: unknown): field is StandardSchema {
+export function isSchema(field: unknown): field is StandardSchema {
   return ((typeof field === "object" && field !== null) || typeof field === "function") && "~standard" in field;
 }
 

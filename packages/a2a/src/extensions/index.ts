@@ -9,6 +9,8 @@ export {
   type OwnedMethod,
 } from "./define.ts";
 export { extensionError, type ExtensionError, type ExtensionErrorDefinition } from "./errors.ts";
+export { Activation } from "./activation.ts";
+export { cycleIn } from "./definition.ts";
 export { ExtensionHooks, type Deliver } from "./hooks.ts";
 export { checkedRequest, wrongInRequest } from "./outgoing.ts";
 export { declarationOf, paramsOf } from "./params.ts";

@@ -35,6 +35,11 @@ export class ExtensionReader {
     this.misfit = misfit;
   }
 
+  /** Whether it has any fields in metadata or data. */
+  get hasFields(): boolean {
+    return this.fields.metadata.size > 0 || this.fields.data.length > 0;
+  }
+
   /** What the extension has put into a message and its request. It is read when it is asked for. */
   turn(message: Message, metadata: JsonObject | undefined): TurnReads<ExtensionTypes> {
     return new MessageReads(this, message, metadata);

@@ -1,24 +1,152 @@
-import type { JsonObject, Message } from "../model/index.ts";
-import type { ExtensionTypes, TurnReads } from "../protocol/index.ts";
+import type { Logger } from "../base/index.ts";
+import type { ExtensionTurn, TurnBase, TurnEnd } from "../protocol/index.ts";
+import { fails, unhandled } from "./failures.ts";
 import type { ExtensionReader } from "./reads.ts";
 
-/** What the extensions that are active in a turn offer its agent. */
+/** The extensions that are active in one turn: what they have begun, and what they offer its agent. */
 export class ExtensionsOfTurn {
-  readonly #readers: ReadonlyMap<string, ExtensionReader>;
-  readonly #message: Message;
-  readonly #metadata: JsonObject | undefined;
-  readonly #offered = new Map<string, TurnReads<ExtensionTypes>>();
+  readonly #readers: readonly ExtensionReader[];
+  readonly #turn: TurnBase;
+  readonly #logger: Logger;
+  /** What `turn.ext()` gives, by URI. */
+  readonly #offered = new Map<string, unknown>();
+  /** Those whose turn has begun, and has to end. */
+  readonly #begun: ExtensionReader[] = [];
+  /** URIs of those that failed and may fail nothing: for this turn they are as if they were not active. */
+  readonly #left = new Set<string>();
 
-  constructor(readers: ReadonlyMap<string, ExtensionReader>, message: Message, metadata: JsonObject | undefined) {
+  constructor(readers: readonly ExtensionReader[], turn: TurnBase, logger: Logger) {
     this.#readers = readers;
-    this.#message = message;
-    this.#metadata = metadata;
+    this.#turn = turn;
+    this.#logger = logger;
   }
 
-  /** What `turn.ext()` gives. `undefined` for an extension that the server knows as a declaration alone. */
+  /**
+   * The turn begins.
+   *
+   * @throws what `onTurnStart` has thrown, of an extension that may fail the task.
+   */
+  start(): void {
+    for (const reader of this.#readers) {
+      const { extension } = reader;
+      const { onTurnStart } = extension as { onTurnStart?: (turn: ExtensionTurn, reads: unknown) => unknown };
+      if (onTurnStart === undefined) {
+        this.#begun.push(reader);
+        continue;
+      }
+      const { message, metadata } = this.#turn;
+      try {
+        const offered = onTurnStart.call(extension, this.#view(extension.uri), reader.turn(message, metadata));
+        unhandled(offered);
+        this.#offered.set(extension.uri, offered);
+        this.#begun.push(reader);
+      } catch (thrown) {
+        this.#left.add(extension.uri);
+        fails(extension, "onTurnStart", thrown, this.#logger);
+      }
+    }
+  }
+
+  /** What `turn.ext()` gives. `undefined` where the extension is not active, or the card declares it by hand. */
   get(uri: string): unknown {
-    const offered = this.#offered.get(uri) ?? this.#readers.get(uri)?.turn(this.#message, this.#metadata);
+    if (this.#offered.has(uri)) return this.#offered.get(uri);
+    const reader = this.#left.has(uri) ? undefined : this.#readers.find(({ extension }) => extension.uri === uri);
+    const offered = reader?.turn(this.#turn.message, this.#turn.metadata);
     if (offered !== undefined) this.#offered.set(uri, offered);
     return offered;
   }
+
+  /** Whether the extension has failed in this turn. */
+  hasLeft(uri: string): boolean {
+    return this.#left.has(uri);
+  }
+
+  /** The turn is over. What is thrown here goes to the log: everything of the turn is stored or lost already. */
+  end(end: TurnEnd): void {
+    for (const { extension } of this.#begun) if (extension.onTurnEnd !== undefined) void this.#end(extension, end);
+  }
+
+  async #end(extension: ExtensionReader["extension"], end: TurnEnd): Promise<void> {
+    try {
+      await extension.onTurnEnd?.(this.#view(extension.uri), end);
+    } catch (thrown) {
+      this.#logger.error("A hook of an extension failed", {
+        extension: extension.uri,
+        hook: "onTurnEnd",
+        cause: thrown,
+      });
+    }
+  }
+
+  #view(uri: string): ExtensionTurn {
+    return new TurnView(this.#turn, uri, this.#offered.get(uri));
+  }
+}
+
+/** A turn without what is the agent's alone. */
+class TurnView implements ExtensionTurn {
+  readonly #turn: TurnBase;
+  readonly #uri: string;
+  readonly started: unknown;
+
+  constructor(turn: TurnBase, uri: string, started: unknown) {
+    this.#turn = turn;
+    this.#uri = uri;
+    this.started = started;
+  }
+
+  get message(): ExtensionTurn["message"] {
+    return this.#turn.message;
+  }
+
+  get metadata(): ExtensionTurn["metadata"] {
+    return this.#turn.metadata;
+  }
+
+  get taskId(): string {
+    return this.#turn.taskId;
+  }
+
+  get contextId(): string {
+    return this.#turn.contextId;
+  }
+
+  get number(): number {
+    return this.#turn.number;
+  }
+
+  get attempt(): number {
+    return this.#turn.attempt;
+  }
+
+  get principal(): ExtensionTurn["principal"] {
+    return this.#turn.principal;
+  }
+
+  get extensions(): readonly string[] {
+    return this.#turn.extensions;
+  }
+
+  // Read late: a signal is made when somebody reads it.
+  get signal(): AbortSignal {
+    return this.#turn.signal;
+  }
+
+  get clock(): ExtensionTurn["clock"] {
+    return this.#turn.clock;
+  }
+
+  get logger(): Logger {
+    return this.#turn.logger;
+  }
+
+  get resumable(): boolean {
+    return this.#turn.resumable;
+  }
+
+  get rows(): ExtensionTurn["rows"] {
+    return this.#turn.extensionRows(this.#uri);
+  }
+
+  requestAuthorization: ExtensionTurn["requestAuthorization"] = (init) => this.#turn.requestAuthorization(init);
 }

@@ -134,12 +134,12 @@ export class FirstMessage implements Phase {
 
   /** What extensions make of a direct reply. */
   #extended(event: ReplyEvent): ReplyEvent {
-    const { call, message } = this.#input;
+    const { active, call, message } = this.#input;
     const { extensions } = call;
     if (extensions.length === 0) return event;
     const { clock } = this.#rooms.settings;
     const turn = { contextId: this.#init.contextId, message, extensions, clock };
-    const extended = this.#rooms.settings.extensions.append(event, turn);
+    const extended = this.#rooms.settings.extensions.append(event, turn, active);
     if (extended?.kind === "reply") return extended;
     throw agentMistake("an extension turned a direct reply into another event");
   }

@@ -9,7 +9,7 @@ import type { EngineSettings } from "../options.ts";
 import { Question, TaskArtifacts } from "./checks.ts";
 import type { Read, Recorded, RecordedTask } from "./recorded.ts";
 import { Replay, type LostTail } from "./replay.ts";
-import { attemptOf, type StoredCheckpoint, type SuspendedTurn, type TurnInput } from "./turn.ts";
+import { activeIn, attemptOf, type StoredCheckpoint, type SuspendedTurn, type TurnInput } from "./turn.ts";
 
 const none: readonly TaskEffect[] = [];
 const nothing = { records: [], kept: undefined, effects: none };
@@ -68,7 +68,7 @@ export class Recorder {
     const { store, extensions } = this.#settings;
     const first = turn.resumes ?? turn;
     const lost = { turn: first.turn, last: turn.turn, after: first.input, skip: this.#events };
-    return new Replay({ store, task: this.#key, ...lost, repeatable: extensions.repeatable(turn.call.extensions) });
+    return new Replay({ store, task: this.#key, ...lost, repeatable: extensions.repeatable(activeIn(turn)) });
   }
 
   /** Whether the agent has yielded any event in this turn, in any of its attempts. */
@@ -137,7 +137,7 @@ export class Recorder {
     const stored: TaskEffect = { effect: "feature", op: "set", feature: delegationFeature, key, value };
     if (event === undefined) return { records: [], kept: undefined, effects: [stored], endsTurn: false };
     if (this.#question.refuses(event, this.#turn.turn)) return { ...nothing, endsTurn: true };
-    const kept: FeatureEffect[][] | undefined = this.#turn.call.extensions.length === 0 ? undefined : [];
+    const kept: FeatureEffect[][] | undefined = activeIn(this.#turn).length === 0 ? undefined : [];
     const extended = this.#extended(event, kept);
     const record =
       extended?.kind === "artifact"
@@ -164,7 +164,7 @@ export class Recorder {
 
   #read(events: readonly AgentEvent[], state: TaskState | undefined): Read {
     const records: NewRecord[] = [];
-    const kept: FeatureEffect[][] | undefined = this.#turn.call.extensions.length === 0 ? undefined : [];
+    const kept: FeatureEffect[][] | undefined = activeIn(this.#turn).length === 0 ? undefined : [];
     const checkpoints: StoredCheckpoint[] = [];
     let before = state;
     for (const event of events) {
@@ -236,13 +236,14 @@ export class Recorder {
   /** The event as the extensions of the turn change it. */
   #extended(event: AgentEvent, kept: FeatureEffect[][] | undefined): AgentEvent {
     if (kept === undefined) return event;
-    const { call, message } = this.#turn;
-    const { extensions } = call;
+    const { active, resumes } = this.#turn;
+    const { message } = resumes ?? this.#turn;
+    const extensions = activeIn(this.#turn);
     const { clock } = this.#settings;
     const turn = { contextId: this.#contextId, taskId: this.#key.taskId, message, extensions, clock };
     const effects: FeatureEffect[] = [];
     kept.push(effects);
-    return this.#settings.extensions.append(event, turn, { keep: keepIn(effects) });
+    return this.#settings.extensions.append(event, turn, active, { keep: keepIn(effects) });
   }
 
   #translate(event: AgentEvent): NewRecord {
@@ -278,7 +279,8 @@ export class Recorder {
 
   #origin(): Origin {
     const { turn, attempt, call } = this.#turn;
-    const { extensions, trace } = call;
+    const { trace } = call;
+    const extensions = activeIn(this.#turn);
     return { taskId: this.#key.taskId, contextId: this.#contextId, turn, attempt, extensions, trace };
   }
 

@@ -63,8 +63,6 @@ export class Run implements TurnHost, PhaseHost {
   #waiters: readonly (() => void)[] = none;
   readonly #cancels: (() => void)[] = [];
   #delegations: Promise<Delegations> | undefined;
-  /** Made when the agent first asks for one. */
-  #extensions: ExtensionsOfTurn | undefined;
 
   constructor(rooms: OwnRooms, init: RunInit) {
     this.#rooms = rooms;
@@ -131,12 +129,6 @@ export class Run implements TurnHost, PhaseHost {
     });
   }
 
-  /** For the turn: what an active extension offers. */
-  extension(uri: string): unknown {
-    const { message, call } = this.#input.resumes ?? this.#input;
-    return (this.#extensions ??= this.#rooms.settings.extensions.turn(message, call.metadata)).get(uri);
-  }
-
   /** For an extension of the turn, by its URI: what it keeps with the task. */
   rows(feature: string): TurnRows {
     const { store, clock } = this.#rooms.settings;
@@ -195,7 +187,11 @@ export class Run implements TurnHost, PhaseHost {
   }
 
   #runTurn(context: ContextView): Promise<void> {
-    return this.#drive(this.hosted.agent.execute(this.#turn(context)), context);
+    const turn = this.#turn(context);
+    const extensions = this.#rooms.settings.extensions.turn(turn);
+    if (extensions === undefined) return this.#drive(this.hosted.agent.execute(turn), context);
+    this.#input.active = extensions;
+    return during(extensions, () => this.#drive(this.hosted.agent.execute(turn), context));
   }
 
   #observed(): ObservedTurn {
@@ -317,7 +313,6 @@ export class Run implements TurnHost, PhaseHost {
   #begin({ input, task }: NextTurn): void {
     this.#cancels.length = 0;
     this.#delegations = undefined;
-    this.#extensions = undefined;
     this.#input = input;
     this.#task = task;
     this.startedAt = this.lastEventAt = this.#rooms.settings.clock.elapsed();
@@ -329,6 +324,18 @@ export class Run implements TurnHost, PhaseHost {
     if (this.#phase.stopped) logger.debug("An agent threw after its task was over", { taskId, cause: error });
     else this.#phase.fail(sentenceFor(error), error, "failed");
   }
+}
+
+/** A turn with its extensions, which begin before it and end after it. */
+async function during(extensions: ExtensionsOfTurn, run: () => Promise<void>): Promise<void> {
+  try {
+    extensions.start();
+    await run();
+  } catch (error) {
+    extensions.end({ error });
+    throw error;
+  }
+  extensions.end({});
 }
 
 const none: readonly (() => void)[] = [];

@@ -21,6 +21,7 @@ import {
   type TurnRows,
   type TurnSignal,
 } from "../../protocol/index.ts";
+import type { ExtensionsOfTurn } from "../../extensions/index.ts";
 import type { StoredCall } from "../log/index.ts";
 import type { TaskValue } from "./task-value.ts";
 
@@ -65,6 +66,8 @@ export interface TurnInput {
   readonly resumes?: ResumedTurn | undefined;
   /** How many ids `makeId` has returned, those before the checkpoint included: a resumed run makes the same ids again. */
   ids: number;
+  /** The extensions that are active in the turn, from its beginning. `undefined`: none. */
+  active?: ExtensionsOfTurn;
 }
 
 /** A turn that goes on, and its message. */
@@ -96,8 +99,6 @@ export interface TurnHost {
     makeId: () => string,
   ): Promise<OpenAuthorization<Init["form"]>>;
   delegations(): Promise<Delegations>;
-  /** What an extension offers that is active in the turn. */
-  extension(uri: string): unknown;
   /** What an extension keeps with the task, by its URI. */
   rows(feature: string): TurnRows;
   /** Whether the agent is called again for a turn whose run was lost. */
@@ -181,7 +182,7 @@ export class EngineTurn implements TurnBase {
   }
 
   extension(uri: string): unknown {
-    return this.extensions.includes(uri) ? this.#host.extension(uri) : undefined;
+    return this.#input.active?.get(uri);
   }
 
   extensionRows(uri: string): TurnRows {
@@ -193,7 +194,7 @@ export class EngineTurn implements TurnBase {
   }
 
   get extensions(): readonly string[] {
-    return this.#input.call.extensions;
+    return activeIn(this.#input);
   }
 
   get signal(): TurnSignal {
@@ -216,6 +217,11 @@ export class EngineTurn implements TurnBase {
   requestAuthorization<Init extends AuthorizationInit>(init: Init): Promise<OpenAuthorization<Init["form"]>> {
     return this.#host.authorization(init, () => this.makeId());
   }
+}
+
+/** URIs of the extensions that are active in the turn that the agent sees. One that goes on with an answer has those of its message. */
+export function activeIn({ call, resumes }: TurnInput): readonly string[] {
+  return (resumes?.call ?? call).extensions;
 }
 
 /** Which attempt of the turn that the agent sees. */

@@ -1,5 +1,5 @@
 import { utf8Length } from "../../base/utf8-length.ts";
-import { methodsOf, type ExtensionHooks, type OwnedMethod } from "../../extensions/index.ts";
+import { Activation, methodsOf, type OwnedMethod } from "../../extensions/index.ts";
 import { A2AError, invalidParams, type Part, type SendMessageRequest } from "../../model/index.ts";
 import {
   isAuthorizationAnswer,
@@ -10,7 +10,7 @@ import {
   type Operations,
 } from "../../protocol/index.ts";
 import { sizeOfValue } from "../bytes.ts";
-import type { EngineLimits, HostedAgent } from "../options.ts";
+import type { EngineLimits, EngineSettings, HostedAgent } from "../options.ts";
 
 /* Checks of a call before any work (A2A 1.0 §3.3.4), the same on every binding. */
 
@@ -20,6 +20,8 @@ export interface CheckedAgent extends HostedAgent {
   readonly declared: readonly string[];
   /** URIs of those that a caller must ask for. */
   readonly required: readonly string[];
+  /** Activates them. `undefined`: all that are asked for and declared are active. */
+  readonly activation: Activation | undefined;
   /** Media types that it reads, without parameters. `text/*` and `*` are patterns. */
   readonly inputModes: readonly string[];
   /** The methods of the extensions that it declares, by the names of their operations. */
@@ -35,10 +37,14 @@ interface DeclaredHeader {
   readonly store: boolean;
 }
 
-/** @throws A2AError `InvalidParams` for `requestHeaders` that may not be read. */
-export function checkedAgent(hosted: HostedAgent, { all }: Pick<ExtensionHooks, "all">): CheckedAgent {
+/** @throws A2AError `InvalidParams` for `requestHeaders` that may not be read, and for extensions that lack what they require. */
+export function checkedAgent(
+  hosted: HostedAgent,
+  { extensions: { all }, logger }: Pick<EngineSettings, "extensions" | "logger">,
+): CheckedAgent {
   const { capabilities, defaultInputModes, skills } = hosted.card;
   const extensions = (capabilities.extensions ?? []).filter(({ uri }) => uri !== undefined);
+  const activation = new Activation(all, hosted.card, logger);
   const modes = [...defaultInputModes, ...skills.flatMap((skill) => skill.inputModes ?? [])];
   const declared = extensions.map(({ uri = "" }) => uri);
   const methods = methodsOf(all.filter(({ uri }) => declared.includes(uri)));
@@ -47,6 +53,7 @@ export function checkedAgent(hosted: HostedAgent, { all }: Pick<ExtensionHooks, 
     declared,
     methods: new Map(methods.map((own) => [own.route.name, own])),
     required: extensions.filter(({ required }) => required === true).map(({ uri = "" }) => uri),
+    activation: activation.isPlain ? undefined : activation,
     inputModes: [...new Set(modes.map(bare))],
     reads: listOf(hosted.agent.requestHeaders ?? [], hosted.card).map((header) => checkedHeader(header, hosted.card)),
   };
@@ -65,7 +72,7 @@ export function checkCall(
 ): readonly string[] {
   checkCapability(hosted, operation);
   const method = isMethod(operation) ? methodOf(hosted, operation) : undefined;
-  const extensions = activate(hosted, context, method?.uri);
+  const extensions = activate(hosted, operation, request, context, method?.uri);
   if (operation === "SendMessage" || operation === "SendStreamingMessage") {
     checkMessage(hosted, request as SendMessageRequest);
   }
@@ -113,10 +120,13 @@ export function methodOf({ methods }: CheckedAgent, operation: MethodName): Owne
 
 /** Extensions that the caller asked for and the card declares (§4.6); refuses a caller who lacks a required one, or the one of the method that is called. */
 function activate(
-  { declared, required }: CheckedAgent,
-  { extensions }: Pick<CallContext, "extensions">,
+  { declared, required, activation, card }: CheckedAgent,
+  operation: OperationName,
+  request: Operations[OperationName]["request"],
+  context: CallContext,
   needed: string | undefined,
 ): readonly string[] {
+  const { extensions } = context;
   const lacks = (uri: string): boolean => !extensions.includes(uri);
   if (required.some(lacks) || (needed !== undefined && lacks(needed))) {
     const uris = [...new Set([...required, ...(needed === undefined ? [] : [needed])])].filter(lacks).join(", ");
@@ -124,7 +134,12 @@ function activate(
       metadata: { extensions: uris },
     });
   }
-  return extensions.length === 0 ? none : declared.filter((uri) => extensions.includes(uri));
+  if (extensions.length === 0) return none;
+  const active = declared.filter((uri) => extensions.includes(uri));
+  if (activation === undefined || active.length === 0) return active;
+  const { principal, version, headers } = context;
+  const call = { principal, version, ...(headers && { headers }), operation, request, card };
+  return activation.of(active, call, needed);
 }
 
 /** Refuses a message that the agent cannot read, and a webhook where the agent has none. */

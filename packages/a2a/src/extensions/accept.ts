@@ -1,0 +1,50 @@
+import type { Logger } from "../base/index.ts";
+import { check, messageSchema } from "../model/index.ts";
+import type { AcceptedCall, AcceptedInput, AnyExtension } from "../protocol/index.ts";
+import { failed, fails, isHarmless } from "./failures.ts";
+import { changedIdentity, inputProblems, listed } from "./results.ts";
+import { rowsOf, type RowStore } from "./rows.ts";
+
+/** What `onAccept` of one extension makes of a message. No promise where the hook gives none. */
+export function acceptedBy(
+  extension: AnyExtension,
+  before: AcceptedInput,
+  call: Omit<AcceptedCall, "rows">,
+  store: RowStore,
+  logger: Logger,
+): AcceptedInput | Promise<AcceptedInput> {
+  const { uri } = extension;
+  const { changes, end, commit } = rowsOf(uri, store, isHarmless(extension));
+  const given = { ...call, rows: { ...changes, read: () => store.read(uri) } };
+  const leave = (thrown: unknown): AcceptedInput => {
+    end();
+    fails(extension, "onAccept", thrown, logger);
+    return before;
+  };
+  const take = (returned: unknown): AcceptedInput => {
+    end();
+    const after = checked(extension, before, returned);
+    commit();
+    return after;
+  };
+  try {
+    const returned = extension.onAccept?.(before, given);
+    return returned instanceof Promise ? returned.then(take).catch(leave) : take(returned);
+  } catch (thrown) {
+    return leave(thrown);
+  }
+}
+
+/** What is stored must be a message, and the same one. */
+function checked(extension: AnyExtension, before: AcceptedInput, returned: unknown): AcceptedInput {
+  const problems = inputProblems(returned);
+  if (problems.length > 0) {
+    throw failed(extension, "onAccept", new TypeError(`It returned what is no message: ${listed(problems)}`));
+  }
+  const { message, metadata } = returned as AcceptedInput;
+  const copy = check(messageSchema, message, "copy");
+  const after: AcceptedInput = { message: copy.ok ? copy.value : message, ...(metadata && { metadata }) };
+  const changed = changedIdentity(before, after);
+  if (changed === undefined) return after;
+  throw failed(extension, "onAccept", new TypeError(`It changed ${changed} of the message`));
+}

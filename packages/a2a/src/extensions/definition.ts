@@ -1,0 +1,244 @@
+import { utf8Length } from "../base/index.ts";
+import { invalidParams, isTaskState, type FieldViolation } from "../model/index.ts";
+import { isObject } from "../model/schema.ts";
+import type { AnyExtension, ExtensionKind, MetadataPlace } from "../protocol/index.ts";
+import { fieldsOf, isSchema, type ExtensionFields } from "./fields.ts";
+import { misfits } from "./values.ts";
+
+/* What an extension must be. A definition may come from JavaScript, so its types are not taken for granted. */
+
+/** Longest URI of an extension, in bytes. A header of a request has to carry several. */
+const maxUriBytes = 2048;
+/** Longest key of a metadata field, in bytes. */
+const maxKeyBytes = 2048 + 256;
+
+/** An absolute URI (RFC 3986), in a form that fits into a list of URIs in a header: without commas and spaces. */
+const absoluteUri = /^[a-z][a-z\d+.-]*:(?:[\w\-.~:/?#[\]@!$&'()*+;=]|%[\da-f]{2})+$/i;
+
+/** Why a text cannot be the URI of an extension; `undefined` where it can. */
+function uriProblem(uri: unknown): string | undefined {
+  if (typeof uri !== "string" || uri === "") return "must be a URI";
+  if (utf8Length(uri) > maxUriBytes) return `must not take more than ${maxUriBytes} bytes`;
+  return absoluteUri.test(uri) ? undefined : "must be an absolute URI without commas and spaces";
+}
+
+const kinds: readonly ExtensionKind[] = ["data", "profile", "method", "state"];
+const places: readonly MetadataPlace[] = [
+  "request",
+  "message",
+  "part",
+  "artifact",
+  "task",
+  "statusUpdate",
+  "artifactUpdate",
+];
+const hooks = [
+  "onActivate",
+  "onAccept",
+  "onTurnStart",
+  "onAppend",
+  "onDeliver",
+  "onTurnEnd",
+  "onRequest",
+  "onEvent",
+] as const;
+
+type Problems = readonly FieldViolation[];
+
+/** A problem of a field, where there is one. */
+function about(field: string, description: string | undefined | false): Problems {
+  return description === undefined || description === false ? [] : [{ field, description }];
+}
+
+/**
+ * Checks an extension. `path`: of the extension, with a dot at its end, which errors name.
+ *
+ * @throws A2AError `InvalidParams` that names each wrong field.
+ */
+export function checkDefinition(extension: unknown, path = ""): asserts extension is AnyExtension {
+  const problems = problemsOf(extension).map(({ field, description }) => ({ field: path + field, description }));
+  if (problems.length === 0) return;
+  const uri = isObject(extension) && typeof extension["uri"] === "string" ? ` ${extension["uri"].slice(0, 200)}` : "";
+  const list = problems.map(({ field, description }) => `${field} ${description}`).join("; ");
+  throw invalidParams(problems, `The extension${uri} cannot be: ${list}`);
+}
+
+function problemsOf(value: unknown): Problems {
+  if (!isObject(value))
+    return [{ field: "extension", description: "must be an object, as defineExtension() makes it" }];
+  const extension = value as unknown as AnyExtension;
+  const { uri, kind, required, description, params, paramsSchema, methods } = extension;
+  const isData = kind === "data";
+  return [
+    ...about("uri", uriProblem(uri)),
+    ...about("description", description !== undefined && typeof description !== "string" && "must be a text"),
+    ...about("kind", kind !== undefined && !kinds.includes(kind) && `must be one of ${kinds.join(", ")}`),
+    ...about("required", required !== undefined && typeof required !== "boolean" && "must be true or false"),
+    ...about(
+      "required",
+      isData && required === true && "cannot be true for the kind data: what adds data alone may be left out",
+    ),
+    ...about("methods", isData && isObject(methods) && Object.keys(methods).length > 0 && "are not for the kind data"),
+    ...about("params", params !== undefined && !isObject(params) && "must be a JSON object"),
+    ...about("paramsSchema", paramsSchema !== undefined && !isUsable(paramsSchema) && noSchema),
+    ...(isObject(params) && isUsable(paramsSchema) ? misfits(paramsSchema, "params", params) : []),
+    ...requiresProblems(extension),
+    ...metadataProblems(extension),
+    ...dataProblems(extension),
+    ...subStateProblems(extension),
+    ...hooks.flatMap((name) =>
+      about(name, extension[name] !== undefined && typeof extension[name] !== "function" && "must be a function"),
+    ),
+  ];
+}
+
+const noSchema = "must be a schema of a library of Standard Schema (https://standardschema.dev), such as zod";
+
+function isUsable(schema: unknown): schema is Parameters<typeof misfits>[0] {
+  return (
+    isSchema(schema) && typeof (schema["~standard"] as { validate?: unknown } | undefined)?.validate === "function"
+  );
+}
+
+function requiresProblems({ uri, requires = [] }: AnyExtension): Problems {
+  if (!Array.isArray(requires)) return about("requires", "must be a list of URIs");
+  return requires.flatMap((each: unknown, at) => [
+    ...about(`requires[${at}]`, uriProblem(each)),
+    ...about(`requires[${at}]`, each === uri && "is the extension itself"),
+    ...about(`requires[${at}]`, requires.indexOf(each as string) !== at && "is there twice"),
+  ]);
+}
+
+function metadataProblems(extension: AnyExtension): Problems {
+  const { metadata } = extension;
+  if (metadata === undefined) return [];
+  if (!isObject(metadata)) return about("metadata", "must be an object of places");
+  const shape = Object.entries(metadata).flatMap(([place, fields]) => {
+    if (!places.some((each) => each === place))
+      return about(`metadata.${place}`, `must be one of ${places.join(", ")}`);
+    if (!isObject(fields)) return about(`metadata.${place}`, "must be an object of fields");
+    return Object.entries(fields).flatMap(([name, field]) => {
+      const schema = isSchema(field) ? field : isObject(field) ? field["schema"] : undefined;
+      return [
+        ...about(`metadata.${place}.${name}`, name === "" && "must have a name"),
+        ...about(`metadata.${place}.${name}`, !isUsable(schema) && noSchema),
+      ];
+    });
+  });
+  return shape.length > 0 ? shape : keyProblems(fieldsOf({ ...extension, data: {} }));
+}
+
+/** Keys must be names of members, and each belongs to one field of its place. */
+function keyProblems({ metadata }: ExtensionFields): Problems {
+  return [...metadata].flatMap(([place, entries]) => {
+    const owners = new Map<string, string>();
+    return entries.flatMap(({ name, keys }) => {
+      const field = `metadata.${place}.${name}.key`;
+      const list: readonly unknown[] = Array.isArray(keys) ? keys : [];
+      return [
+        ...about(field, list.length === 0 && "must be a text, or a list of texts"),
+        ...list.flatMap((key) => {
+          if (typeof key !== "string" || key === "" || key === "__proto__")
+            return about(field, "must be the name of a member");
+          const owner = owners.get(key);
+          owners.set(key, name);
+          return [
+            ...about(field, utf8Length(key) > maxKeyBytes && `must not take more than ${maxKeyBytes} bytes`),
+            ...about(field, owner !== undefined && `has ${JSON.stringify(key)}, as ${owner} has`),
+          ];
+        }),
+      ];
+    });
+  });
+}
+
+function dataProblems({ data }: AnyExtension): Problems {
+  if (data === undefined) return [];
+  if (!isObject(data)) return about("data", "must be an object of fields");
+  const types = new Map<string, string>();
+  return Object.entries(data).flatMap(([name, field]) => {
+    const place = `data.${name}`;
+    if (!isObject(field)) return about(place, "must have a schema");
+    const { matches, mediaType, schema } = field;
+    const isType = typeof mediaType === "string" && /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;.*)?$/.test(mediaType);
+    const type = matches === undefined && typeof mediaType === "string" ? mediaType.toLowerCase() : undefined;
+    const before = type === undefined ? undefined : types.get(type);
+    if (type !== undefined) types.set(type, name);
+    return [
+      ...about(place, name === "" && "must have a name"),
+      ...about(`${place}.schema`, !isUsable(schema) && noSchema),
+      ...about(
+        `${place}.mediaType`,
+        mediaType !== undefined && !isType && "must be a media type, such as application/json",
+      ),
+      ...about(`${place}.matches`, matches !== undefined && typeof matches !== "function" && "must be a function"),
+      ...about(place, mediaType === undefined && matches === undefined && "must have a mediaType, or matches"),
+      ...about(`${place}.mediaType`, before !== undefined && `is the one of ${before}`),
+    ];
+  });
+}
+
+function subStateProblems({ subStates }: AnyExtension): Problems {
+  if (subStates === undefined) return [];
+  if (!isObject(subStates)) return about("subStates", "must be an object of states");
+  const found = new Map<string, string>();
+  return Object.entries(subStates).flatMap(([name, subState]) => {
+    const place = `subStates.${name}`;
+    if (!isObject(subState)) return about(place, "must have the state that it annotates");
+    const { state, key = name, value = true } = subState as { state?: unknown; key?: unknown; value?: unknown };
+    const identity = JSON.stringify([state, key, value]);
+    const before = found.get(identity);
+    found.set(identity, name);
+    return [
+      ...about(`${place}.state`, !isTaskState(state) && "must be a state of the protocol, which it annotates"),
+      ...about(
+        `${place}.key`,
+        (typeof key !== "string" || key === "" || key === "__proto__") && "must be the name of a member",
+      ),
+      ...about(
+        `${place}.value`,
+        !["string", "number", "boolean"].includes(typeof value) && "must be a text, a number, true or false",
+      ),
+      ...about(place, before !== undefined && `is the same as ${before}`),
+    ];
+  });
+}
+
+/**
+ * Checks the extensions of a server: each by itself, and all of them together.
+ *
+ * @throws A2AError `InvalidParams`.
+ */
+export function checkServed(extensions: readonly AnyExtension[]): void {
+  extensions.forEach((extension, at) => checkDefinition(extension, `extensions[${at}].`));
+  const uris = extensions.map(({ uri }) => uri);
+  const twice = uris.find((uri, at) => uris.indexOf(uri) !== at);
+  if (twice !== undefined) refuse(`must have one value for each URI, and ${twice} has two: give all agents the same`);
+  const cycle = cycleIn(extensions);
+  if (cycle !== undefined) refuse(`must not require each other: ${cycle.join(" requires ")}`);
+}
+
+function refuse(description: string): never {
+  throw invalidParams([{ field: "extensions", description }], `This cannot be served: extensions ${description}`);
+}
+
+/** URIs that lead back to the first one, each requiring the next. `undefined`: there is no such cycle. */
+export function cycleIn(extensions: readonly AnyExtension[]): readonly string[] | undefined {
+  const requires = new Map(extensions.map((extension) => [extension.uri, extension.requires ?? []]));
+  const done = new Set<string>();
+  const visit = (uri: string, path: readonly string[]): readonly string[] | undefined => {
+    if (path.includes(uri)) return [...path.slice(path.indexOf(uri)), uri];
+    if (done.has(uri)) return undefined;
+    for (const next of requires.get(uri) ?? []) {
+      const found = visit(next, [...path, uri]);
+      if (found !== undefined) return found;
+    }
+    done.add(uri);
+    return undefined;
+  };
+  for (const uri of requires.keys()) {
+    const found = visit(uri, []);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

@@ -1,0 +1,210 @@
+import * as z from "zod";
+import { describe, expect, test } from "vitest";
+import { cycleIn, defineExtension } from "../../src/extensions/index.ts";
+import { createHandler, defineAgent, memoryStore, type A2AError } from "../../src/index.ts";
+import type { AnyExtension } from "../../src/protocol/index.ts";
+
+const uri = "https://example.com/extensions/toy/v1";
+const schema = z.string();
+
+/** The fields that a definition is refused for, with what is said of them. */
+function refusal(definition: object): Readonly<Record<string, string>> {
+  try {
+    defineExtension(definition as never);
+  } catch (thrown) {
+    const { code, fields } = thrown as A2AError;
+    expect(code).toBe("InvalidParams");
+    return Object.fromEntries((fields ?? []).map(({ field, description }) => [field, description]));
+  }
+  return {};
+}
+
+describe("defineExtension() (A2A 1.0 §4.6)", () => {
+  test("takes what is right, as it is, and nobody can change it", () => {
+    const onAppend = <E>(event: E): E => event;
+    const definition = {
+      uri: "urn:example:ext:v1",
+      kind: "state",
+      required: true,
+      requires: ["https://example.com/extensions/other/v1?a=1&b=%2C#x"],
+      params: { modes: ["a"] },
+      paramsSchema: z.object({ modes: z.array(z.string()) }),
+      metadata: { message: { a: schema, b: { key: ["k", "former-k"], schema } }, part: {} },
+      data: { form: { mediaType: "application/x+json; v=1", schema }, other: { matches: () => true, schema } },
+      subStates: {
+        drawing: { state: "TASK_STATE_WORKING" },
+        done: { state: "TASK_STATE_COMPLETED", key: "k", value: 1 },
+      },
+      onAppend,
+    } as const;
+    const extension = defineExtension(definition);
+    expect(extension).toEqual(definition);
+    expect(Object.isFrozen(extension)).toBe(true);
+  });
+
+  test.each([
+    ["none", undefined],
+    ["an empty one", ""],
+    ["one that is no text", 5],
+    ["a relative one", "extensions/toy"],
+    ["one without a scheme", "//example.com/toy"],
+    ["one with a comma, which would be two in a header", "https://example.com/a,b"],
+    ["one with a space", "https://example.com/a b"],
+    ["one with a line break", "https://example.com/a\r\nx: y"],
+    ["one with a character that is not ASCII", "https://example.com/ä"],
+    ["one with half an escape", "https://example.com/%2"],
+    ["one that is too long for a header", `https://example.com/${"a".repeat(2048)}`],
+  ])("refuses as URI: %s", (_, wrong) => {
+    expect(Object.keys(refusal({ uri: wrong }))).toEqual(["uri"]);
+  });
+
+  test.each<[string, object, string]>([
+    ["an unknown kind", { kind: "metadata" }, "kind"],
+    ["`required` that is no boolean", { required: "yes" }, "required"],
+    ["`required` for the kind data", { kind: "data", required: true }, "required"],
+    ["methods for the kind data", { kind: "data", methods: { "a/b": {} } }, "methods"],
+    ["a description that is no text", { description: 5 }, "description"],
+    ["params that are no object", { params: [1] }, "params"],
+    ["params that break their schema", { params: { a: 1 }, paramsSchema: z.object({ a: z.string() }) }, "params.a"],
+    ["a schema of no library", { paramsSchema: () => true }, "paramsSchema"],
+    ["`requires` that is no list", { requires: uri }, "requires"],
+    ["a wrong URI in `requires`", { requires: ["other"] }, "requires[0]"],
+    ["itself in `requires`", { requires: [uri] }, "requires[0]"],
+    ["one URI twice in `requires`", { requires: ["urn:x:y", "urn:x:y"] }, "requires[1]"],
+    ["metadata that is no object", { metadata: [] }, "metadata"],
+    ["an unknown place", { metadata: { messages: { a: schema } } }, "metadata.messages"],
+    ["a place without fields", { metadata: { message: schema.parse } }, "metadata.message"],
+    ["a field without a schema", { metadata: { message: { a: { key: "k" } } } }, "metadata.message.a"],
+    ["a field without a name", { metadata: { message: { "": schema } } }, "metadata.message."],
+    ["an empty key", { metadata: { message: { a: { key: "", schema } } } }, "metadata.message.a.key"],
+    ["no key in a list", { metadata: { message: { a: { key: [], schema } } } }, "metadata.message.a.key"],
+    ["the key __proto__", { metadata: { message: { a: { key: "__proto__", schema } } } }, "metadata.message.a.key"],
+    [
+      "two fields with one key",
+      { metadata: { part: { a: { key: "k", schema }, b: { key: ["x", "k"], schema } } } },
+      "metadata.part.b.key",
+    ],
+    ["data without a media type", { data: { form: { schema } } }, "data.form"],
+    ["data without a schema", { data: { form: { mediaType: "a/b" } } }, "data.form.schema"],
+    ["what is no media type", { data: { form: { mediaType: "form", schema } } }, "data.form.mediaType"],
+    [
+      "two data parts with one media type",
+      { data: { a: { mediaType: "a/b", schema }, b: { mediaType: "A/B", schema } } },
+      "data.b.mediaType",
+    ],
+    ["`matches` that is no function", { data: { form: { matches: /x/, schema } } }, "data.form.matches"],
+    ["a sub-state of no state", { subStates: { drawing: {} } }, "subStates.drawing.state"],
+    [
+      "a sub-state of an unset state",
+      { subStates: { drawing: { state: "TASK_STATE_UNSPECIFIED" } } },
+      "subStates.drawing.state",
+    ],
+    [
+      "a sub-state whose value is no plain one",
+      { subStates: { drawing: { state: "TASK_STATE_WORKING", value: {} } } },
+      "subStates.drawing.value",
+    ],
+    [
+      "two sub-states that are the same",
+      { subStates: { a: { state: "TASK_STATE_WORKING", key: "k" }, b: { state: "TASK_STATE_WORKING", key: "k" } } },
+      "subStates.b",
+    ],
+    ["a hook that is no function", { onAppend: {} }, "onAppend"],
+  ])("refuses %s, and names the field", (_, wrong, field) => {
+    expect(Object.keys(refusal({ uri, ...wrong }))).toEqual([field]);
+  });
+
+  test("refuses what is no object at all", () => {
+    expect(Object.keys(refusal(null as never))).toEqual(["uri"]);
+  });
+
+  test("says everything that is wrong at once", () => {
+    expect(() => defineExtension({ uri: "a b", kind: "x" } as never)).toThrow(
+      "The extension a b cannot be: uri must be an absolute URI without commas and spaces; kind must be one of data, profile, method, state",
+    );
+  });
+});
+
+describe("the extensions of a server", () => {
+  function serve(
+    of: readonly (readonly AnyExtension[])[],
+    all: readonly AnyExtension[] = [],
+    declared: readonly string[] = [],
+  ) {
+    const agents = of.map((extensions, at) => ({
+      path: `/${at}`,
+      agent: defineAgent({
+        name: `Agent ${at}`,
+        description: "Says yes.",
+        version: "1",
+        skills: [],
+        capabilities: { extensions: declared.map((each) => ({ uri: each })) },
+        extensions,
+        onMessage: (turn) => turn.reply("yes"),
+      }),
+    }));
+    const handler = createHandler(agents, { publicUrl: "https://a.example", store: memoryStore(), extensions: all });
+    return handler.agents.map(({ card }) =>
+      (card.capabilities.extensions ?? []).filter((each) => !each.uri?.startsWith("urn:parley:")),
+    );
+  }
+  const base: AnyExtension = { uri: "urn:example:base", description: "Base", params: { a: 1 } };
+  const above: AnyExtension = { uri: "urn:example:above", requires: [base.uri], required: true };
+
+  test("are on the cards of the agents that have them, once, and those of the server on all cards", () => {
+    const shown = { uri: base.uri, description: "Base", params: { a: 1 } };
+    expect(serve([[base], []])).toEqual([[shown], []]);
+    expect(serve([[base], []], [base])).toEqual([[shown], [shown]]);
+    expect(serve([[above], []], [base])).toEqual([[{ uri: above.uri, required: true }, shown], [shown]]);
+  });
+
+  test.each<[string, readonly (readonly AnyExtension[])[], readonly AnyExtension[], RegExp]>([
+    [
+      "one that is wrong",
+      [[{ uri: "x" }]],
+      [],
+      /^The extension x cannot be: extensions\[0\]\.uri must be an absolute URI/,
+    ],
+    [
+      "two values with one URI, at different agents",
+      [[base], [{ ...base }]],
+      [],
+      /one value for each URI, and urn:example:base has two/,
+    ],
+    ["two values with one URI, at an agent and the server", [[base]], [{ uri: base.uri }], /urn:example:base has two/],
+    [
+      "one whose dependency another agent alone has",
+      [[above], [base]],
+      [],
+      /urn:example:above, which requires urn:example:base: the agent "Agent 0" has no such extension$/,
+    ],
+    [
+      "two that require each other",
+      [
+        [
+          { uri: "urn:a", requires: ["urn:b"] },
+          { uri: "urn:b", requires: ["urn:a"] },
+        ],
+      ],
+      [],
+      /must not require each other: urn:a requires urn:b requires urn:a$/,
+    ],
+  ])("are refused when the server is made: %s", (_, of, all, message) => {
+    expect(() => serve(of, all)).toThrow(message);
+  });
+
+  test("may require one that the card declares by hand", () => {
+    expect(serve([[above]], [], [base.uri])[0]?.map((each) => each.uri)).toEqual([base.uri, above.uri]);
+  });
+
+  test("have a cycle only where one leads back to itself, however many share what they require", () => {
+    const chain = Array.from({ length: 200 }, (_, at) => ({
+      uri: `urn:e:${at}`,
+      requires: Array.from({ length: at }, (__, before) => `urn:e:${before}`),
+    }));
+    expect(cycleIn(chain)).toBeUndefined();
+    expect(
+      cycleIn([...chain, { uri: "urn:z", requires: ["urn:y"] }, { uri: "urn:y", requires: ["urn:e:7", "urn:z"] }]),
+    ).toEqual(["urn:z", "urn:y", "urn:z"]);
+  });
+});
