@@ -80,9 +80,23 @@ export { PageBudget, fitting } from "./store/index.ts";
 export { NeedsRoom, PageRoom, withRoom } from "./store/index.ts";
 
 // Appending: the rules.
+export type { TaskSearch, SearchTerm, SearchQuery, SearchPage, SearchHit, SearchSnippet } from "./store/index.ts";
 export { type Refusal, type ReadRecord, recordBytes, type ReadItem, readItem, baseOf, decide } from "./store/index.ts";
 export { type FeatureBounds, featureBounds, type FeatureLookup, refuseFeatures } from "./store/index.ts";
 export { unavailable } from "./store/index.ts";
 export { BoundedMap, memoryOf, type MapBounds } from "./base/bounded-map.ts";
 export { escaped, unescaped, wellFormed } from "./base/json-text.ts";
 export { utf8Length } from "./base/index.ts";
+// Full text search: what of a task is searched, and what a word is.
+export {
+  findTerm,
+  isSearched,
+  mostSearchTerms,
+  mostSnippets,
+  searchBounds,
+  SearchTexts,
+  searchTerms,
+  searchWords,
+  snippetOf,
+  type SearchText,
+} from "./store/search.ts";

@@ -17,9 +17,11 @@ import type {
   SweepReport,
   TaskPage,
 } from "./queries.ts";
+import type { TaskSearch } from "./search-port.ts";
 
 export type * from "./append.ts";
 export * from "./queries.ts";
+export type * from "./search-port.ts";
 
 /**
  * Stores tasks and conversations. A task is an append-only log of records. Every change goes through `append`: a batch in
@@ -101,6 +103,9 @@ export interface Store {
    * what was read. One process succeeds. The others get `changed`. The cost depends only on the page, and on the number of agents.
    */
   dueFeatures(query: FeatureQuery): Promise<readonly DueFeature[]>;
+
+  /** Full text search. Absent: the store has none. */
+  readonly search?: TaskSearch;
 
   /** Deletes and compacts old tasks, at most `limit` in one call. */
   sweep(options: SweepOptions): Promise<SweepReport>;

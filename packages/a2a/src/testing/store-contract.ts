@@ -11,6 +11,7 @@ import { listCases } from "./store/list-cases.ts";
 import { ownerCases } from "./store/owner-cases.ts";
 import { likeTheReference } from "./store/random-histories.ts";
 import { readCases } from "./store/read-cases.ts";
+import { searchCases, searchStays, sharesSearch } from "./store/search-cases.ts";
 import { sharesTasks, totalsByTime } from "./store/share-cases.ts";
 import { retentionCases } from "./store/sweep-cases.ts";
 
@@ -56,6 +57,7 @@ const chapters: Readonly<Record<string, Cases>> = {
   contexts: contextCases,
   conversations: conversationCases,
   list: listCases,
+  "full text search": searchCases,
   bounds: boundsCases,
   sweep: retentionCases,
   life: lifeCases,
@@ -93,6 +95,7 @@ export function storeContract(runner: Runner, options: StoreContractOptions): vo
   if (reopen !== undefined) {
     runner.describe("durability", () => {
       declare("all data is there after closing and opening again", everythingStays, { reopen });
+      declare("texts are found after closing and opening again", searchStays, { reopen });
       declare("closing waits for running calls, and keeps what they store", closingLosesNothing, { reopen });
     });
   }
@@ -100,6 +103,7 @@ export function storeContract(runner: Runner, options: StoreContractOptions): vo
     runner.describe("sharing", () => {
       declare("a task that was read before is read as another process left it", sharesTasks, { share });
       declare("rows of features are seen by every process, and claimed by one", sharesFeatures, { share });
+      declare("texts that any process stores are found, and any process switches the search", sharesSearch, { share });
       declare("totals by time are exact while another process writes", totalsByTime, { share });
     });
   }

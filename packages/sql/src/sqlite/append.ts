@@ -1,4 +1,4 @@
-import { isTerminal } from "@parley/a2a/model";
+import { isTerminal, stateKinds, type TaskState } from "@parley/a2a/model";
 import {
   baseOf,
   type BoundedMap,
@@ -38,6 +38,7 @@ import {
   taskRow,
 } from "./rows.ts";
 import { ScopeChanges, type ScopeIds } from "./scopes.ts";
+import { indexTask } from "./search-index.ts";
 import { statusOf, TaskWriter, type KnownTask, type WriterMemory } from "./task-writer.ts";
 
 /** Tables with one value for each task or context. */
@@ -52,6 +53,11 @@ const insertRecords = insertInto("log", ["key", "context", "place", "base", ...r
 const insertReplies = insertInto("replies", ["context", "place", "time", "json"]);
 
 type ReadAppend = ReadItem | ContextAppend;
+
+/** Whether an agent has stopped working on a task. */
+function isPause(state: TaskState | undefined): boolean {
+  return state !== undefined && stateKinds[state] !== "active";
+}
 
 /** Parses every item before the transaction begins. */
 export function readItems(items: readonly AppendItem[]): readonly ReadAppend[] {
@@ -86,12 +92,15 @@ class Batch {
   readonly #taskRows: TaskWriter;
   readonly #newRecords: ManyRows;
   readonly #newReplies: ManyRows;
+  /** Tasks whose history has grown, where texts are indexed. */
+  readonly #grown: Set<KnownTask> | undefined;
   /** The number of the next task. */
   #next: number | undefined;
   /** Tasks that this batch has found or created. */
   readonly #tasks = new Map<string, KnownTask>();
 
-  constructor(driver: Driver, { scopes, tasks }: WriterMemory) {
+  constructor(driver: Driver, memory: WriterMemory) {
+    const { scopes, tasks } = memory;
     this.#driver = driver;
     this.#ids = scopes;
     this.#known = tasks;
@@ -100,6 +109,7 @@ class Batch {
     this.#taskRows = new TaskWriter(driver);
     this.#newRecords = new ManyRows(driver, insertRecords);
     this.#newReplies = new ManyRows(driver, insertReplies);
+    this.#grown = memory.indexes ? new Set() : undefined;
   }
 
   appendTask(read: ReadItem): AppendOutcome {
@@ -145,6 +155,11 @@ class Batch {
     this.#newReplies.write();
     this.#keys.write();
     this.#scopes.write();
+    // After their records are written.
+    for (const { row, head } of this.#grown ?? []) {
+      const { state, seq } = head;
+      indexTask(this.#driver, { number: row.number, owner: row.owner, seq, isActive: !isPause(state) });
+    }
   }
 
   #find({ agent, owner, taskId }: TaskKey): KnownTask | "foreign" | undefined {
@@ -223,6 +238,7 @@ class Batch {
     let seq = task.head.seq - records.length;
     for (const read of records) {
       seq += 1;
+      if (read.inHistory || isPause(read.record.state)) this.#grown?.add(task);
       const place = read.inHistory ? this.#scopes.place(context) : null;
       const first = seq === 1 ? encodeJson(baseOf(read.record)) : null;
       const key = logKey(number, seq);

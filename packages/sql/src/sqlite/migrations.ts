@@ -9,6 +9,8 @@ import { count } from "./rows.ts";
  * - `log`: one row for each record, with the key `number << 24 | seq`: the records of a task are adjacent, and an append
  *   adds to their end. A partial index finds the history without the artifacts. Artifacts have no index: they are most of a
  *   long log, and each chunk of many tasks at once would write one more page.
+ * - `search_texts`: the texts that are searched, by the key of the record that has them, and `search_tasks`: how far the log of a task is
+ *   indexed. `search_index` finds the texts by their words.
  * - `features`: rows that features of the server keep with tasks. A partial index finds those that are due.
  *
  * `docs/decisions/sqlite-layout.md` has the measurements.
@@ -142,6 +144,18 @@ const versions: readonly string[] = [
   // The state of a task: a small value, which stays until the task is deleted.
   `
   CREATE TABLE task_states (task INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
+  `,
+  // Full text search (search.ts), which is off. The index itself is created when it is first switched on.
+  `
+  CREATE TABLE search (id INTEGER PRIMARY KEY, is_on INTEGER NOT NULL, next INTEGER) STRICT;
+  INSERT INTO search (id, is_on, next) VALUES (1, 0, NULL);
+  CREATE TABLE search_tasks (
+    task INTEGER PRIMARY KEY,
+    history INTEGER NOT NULL,
+    artifacts INTEGER NOT NULL,
+    room INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE search_texts (key INTEGER PRIMARY KEY, message TEXT, artifact TEXT, text TEXT NOT NULL) STRICT;
   `,
 ];
 

@@ -53,6 +53,8 @@ async function call(request: Request): Promise<unknown> {
       return writer.append(...request.input);
     case "sweep":
       return writer.sweep(...request.input);
+    case "index":
+      return writer.index(...request.input);
     case "moved":
       return writer.moved();
   }

@@ -8,6 +8,8 @@ import { readOnce } from "./keys.ts";
 import { readList } from "./list.ts";
 import { readClaimable, readHead, readLog, readStranded } from "./read.ts";
 import { ScopeIds } from "./scopes.ts";
+import { isIndexed } from "./search-index.ts";
+import { findTasks } from "./search.ts";
 import { defaultBounds, KeptTasks, readTask, type Bounds } from "./task.ts";
 import type { Writer } from "./writer.ts";
 
@@ -46,6 +48,15 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
         if (report.deleted > 0) kept.forget();
         return report;
       }),
+    search: {
+      use: (on) =>
+        calls.run(async () => {
+          // Most stores never had it on, and a write would wake others.
+          if (!on && !isIndexed(reader)) return;
+          for (let more = await writer.index(on ? "on" : "off"); more;) more = await writer.index("more");
+        }),
+      find: (owner, query) => calls.readTogether(() => findTasks(reader, scopes, owner, query)),
+    },
     head: (scope, taskId) => calls.read(() => readHead(reader, scope, taskId)),
     features: (scope, taskId, feature) => calls.read(() => readFeatures(reader, scope, taskId, feature)),
     dueFeatures: (query) => calls.readTogether(() => readDue(reader, scopes, query)),

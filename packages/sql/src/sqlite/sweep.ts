@@ -3,6 +3,7 @@ import { type Bounds, readPieces, taskOf } from "./task.ts";
 import type { Driver } from "./driver.ts";
 import { count, encodeJson, int, logKey, maxSeq } from "./rows.ts";
 import { ScopeChanges } from "./scopes.ts";
+import { forgetTask } from "./search-index.ts";
 
 /** About the most records or pages of 4 KiB that one call reads, so that its transaction is short. */
 const effortPerSweep = 10_000;
@@ -77,6 +78,7 @@ function deleteTask(driver: Driver, number: number): number {
   ]) {
     driver.prepare(sql).run(number);
   }
+  forgetTask(driver, number);
   const { changes } = driver
     .prepare("DELETE FROM log WHERE key > ? AND key <= ?")
     .run(logKey(number, 0), logKey(number, maxSeq));

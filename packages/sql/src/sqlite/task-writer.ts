@@ -2,6 +2,7 @@ import { BoundedMap, memoryOf, type ReadItem, type TaskHead } from "@parley/a2a/
 import type { Driver, Value } from "./driver.ts";
 import { count, encodeName, insertInto, ManyRows, statementOf, stateNumber, type TaskRow } from "./rows.ts";
 import { ScopeIds } from "./scopes.ts";
+import { isIndexed } from "./search-index.ts";
 
 /** A task as a writer knows it. */
 export interface KnownTask {
@@ -28,6 +29,8 @@ export class WriterMemory {
   readonly tasks: BoundedMap<KnownTask>;
   readonly #driver: Driver;
   #version: number | undefined;
+  /** Whether texts are indexed. `undefined`: it has to be looked up. */
+  #indexes: boolean | undefined;
 
   constructor(driver: Driver) {
     this.#driver = driver;
@@ -40,13 +43,22 @@ export class WriterMemory {
   /** Call it in a transaction. Forgets the tasks if another connection has committed since; agents and owners never change. */
   check(): void {
     const version = dataVersion(this.#driver);
-    if (version !== this.#version) this.tasks.clear();
+    if (version !== this.#version) {
+      this.tasks.clear();
+      this.#indexes = undefined;
+    }
     this.#version = version;
+  }
+
+  /** Whether full text search is on. Call it in a transaction, after `check`. */
+  get indexes(): boolean {
+    return (this.#indexes ??= isIndexed(this.#driver));
   }
 
   forget(): void {
     this.scopes.forget();
     this.tasks.clear();
+    this.#indexes = undefined;
   }
 }
 

@@ -1,6 +1,7 @@
 import type { AppendItem, AppendOutcome, SweepOptions, SweepReport } from "@parley/a2a/store";
 import { applyItems, readItems } from "./append.ts";
 import { retryWhileBusy, type Driver } from "./driver.ts";
+import { stepIndex, type IndexStep } from "./search-index.ts";
 import { sweep } from "./sweep.ts";
 import { defaultBounds, type Bounds } from "./task.ts";
 import { dataVersion, WriterMemory } from "./task-writer.ts";
@@ -12,6 +13,8 @@ import { dataVersion, WriterMemory } from "./task-writer.ts";
 export interface Writer {
   append(items: readonly AppendItem[]): Promise<readonly AppendOutcome[]>;
   sweep(options: SweepOptions): Promise<SweepReport>;
+  /** Switches full text search, or adds to its index what was stored before. Returns whether there is more to add. */
+  index(step: IndexStep): Promise<boolean>;
   /** Whether another connection may have committed since the last call. `true` for the first call. */
   moved(): Promise<boolean>;
   /** Must be the last call. */
@@ -74,6 +77,11 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
         // The sweep may delete known tasks.
         memory.forget();
         return sweep(driver, bounds, sweeping);
+      }),
+    index: (step) =>
+      change(() => {
+        memory.forget();
+        return stepIndex(driver, step);
       }),
     moved: () =>
       inTurn(() => {

@@ -29,6 +29,7 @@ import {
   type TaskEffect,
   type TaskHead,
   type TaskPage,
+  type TaskSearch,
 } from "../port.ts";
 import { decide, readItem, type ReadItem } from "../transition.ts";
 import { pageOf, type SortedList } from "./lists.ts";
@@ -48,6 +49,11 @@ class MemoryStore implements Store {
   readonly durable = false;
   readonly #bounds: StoreBounds;
   #tables = new MemoryTables();
+  /** Its file is loaded when it is first used. */
+  readonly search: TaskSearch = lazySearch(() => {
+    this.#check();
+    return this.#tables;
+  });
   #closed = false;
 
   constructor(bounds: StoreBounds) {
@@ -192,6 +198,17 @@ class MemoryStore implements Store {
   #check(): void {
     if (this.#closed) throw unavailable("The store is closed");
   }
+}
+
+function lazySearch(tables: () => MemoryTables): TaskSearch {
+  let loading: Promise<TaskSearch> | undefined;
+  const load = (): Promise<TaskSearch> =>
+    (loading ??= import("./search.ts").then(({ MemorySearch }) => new MemorySearch(tables)));
+  return {
+    // What was never on need not be switched off.
+    use: async (on) => (on || loading !== undefined ? (await load()).use(on) : undefined),
+    find: async (owner, query) => (await load()).find(owner, query),
+  };
 }
 
 /** What only `head` returns. */

@@ -1,0 +1,184 @@
+import type { Message, TaskArtifactUpdateEvent } from "@parley/a2a/model";
+import { messagesOf, searchBounds, SearchTexts, searchWords, type SearchText } from "@parley/a2a/store";
+import type { Driver } from "./driver.ts";
+import { count, encodeJson, encodeName, int, logKey, maxSeq, optional, text } from "./rows.ts";
+
+/*
+ * The index of full text search. A text has the key of its record in the log as its rowid, so that the texts of a task are adjacent. Each of
+ * its words is stored with the owner before it: a query reads the words of its owner alone, whatever others have. FTS5 gets words of
+ * letters, digits and that sign, each between spaces, and its tokenizer `ascii` leaves them as they are.
+ */
+
+/** Between an owner and a word. No word has it. */
+const sign = "\u00b7";
+
+/** A word of an owner, as FTS5 has it. */
+export function indexed(owner: number, word: string): string {
+  return owner.toString(36) + sign + word;
+}
+
+const createIndex = `CREATE VIRTUAL TABLE IF NOT EXISTS search_index USING fts5(
+  words, content = '', contentless_delete = 1, tokenize = 'ascii'
+)`;
+
+/** Tasks of one step of the index over what was stored before. */
+const tasksPerStep = 2000;
+/** About how many bytes of text a step reads, so that its transaction is short. */
+const bytesPerStep = 2 << 20;
+
+/** What `stepIndex` does: `on` and `off` switch the index, and `more` adds what was stored before. */
+export type IndexStep = "on" | "off" | "more";
+
+/** Whether the index is on. */
+export function isIndexed(driver: Driver): boolean {
+  return count(driver.prepare("SELECT is_on FROM search").get()) === 1;
+}
+
+/** Call it in a transaction. Returns whether there is more to add. */
+export function stepIndex(driver: Driver, step: IndexStep): boolean {
+  if (step === "off") {
+    driver.prepare("UPDATE search SET is_on = 0 WHERE is_on = 1").run();
+    return false;
+  }
+  if (step === "on") {
+    driver.exec(createIndex);
+    driver.prepare("UPDATE search SET is_on = 1, next = 0 WHERE is_on = 0").run();
+  }
+  const from = optional(driver.prepare("SELECT next FROM search").get() ?? [], 0);
+  if (typeof from !== "number") return false;
+  const last = count(driver.prepare("SELECT coalesce(max(number), 0) FROM tasks").get());
+  // Tasks that have not changed since they were indexed last are not read.
+  const stale = driver
+    .prepare(
+      `SELECT t.number, t.owner, t.seq, t.state, t.bytes FROM tasks t LEFT JOIN search_tasks s ON s.task = t.number
+       WHERE t.number > ? AND t.number <= ? AND (s.history IS NULL OR s.history < t.seq) ORDER BY t.number`,
+    )
+    .all(from, from + tasksPerStep);
+  let next = from + tasksPerStep;
+  let read = 0;
+  for (const row of stale) {
+    const number = int(row, 0);
+    if (read >= bytesPerStep) {
+      next = number - 1;
+      break;
+    }
+    read += Math.min(int(row, 4), searchBounds.task);
+    indexTask(driver, { number, owner: int(row, 1), seq: int(row, 2), isActive: int(row, 3) < 2 });
+  }
+  driver.prepare("UPDATE search SET next = ?").run(next >= last ? null : next);
+  return next < last;
+}
+
+/** A task whose log has grown. */
+export interface GrownTask {
+  readonly number: number;
+  readonly owner: number;
+  readonly seq: number;
+  /** Whether an agent works on it, so that its artifacts may not be complete. */
+  readonly isActive: boolean;
+}
+
+/** Adds to the index what a log has since it was last called for it. Call it when the records are written. */
+export function indexTask(driver: Driver, { number, owner, seq, isActive }: GrownTask): void {
+  const known = driver.prepare("SELECT history, artifacts, room FROM search_tasks WHERE task = ?").get(number);
+  const [history, artifacts, before] =
+    known === undefined ? [0, 0, searchBounds.task] : [int(known, 0), int(known, 1), int(known, 2)];
+  const texts = new SearchTexts(before);
+  const rows = new TextRows(driver, number, owner);
+  if (texts.left > 0) {
+    readMessages(driver, number, history, texts, rows);
+    if (!isActive) readArtifacts(driver, number, artifacts, texts, rows);
+  }
+  driver
+    .prepare(
+      `INSERT INTO search_tasks (task, history, artifacts, room) VALUES (?, ?, ?, ?) ON CONFLICT (task) DO UPDATE
+       SET history = excluded.history, artifacts = excluded.artifacts, room = excluded.room`,
+    )
+    .run(number, seq, isActive ? artifacts : seq, texts.left);
+}
+
+/** `isSearched`, before anything large is read. */
+const searched = `(octet_length(json) <= ${searchBounds.text}
+  OR (octet_length(json) <= ${searchBounds.record} AND instr(substr(json, 1, 1024), '"raw":"') = 0))`;
+
+function readMessages(driver: Driver, number: number, after: number, texts: SearchTexts, rows: TextRows): void {
+  const found = driver
+    .prepare(
+      `SELECT key, kind, json FROM log INDEXED BY log_history WHERE place IS NOT NULL AND key > ? AND key <= ?
+       AND ${searched} ORDER BY key LIMIT ${mostRecords}`,
+    )
+    .all(logKey(number, after), logKey(number, maxSeq));
+  for (const row of found) {
+    const kind = (["task", "message", "statusUpdate"] as const)[int(row, 1)] ?? "message";
+    const said = messagesOf({ kind, json: text(row, 2) }).flatMap((json) => {
+      return texts.message(JSON.parse(json) as Message) ?? [];
+    });
+    const [first] = said;
+    if (first !== undefined) rows.add(int(row, 0), { ...first, text: said.map((each) => each.text).join("\n") });
+  }
+}
+
+/** Records that are read at once: more than the texts of most tasks have. */
+const mostRecords = 20_000;
+
+function readArtifacts(driver: Driver, number: number, after: number, texts: SearchTexts, rows: TextRows): void {
+  const found = driver
+    .prepare(
+      `SELECT key, json FROM log NOT INDEXED WHERE kind = 3 AND key > ? AND key <= ?
+       AND ${searched} ORDER BY key LIMIT ${mostRecords}`,
+    )
+    .all(logKey(number, after), logKey(number, maxSeq));
+  /** The key of the last record of each artifact. */
+  const keys = new Map<string, number>();
+  for (const row of found) {
+    const { artifact, append = false } = JSON.parse(text(row, 1)) as TaskArtifactUpdateEvent;
+    if (!append) rows.forget(artifact.artifactId);
+    texts.piece(artifact, append);
+    keys.set(artifact.artifactId, int(row, 0));
+  }
+  for (const each of texts.artifacts()) rows.add(keys.get(each.artifactId ?? "") ?? 0, each);
+}
+
+/** The texts of a task in the index. */
+class TextRows {
+  readonly #driver: Driver;
+  readonly #range: readonly [number, number];
+  readonly #owner: number;
+
+  constructor(driver: Driver, number: number, owner: number) {
+    this.#driver = driver;
+    this.#range = [logKey(number, 0), logKey(number, maxSeq)];
+    this.#owner = owner;
+  }
+
+  add(key: number, { messageId, artifactId, text: found }: SearchText): void {
+    const words = searchWords(found).map((word) => indexed(this.#owner, word));
+    if (words.length === 0) return;
+    this.#driver.prepare("INSERT INTO search_index (rowid, words) VALUES (?, ?)").run(key, words.join(" "));
+    const of = [messageId, artifactId].map((id) => (id === undefined ? null : encodeName(id)));
+    this.#driver
+      .prepare("INSERT INTO search_texts (key, message, artifact, text) VALUES (?, ?, ?, ?)")
+      .run(key, ...of, encodeName(encodeJson(found)));
+  }
+
+  /** Deletes the texts of an artifact that is replaced. */
+  forget(artifactId: string): void {
+    const keys = this.#driver
+      .prepare("SELECT key FROM search_texts WHERE key > ? AND key <= ? AND artifact = ?")
+      .all(...this.#range, encodeName(artifactId))
+      .map(count);
+    for (const key of keys) {
+      this.#driver.prepare("DELETE FROM search_index WHERE rowid = ?").run(key);
+      this.#driver.prepare("DELETE FROM search_texts WHERE key = ?").run(key);
+    }
+  }
+}
+
+/** Deletes what the index has of a task, whether or not it is on. */
+export function forgetTask(driver: Driver, number: number): void {
+  const { changes } = driver.prepare("DELETE FROM search_tasks WHERE task = ?").run(number);
+  if (changes === 0) return;
+  const range = [logKey(number, 0), logKey(number, maxSeq)] as const;
+  driver.prepare("DELETE FROM search_index WHERE rowid > ? AND rowid <= ?").run(...range);
+  driver.prepare("DELETE FROM search_texts WHERE key > ? AND key <= ?").run(...range);
+}

@@ -1,0 +1,101 @@
+import {
+  mostSnippets,
+  snippetOf,
+  unavailable,
+  type Owner,
+  type SearchHit,
+  type SearchPage,
+  type SearchQuery,
+  type SearchSnippet,
+  type SearchTerm,
+  type SearchText,
+} from "@parley/a2a/store";
+import type { Driver, Value } from "./driver.ts";
+import { count, decodeName, int, logKey, maxSeq, optional, stateNumber, text } from "./rows.ts";
+import type { ScopeIds } from "./scopes.ts";
+import { indexed } from "./search-index.ts";
+
+// Finds tasks by their texts. `search-index.ts` says what the index has.
+
+/** Texts of one term that are looked at, the newest ones. Few owners have so many. */
+const mostTexts = 10_000;
+
+/** Call it in a transaction. */
+export function findTasks(driver: Driver, scopes: ScopeIds, owner: Owner, query: SearchQuery): SearchPage {
+  checkReady(driver);
+  const { terms, contextId, state, limit, skip = 0 } = query;
+  const id = scopes.find(owner.agent, owner.owner);
+  const context = contextId === undefined ? undefined : scopes.find(owner.agent, owner.owner, contextId);
+  if (id === undefined || (contextId !== undefined && context === undefined)) return { hits: [], total: 0 };
+  const matches = terms.map((term) => matchOf(id, term));
+  const filters: Value[] = [id, context ?? null, state === undefined ? null : stateNumber(state)];
+  const sql = pageStatement(terms.length);
+  const rows = driver.prepare(sql).all(...matches, ...filters, limit, skip);
+  const [first] = rows.length > 0 || skip === 0 ? rows : driver.prepare(sql).all(...matches, ...filters, 1, 0);
+  const hits = rows.map((row): SearchHit => {
+    return { taskId: decodeName(text(row, 1)), snippets: snippetsOf(driver, int(row, 0), matches, terms) };
+  });
+  return { hits, total: first === undefined ? 0 : int(first, 2) };
+}
+
+function checkReady(driver: Driver): void {
+  const row = driver.prepare("SELECT is_on, next FROM search").get();
+  if (count(row) !== 1) throw unavailable("Full text search is switched off");
+  if (optional(row ?? [], 1) !== undefined) throw unavailable("The index of full text search is being made");
+}
+
+/** A term for FTS5: a phrase of words, which have letters and digits alone, so nothing of the query is syntax. */
+function matchOf(owner: number, { words, prefix = false }: SearchTerm): string {
+  return `"${words.map((word) => indexed(owner, word)).join(" ")}"${prefix ? " *" : ""}`;
+}
+
+/**
+ * The tasks that have all terms. The scores of each term are divided by the best one, so that each counts the same. That also removes
+ * what bm25 knows of the texts of others: how many there are.
+ */
+function pageStatement(terms: number): string {
+  const names = Array.from({ length: terms }, (_, at) => `t${at}`);
+  const found = names.map(
+    (name) => `${name} (task, score) AS MATERIALIZED (
+      SELECT task, sum(score) FROM (
+        SELECT rowid >> 24 AS task, -bm25(search_index) AS score FROM search_index WHERE search_index MATCH ?
+        ORDER BY rowid DESC LIMIT ${mostTexts}
+      ) GROUP BY task
+    )`,
+  );
+  const score = names.map((name) => `${name}.score / (SELECT max(score) FROM ${name})`).join(" + ");
+  const joins = names.slice(1).map((name) => `JOIN ${name} ON ${name}.task = t0.task`);
+  return `WITH ${found.join(", ")}
+    SELECT t.number, t.id, count(*) OVER () FROM t0 ${joins.join(" ")} JOIN tasks t ON t.number = t0.task
+    WHERE t.owner = ? AND t.context = coalesce(?, t.context) AND t.state = coalesce(?, t.state)
+    ORDER BY ${score} DESC, t.number DESC LIMIT ? OFFSET ?`;
+}
+
+function snippetsOf(
+  driver: Driver,
+  number: number,
+  matches: readonly string[],
+  terms: readonly SearchTerm[],
+): readonly SearchSnippet[] {
+  const best = driver
+    .prepare(
+      `SELECT rowid FROM search_index WHERE search_index MATCH ? AND rowid > ? AND rowid <= ?
+       ORDER BY bm25(search_index), rowid DESC LIMIT ${mostSnippets}`,
+    )
+    .all(matches.map((match) => `(${match})`).join(" OR "), logKey(number, 0), logKey(number, maxSeq))
+    .map(count);
+  const select = driver.prepare("SELECT message, artifact, text FROM search_texts WHERE key = ?");
+  return best.flatMap((key) => {
+    const row = select.get(key);
+    return row === undefined ? [] : (snippetOf(textOf(row), terms) ?? []);
+  });
+}
+
+function textOf(row: readonly Value[]): SearchText {
+  const [messageId, artifactId] = [optional(row, 0), optional(row, 1)];
+  return {
+    ...(typeof messageId === "string" && { messageId: decodeName(messageId) }),
+    ...(typeof artifactId === "string" && { artifactId: decodeName(artifactId) }),
+    text: decodeName(text(row, 2)),
+  };
+}
