@@ -84,6 +84,7 @@ export const rooms = {
   "extensions/a2ui": { imports: ["extensions", "protocol", "model"], doors: ["index.ts"] },
   "extensions/resumable-streams": { imports: ["extensions", "protocol"], doors: ["index.ts"] },
   "extensions/idempotent-sends": { imports: ["extensions", "protocol"], doors: ["index.ts"] },
+  "extensions/task-search": { imports: ["extensions", "protocol", "model"], doors: ["index.ts"] },
   "extensions/timestamp": { imports: ["extensions", "protocol", "model"], doors: ["index.ts"] },
   engine: {
     imports: [
@@ -107,6 +108,7 @@ export const rooms = {
       "mistakes.ts",
       "options.ts",
       "refusals.ts",
+      "task-index.ts",
     ],
   },
   "engine/service": {

@@ -9,6 +9,7 @@ import type { Outbox } from "../push/index.ts";
 import { pushFeature } from "../push/stored.ts";
 import { lazyConfigs } from "../push/lazy-configs.ts";
 import type { TaskAppend } from "../store/index.ts";
+import { TaskIndex } from "./task-index.ts";
 import { createSupervisor } from "./supervise/index.ts";
 
 /** Executes agents, keeps their tasks, and answers the operations of the protocol for them. */
@@ -53,6 +54,7 @@ export function createEngine(options: EngineOptions): Engine {
     append: (item) => committer.append(item),
   });
   const liveLogs = new LiveLogs(settings.limits);
+  const index = new TaskIndex(settings, settings.extensions.all);
   const conversations = new Conversations(settings, committer);
   const budget = new ByteBudget(settings.limits.totalBytes, settings.clock);
   const supervisor = createSupervisor({ settings, committer, liveLogs, conversations, budget, agents });
@@ -66,7 +68,7 @@ export function createEngine(options: EngineOptions): Engine {
   const services = new Map(
     [...agents].map(([id, hosted]) => [
       id,
-      createService(hosted, { settings, liveLogs, runs, sends, configs, isClosed: () => closing !== undefined }),
+      createService(hosted, { settings, index, liveLogs, runs, sends, configs, isClosed: () => closing !== undefined }),
     ]),
   );
 
@@ -89,6 +91,7 @@ export function createEngine(options: EngineOptions): Engine {
       if (started) return;
       started = true;
       supervisor.start(byItself);
+      index.start();
       outbox?.start();
     },
     async round(all = false) {

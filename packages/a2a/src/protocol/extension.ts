@@ -8,6 +8,7 @@ import type {
   SendMessageRequest,
   StandardSchema,
   StreamResponse,
+  Task,
   TaskState,
 } from "../model/index.ts";
 import type { AgentEvent } from "./agent-event.ts";
@@ -107,10 +108,60 @@ export interface ExtensionCall {
   readonly card: AgentCard;
   /** The operations of the agent, as this caller may use them: with the same authorization, and without interceptors. */
   readonly service: AgentService;
+  /**
+   * Finds tasks of the caller by their texts: those that `ListTasks` of `service` gives. For extensions with `searchesTasks`; of others it
+   * rejects.
+   *
+   * @throws A2AError `InvalidParams` for a text without a word, what `ListTasks` refuses the caller with, and `Unavailable` while the store
+   * makes its index.
+   */
+  readonly searchTasks: (query: TaskTextQuery) => Promise<FoundTasks>;
   /** Time. */
   readonly clock: Clock;
   /** The log of the server. */
   readonly logger: Logger;
+}
+
+/** Which tasks to find by their texts. */
+export interface TaskTextQuery {
+  /** Words, phrases in quotes, and beginnings of words, which end in `*`. All of them are in the task. Anything else separates words. */
+  readonly text: string;
+  /** Only tasks of this conversation. */
+  readonly contextId?: string;
+  /** Only tasks in this state. */
+  readonly status?: TaskState;
+  /** Most tasks. */
+  readonly limit: number;
+  /** How many of the first tasks to leave out: those of the pages before. Default 0. */
+  readonly skip?: number;
+}
+
+/** Tasks that were found by their texts, the best first. */
+export interface FoundTasks {
+  /** The tasks. One that is deleted meanwhile is missing. */
+  readonly tasks: readonly FoundTask[];
+  /** How many there are on all pages. */
+  readonly total: number;
+}
+
+/** A task that was found by its texts. */
+export interface FoundTask {
+  /** The task, without its history and its artifacts. */
+  readonly task: Task;
+  /** Parts of its texts with the words, the best first. At most three. */
+  readonly snippets: readonly TaskSnippet[];
+}
+
+/** A part of a text of a task. */
+export interface TaskSnippet {
+  /** The message of the history that has the text. */
+  readonly messageId?: string;
+  /** The artifact that has it. */
+  readonly artifactId?: string;
+  /** About 160 characters of the text. */
+  readonly text: string;
+  /** Where the words are in `text`, in UTF-16 units, in order. */
+  readonly marks: readonly { readonly start: number; readonly end: number }[];
 }
 
 /** The types of an extension, for `turn.ext()`, `event.ext()` and `client.ext()`. */
@@ -161,6 +212,11 @@ export interface Extension<Types extends ExtensionTypes = ExtensionTypes> extend
    * holds for every record: messages, events of the agent, and states that the server sets. Default: no.
    */
   readonly wakeRows?: boolean;
+  /**
+   * Whether its methods search the texts of tasks: the store then keeps an index of them. A server whose store has no full text search
+   * refuses the extension. Default: no, and there is no index.
+   */
+  readonly searchesTasks?: boolean;
   /**
    * A call has asked for the extension. `false` leaves it inactive: it is not in the answer's `A2A-Extensions`, and a required one refuses
    * the call.

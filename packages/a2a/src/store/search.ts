@@ -45,7 +45,10 @@ const word = new RegExp(`[${unspaced}]|(?:(?![${unspaced}])[\\p{L}\\p{N}])+`, "g
 /** The words of letters and digits without a break: small, without accents and other marks, in compatible forms (NFKD). */
 function wordsOfRun(letters: string): readonly string[] {
   if (/^[a-z0-9]*$/.test(letters)) return [letters.slice(0, longestWord)];
-  const folded = letters.normalize("NFKD").toLowerCase().replaceAll(/\p{M}+/gu, "");
+  const folded = letters
+    .normalize("NFKD")
+    .toLowerCase()
+    .replaceAll(/\p{M}+/gu, "");
   return Array.from(folded.matchAll(word), ([found]) => Array.from(found).slice(0, longestWord).join(""));
 }
 
@@ -87,7 +90,8 @@ function cut(text: string, bytes: number): string {
 /** The texts of a value of JSON. */
 function* textsIn(value: unknown): Generator<string, void, void> {
   if (typeof value === "string") yield value;
-  else if (typeof value === "object" && value !== null) for (const member of Object.values(value)) yield* textsIn(member);
+  else if (typeof value === "object" && value !== null)
+    for (const member of Object.values(value)) yield* textsIn(member);
 }
 
 function* textsOfPart(part: Part): Generator<string, void, void> {
@@ -195,7 +199,10 @@ export function* findTerm(words: readonly string[], { words: wanted, prefix = fa
   const last = wanted.length - 1;
   for (let at = 0; at + last < words.length; at += 1) {
     let matched = 0;
-    while (matched <= last && fits(words[at + matched] as string, wanted[matched] as string, prefix && matched === last)) {
+    while (
+      matched <= last &&
+      fits(words[at + matched] as string, wanted[matched] as string, prefix && matched === last)
+    ) {
       matched += 1;
     }
     if (matched > last) yield at;

@@ -53,7 +53,11 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
         calls.run(async () => {
           // Most stores never had it on, and a write would wake others.
           if (!on && !isIndexed(reader)) return;
-          for (let more = await writer.index(on ? "on" : "off"); more;) more = await writer.index("more");
+          for (let more = await writer.index(on ? "on" : "off"); more;) {
+            // The store waits for its calls when it closes. The next process goes on.
+            calls.checkOpen();
+            more = await writer.index("more");
+          }
         }),
       find: (owner, query) => calls.readTogether(() => findTasks(reader, scopes, owner, query)),
     },
@@ -103,7 +107,7 @@ class Calls {
    * `room` has reserved that. The same as `withRoom`, with one promise less.
    */
   async run<T>(body: (most: number) => Promise<T>, room?: Room): Promise<T> {
-    this.#checkOpen();
+    this.checkOpen();
     this.#inProgress += 1;
     try {
       for (let most = room === undefined ? Infinity : roomless; ;) {
@@ -114,7 +118,7 @@ class Calls {
           most = thrown.bytes;
         }
         await room.reserve(most);
-        this.#checkOpen();
+        this.checkOpen();
       }
     } finally {
       this.#inProgress -= 1;
@@ -159,7 +163,8 @@ class Calls {
     if (this.#inProgress > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
   }
 
-  #checkOpen(): void {
+  /** Throws once the store is closed. */
+  checkOpen(): void {
     if (this.#isClosed) throw unavailable("The store is closed");
   }
 

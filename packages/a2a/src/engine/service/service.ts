@@ -5,6 +5,7 @@ import {
   Payload,
   type AgentService,
   type CallContext,
+  type FoundTasks,
   type MethodName,
   type MethodRequest,
   type OperationName,
@@ -13,6 +14,7 @@ import {
   type StreamName,
   type StreamOperations,
   type StreamReply,
+  type TaskTextQuery,
   type UnaryName,
   type UnaryOperations,
 } from "../../protocol/index.ts";
@@ -20,6 +22,7 @@ import type { LazyConfigs } from "../../push/index.ts";
 import type { EventStream, LiveLogs } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
 import { serverIsStopping } from "../refusals.ts";
+import type { TaskIndex } from "../task-index.ts";
 import type { Runs } from "../supervise/index.ts";
 import { AgentTasks } from "./agent-tasks.ts";
 import { checkCall, methodOf, type CheckedAgent } from "./checks.ts";
@@ -31,6 +34,7 @@ import { cancelTask, getTask, listTasks, subscribeToTask } from "./task-operatio
 /** What the operations of an agent need of the engine. */
 export interface ServiceRooms {
   readonly settings: EngineSettings;
+  readonly index: TaskIndex;
   readonly liveLogs: LiveLogs;
   readonly runs: Pick<Runs, "endTask">;
   readonly sends: Sends;
@@ -60,7 +64,7 @@ type StreamHandlers = {
 
 /** The operations of one agent (A2A 1.0 §3.1). */
 export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentService {
-  const { settings, liveLogs, runs, sends, isClosed } = rooms;
+  const { settings, index, liveLogs, runs, sends, isClosed } = rooms;
   const delivery = new Delivery(settings.extensions);
   const tasks = new AgentTasks(hosted, settings, liveLogs);
   const unary: UnaryHandlers = {
@@ -90,7 +94,11 @@ export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentS
     const { card, guarded = () => service } = hosted;
     const { clock, logger } = settings;
     const { callMethod } = await import("../../extensions/call-method.ts");
-    const call = { principal, extensions, context, card, service: guarded(), clock, logger };
+    const searchTasks = async (query: TaskTextQuery): Promise<FoundTasks> => {
+      const { searchTasks: search } = await import("./search.ts");
+      return search(tasks, index, guarded(), query, context);
+    };
+    const call = { principal, extensions, context, card, service: guarded(), searchTasks, clock, logger };
     return { payload: await callMethod(methodOf(hosted, operation), request, call) };
   }
 

@@ -80,7 +80,10 @@ export const searchCases: Cases = {
       for (const words of ["sailboat", '"sailboat on the lake"', "which", "paint which sailboat"]) {
         expect(await ids(search, words)).toEqual(["t"]);
       }
-      await append(store, { task, records: [said("Geneva"), working("t"), chunk("t", "b", "Done", { name: "Report" })] });
+      await append(store, {
+        task,
+        records: [said("Geneva"), working("t"), chunk("t", "b", "Done", { name: "Report" })],
+      });
       await append(store, { task, records: [completed("t", { text: "Bye" })] });
       for (const words of ["geneva", "report", "done bye sailboat"]) expect(await ids(search, words)).toEqual(["t"]);
       expect(await ids(search, "sailboat nothing")).toEqual([]);
@@ -90,7 +93,18 @@ export const searchCases: Cases = {
   "folds case, accents and forms of letters, and finds phrases, beginnings and words without spaces": searching(
     async ({ store, search, expect }) => {
       await over(store, "t", "Der Zürcher Strauß, ＦＵＬＬ width; São Paulo's e-mail 東京都に行く", "x");
-      const found = ["zurcher", "ZÜRCHER", '"der zürcher"', "full", "sao paulo", "e-mail", "zur*", '"東京"', "東京", "行く"];
+      const found = [
+        "zurcher",
+        "ZÜRCHER",
+        '"der zürcher"',
+        "full",
+        "sao paulo",
+        "e-mail",
+        "zur*",
+        '"東京"',
+        "東京",
+        "行く",
+      ];
       for (const words of found) expect([words, await ids(search, words)]).toEqual([words, ["t"]]);
       const missing = ["zur", '"zürcher der"', "京東", '"paulo full"', "mai"];
       for (const words of missing) expect([words, await ids(search, words)]).toEqual([words, []]);
@@ -99,7 +113,12 @@ export const searchCases: Cases = {
 
   "finds texts in data, names of files and artifacts, and both sides of parts that were joined": searching(
     async ({ store, search, expect }) => {
-      const parts = [{ text: "left" }, { text: "right" }, { data: { city: ["Basel"] } }, { raw: "c2VjcmV0", filename: "bill.pdf" }];
+      const parts = [
+        { text: "left" },
+        { text: "right" },
+        { data: { city: ["Basel"] } },
+        { raw: "c2VjcmV0", filename: "bill.pdf" },
+      ];
       await append(store, making("t"));
       const records = [chunk("t", "a", "", { parts, name: "Invoice", description: "of May" }), completed("t")];
       await append(store, { task: key("t"), records });
@@ -160,27 +179,25 @@ export const searchCases: Cases = {
     expect(other).toEqual({ artifactId: "a", text: "another sailboat", marks: [{ start: 8, end: 16 }] });
   }),
 
-  "forgets deleted tasks and replaced artifacts, also while it is off": searching(
-    async ({ store, search, expect }) => {
-      await over(store, "old", "sailboat");
-      await append(store, making("t", { time: 5000, text: "one" }));
-      const records = [chunk("t", "a", "submarine"), status("t", "TASK_STATE_INPUT_REQUIRED", { time: 5000 })];
-      await append(store, { task: key("t"), records });
-      expect(await ids(search, "submarine")).toEqual(["t"]);
-      const again = [said("two"), chunk("t", "a", "airship"), completed("t", { time: 5000 })];
-      await append(store, { task: key("t"), records: again });
-      expect([await ids(search, "submarine"), await ids(search, "airship")]).toEqual([[], ["t"]]);
-      await search.use(false);
-      await store.sweep({ now: 0, deleteBefore: 2000, limit: 9 });
-      await search.use(true);
-      expect(await ids(search, "sailboat")).toEqual([]);
-      await store.sweep({ now: 0, deleteBefore: 9000, limit: 9 });
-      expect(await ids(search, "airship")).toEqual([]);
-      // A new task may get the number of a deleted one.
-      await over(store, "new", "rowing boat");
-      expect([await ids(search, "airship"), await ids(search, "rowing")]).toEqual([[], ["new"]]);
-    },
-  ),
+  "forgets deleted tasks and replaced artifacts, also while it is off": searching(async ({ store, search, expect }) => {
+    await over(store, "old", "sailboat");
+    await append(store, making("t", { time: 5000, text: "one" }));
+    const records = [chunk("t", "a", "submarine"), status("t", "TASK_STATE_INPUT_REQUIRED", { time: 5000 })];
+    await append(store, { task: key("t"), records });
+    expect(await ids(search, "submarine")).toEqual(["t"]);
+    const again = [said("two"), chunk("t", "a", "airship"), completed("t", { time: 5000 })];
+    await append(store, { task: key("t"), records: again });
+    expect([await ids(search, "submarine"), await ids(search, "airship")]).toEqual([[], ["t"]]);
+    await search.use(false);
+    await store.sweep({ now: 0, deleteBefore: 2000, limit: 9 });
+    await search.use(true);
+    expect(await ids(search, "sailboat")).toEqual([]);
+    await store.sweep({ now: 0, deleteBefore: 9000, limit: 9 });
+    expect(await ids(search, "airship")).toEqual([]);
+    // A new task may get the number of a deleted one.
+    await over(store, "new", "rowing boat");
+    expect([await ids(search, "airship"), await ids(search, "rowing")]).toEqual([[], ["new"]]);
+  }),
 
   "keeps what was found when logs are compacted": searching(async ({ store, search, expect }) => {
     await over(store, "t", "sailboat", "lake");
