@@ -52,6 +52,11 @@ export function createEngine(options: EngineOptions): Engine {
     ...settings,
     agents: [...agents.keys()],
     append: (item) => committer.append(item),
+    extensionsOf(agent, registered) {
+      const { declared = [] } = agents.get(agent) ?? {};
+      const uris = registered.filter((uri) => declared.includes(uri));
+      return { uris, deliver: settings.extensions.deliver(uris) };
+    },
   });
   const liveLogs = new LiveLogs(settings.limits);
   const index = new TaskIndex(settings, settings.extensions.all);

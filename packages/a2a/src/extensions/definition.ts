@@ -9,6 +9,8 @@ import { misfits } from "./values.ts";
 
 /** Longest URI of an extension, in bytes. A header of a request has to carry several. */
 const maxUriBytes = 2048;
+/** Longest URI of an extension that keeps rows, in bytes: they have it as their name (`featureBounds.name`). */
+const maxFeatureBytes = 256;
 /** Longest key of a metadata field, in bytes. */
 const maxKeyBytes = 2048 + 256;
 
@@ -67,10 +69,15 @@ function problemsOf(value: unknown): Problems {
   if (!isObject(value))
     return [{ field: "extension", description: "must be an object, as defineExtension() makes it" }];
   const extension = value as unknown as AnyExtension;
-  const { uri, kind, required, description, params, paramsSchema, methods } = extension;
+  const { uri, kind, required, description, params, paramsSchema, methods, wakeRows } = extension;
   const isData = kind === "data";
+  const isTooLongForRows = wakeRows === true && typeof uri === "string" && utf8Length(uri) > maxFeatureBytes;
   return [
     ...about("uri", uriProblem(uri)),
+    ...about(
+      "wakeRows",
+      isTooLongForRows && `needs a uri of at most ${maxFeatureBytes} bytes, which is the name of the rows`,
+    ),
     ...about("description", description !== undefined && typeof description !== "string" && "must be a text"),
     ...about("kind", kind !== undefined && !kinds.includes(kind) && `must be one of ${kinds.join(", ")}`),
     ...about("required", required !== undefined && typeof required !== "boolean" && "must be true or false"),

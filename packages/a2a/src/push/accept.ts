@@ -1,5 +1,5 @@
 import { utf8Length, type Clock, type Ids } from "../base/index.ts";
-import { invalidParams, type FieldViolation, type TaskPushNotificationConfig } from "../model/index.ts";
+import { A2AError, invalidParams, type FieldViolation, type TaskPushNotificationConfig } from "../model/index.ts";
 import { addressProblem } from "../net/index.ts";
 import { featureBounds, type TaskKey } from "../store/index.ts";
 import { isWebhookSecret, mutualTlsScheme, standardWebhooksScheme } from "../webhooks/index.ts";
@@ -15,6 +15,8 @@ export interface AcceptedConfig {
   readonly url: string;
   /** The version of the protocol that registered it. */
   readonly version: string;
+  /** URIs of the extensions that are active in its deliveries. Absent: none. */
+  readonly extensions?: readonly string[];
   readonly scheme?: string;
   readonly sealed?: string;
 }
@@ -26,6 +28,8 @@ export interface GivenConfig {
   readonly task: TaskKey;
   /** The version of the protocol of the call. */
   readonly version: string;
+  /** URIs of the extensions that are active in the call. */
+  readonly extensions: readonly string[];
   /** The path of the config in its request, with a dot at the end: what errors name. Empty where it is the request. */
   readonly path: string;
 }
@@ -39,10 +43,13 @@ export interface AcceptHost {
   readonly ids: Ids;
 }
 
-/** Rejects with `InvalidParams`, which names the fields that are wrong. */
+/** Rejects with `InvalidParams`, which names the fields that are wrong, and with `RequestTooLarge` for too many extensions. */
 export async function acceptConfig(given: GivenConfig, host: AcceptHost): Promise<AcceptedConfig> {
-  const { config, task, version, path } = given;
+  const { config, task, version, extensions, path } = given;
   const { settings, clock } = host;
+  if (extensions.reduce((sum, uri) => sum + utf8Length(uri), 0) > most.extensions) {
+    throw new A2AError("RequestTooLarge", `The URIs of the extensions of a webhook may take ${most.extensions} bytes`);
+  }
   const violations = violationsOf(config, task, settings);
   refuse(path, violations);
   const { url } = config;
@@ -60,6 +67,7 @@ export async function acceptConfig(given: GivenConfig, host: AcceptHost): Promis
     id,
     url,
     version,
+    ...(extensions.length > 0 && { extensions }),
     ...(scheme !== undefined && { scheme }),
     ...(Object.keys(secrets).length > 0 && { sealed: await host.sealer.seal(secrets, task, id) }),
   };
@@ -76,7 +84,7 @@ function present(text: string | undefined): string | undefined {
 }
 
 /** In bytes. Together with what the outbox notes they fit into a row, also after they were sealed. */
-const most = { id: featureBounds.key, url: 2048, token: 1024, scheme: 64, credentials: 4096 };
+const most = { id: featureBounds.key, url: 2048, token: 1024, scheme: 64, credentials: 4096, extensions: 8192 };
 
 function violationsOf(
   config: TaskPushNotificationConfig,

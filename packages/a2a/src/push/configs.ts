@@ -107,10 +107,10 @@ export class PushConfigs {
   async create(
     head: TaskHead,
     config: TaskPushNotificationConfig,
-    version: string,
+    { version, extensions }: Pick<GivenConfig, "version" | "extensions">,
   ): Promise<TaskPushNotificationConfig> {
     const { task } = head;
-    const accepted = await this.accept({ config, task, version, path: "" });
+    const accepted = await this.accept({ config, task, version, extensions, path: "" });
     const outcome = await this.store(accepted, head, "taskId", (effects) =>
       this.#host.append({ task, records: [], effects }),
     );
@@ -201,7 +201,17 @@ function placeOf(
   to: string,
   nonce: string,
 ): Pick<StoredConfig, "cursor" | "created" | "nonce"> & Partial<StoredConfig> {
-  const { url, version: _v, scheme: _c, sealed: _e, claim: _m, attempts: _t, problem: _p, ...place } = replaced;
+  const {
+    url,
+    version: _v,
+    extensions: _x,
+    scheme: _c,
+    sealed: _e,
+    claim: _m,
+    attempts: _t,
+    problem: _p,
+    ...place
+  } = replaced;
   if (url === to) return place;
   const { sequence: _s, delivered: _d, refused: _r, again: _a, ...log } = place;
   return { ...log, nonce };

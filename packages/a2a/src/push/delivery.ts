@@ -6,7 +6,7 @@ import { bodyOf, type WebhookCodec } from "./body.ts";
 import type { TurnEnd } from "./circuit.ts";
 import { ClaimedRow, nextAgain, type Change } from "./claimed-row.ts";
 import { eventAgain, nextEvent, type EventSource, type Next } from "./events.ts";
-import type { OpenSecrets, OutboxHost, PushProblem, PushSigner, RefusedDelivery } from "./port.ts";
+import type { DeliveredExtensions, OpenSecrets, OutboxHost, PushProblem, PushSigner, RefusedDelivery } from "./port.ts";
 import { healthOf, originOf, resultOf } from "./outcome.ts";
 import { headersOf, post, type Answer, type Post, type PushMessage } from "./request.ts";
 import { waitAfter } from "./retry.ts";
@@ -15,7 +15,8 @@ import { rememberLast } from "./seal.ts";
 import { mostRefused, type StoredConfig } from "./stored.ts";
 
 /** What all deliveries of a process share. */
-export interface DeliveryContext extends Post, Pick<OutboxHost, "append" | "audit" | "logger" | "observer" | "store"> {
+export interface DeliveryContext
+  extends Post, Pick<OutboxHost, "append" | "audit" | "extensionsOf" | "logger" | "observer" | "store"> {
   readonly events: Omit<EventSource, "room">;
   /** Memory for what one step reads, of the budget of this owner. */
   readonly room: (owner: string) => Room & { end(): void };
@@ -47,6 +48,7 @@ interface Request {
 type About = Omit<PushMessage, "body">;
 type Found = Extract<Next, { readonly kind: "event" }>;
 
+const noExtensions: DeliveredExtensions = { uris: [], deliver: undefined };
 const done: Step = { more: false };
 const again: Step = { more: true };
 const unwritten = "The server could not write the request: its log says why";
@@ -148,12 +150,22 @@ export class Delivery {
     const { config } = this.#row;
     try {
       const secrets = config.sealed === undefined ? {} : await this.#open(config.sealed, this.task, this.configId);
-      const body = bodyOf(codec, event, events.bodyBytes);
-      return { body, headers: await headersOf(signer, this.#row.now(), config, secrets, { ...about, body }) };
+      const { uris, deliver } = this.#extensions();
+      const payload = deliver === undefined ? event.payload : event.payload.map(deliver);
+      const body = bodyOf(codec, { ...event, payload }, events.bodyBytes);
+      const headers = await headersOf(signer, this.#row.now(), config, secrets, { ...about, body });
+      if (uris.length > 0) headers[codec.webhook.extensions] = uris.join(", ");
+      return { body, headers };
     } catch (cause) {
       logger.error("A webhook could not be written", { ...this.#fields, cause });
       return undefined;
     }
+  }
+
+  /** The extensions that were active in the request that registered the config (A2A 1.0 §4.6). */
+  #extensions(): DeliveredExtensions {
+    const { extensions = [] } = this.#row.config;
+    return extensions.length === 0 ? noExtensions : this.#context.extensionsOf(this.task.agent, extensions);
   }
 
   async #post(request: Request, { attempt, trace }: About, seq: number): Promise<Answer> {

@@ -62,10 +62,20 @@ export interface OutboxHost {
   readonly audit: Audit | undefined;
   /** Ids of the agents that this process hosts. */
   readonly agents: readonly string[];
+  /** Of the extensions with which a webhook was registered, those that its agent still has, and what they make of an event. */
+  extensionsOf(agent: string, registered: readonly string[]): DeliveredExtensions;
   /** How often the outbox looks for rows that other processes have woken, in milliseconds. */
   readonly pollInterval: number;
   /** Appends by the group commit of the engine, so that the changes of many configs share a transaction. */
   append(item: TaskAppend): Promise<AppendOutcome>;
+}
+
+/** The extensions that are active in a delivery. */
+export interface DeliveredExtensions {
+  /** Their URIs. */
+  readonly uris: readonly string[];
+  /** What they make of an event. `undefined`: nothing. */
+  readonly deliver: ((event: StreamResponse) => StreamResponse) | undefined;
 }
 
 /** Delivers what the rows of the feature `push` say. `createOutbox()` makes one; the engine starts and stops it. */

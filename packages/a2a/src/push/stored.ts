@@ -17,6 +17,8 @@ export interface StoredConfig {
   readonly url: string;
   /** The version of the protocol that registered it, `Major.Minor`. */
   readonly version: string;
+  /** URIs of the extensions that were active in the request that registered it: they are in its deliveries. Absent: none. */
+  readonly extensions?: readonly string[];
   /** `authentication.scheme`, as it was given. */
   readonly scheme?: string;
   /** `token` and `authentication.credentials`, sealed: see `seal.ts`. Absent: it has neither. */

@@ -53,6 +53,8 @@ export interface WebhookWire {
   readonly mediaType: string;
   /** What it has: each event (A2A 1.0 §4.3.3), or the task as it is now (0.3 §9.5). */
   readonly sends: "event" | "task";
+  /** The header with the URIs of the active extensions (A2A 1.0 §3.2.6), in lower case. */
+  readonly extensions: string;
 }
 
 /** The version of a request that names none (A2A 1.0 §3.6.2). */

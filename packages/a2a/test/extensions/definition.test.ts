@@ -109,6 +109,11 @@ describe("defineExtension() (A2A 1.0 §4.6)", () => {
       { subStates: { a: { state: "TASK_STATE_WORKING", key: "k" }, b: { state: "TASK_STATE_WORKING", key: "k" } } },
       "subStates.b",
     ],
+    [
+      "`wakeRows` with a URI that rows cannot have as their name",
+      { uri: `urn:x:${"a".repeat(256)}`, wakeRows: true },
+      "wakeRows",
+    ],
     ["a hook that is no function", { onAppend: {} }, "onAppend"],
   ])("refuses %s, and names the field", (_, wrong, field) => {
     expect(Object.keys(refusal({ uri, ...wrong }))).toEqual([field]);

@@ -101,7 +101,13 @@ export class FollowUps {
     const config = request.configuration?.taskPushNotificationConfig;
     if (config === undefined) return undefined;
     const configs = await configsOf(this.#rooms);
-    return configs.accept({ config, task, version: call.version, path: `${webhookPath}.` });
+    return configs.accept({
+      config,
+      task,
+      version: call.version,
+      extensions: call.extensions,
+      path: `${webhookPath}.`,
+    });
   }
 
   /** Stores the webhook together with the message. */

@@ -203,8 +203,8 @@ export class Sends {
     const configs = await configsOf(this.#rooms);
     const taskId = this.#rooms.settings.ids.next();
     const task = { ...send.owner, taskId };
-    const { version } = send.call;
-    const accepted = await configs.accept({ config, task, version, path: `${webhookPath}.` });
+    const { version, extensions } = send.call;
+    const accepted = await configs.accept({ config, task, version, extensions, path: `${webhookPath}.` });
     return this.#begin({ ...send, kept: [...send.kept, configs.first(accepted)] }, taskId);
   }
 

@@ -73,7 +73,8 @@ export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentS
     ListTasks: (request, context) => listTasks(tasks, request, context),
     CancelTask: (request, context, extensions) => cancelTask(tasks, runs, request, context, extensions),
     GetExtendedAgentCard: (_request, context) => getExtendedAgentCard(hosted, context),
-    CreateTaskPushNotificationConfig: (request, context) => createWebhook(tasks, rooms, request, context),
+    CreateTaskPushNotificationConfig: (request, context, extensions) =>
+      createWebhook(tasks, rooms, request, context, extensions),
     GetTaskPushNotificationConfig: (request, context) => getWebhook(tasks, rooms, request, context),
     ListTaskPushNotificationConfigs: (request, context) => listWebhooks(tasks, rooms, request, context),
     DeleteTaskPushNotificationConfig: (request, context) => deleteWebhook(tasks, rooms, request, context),

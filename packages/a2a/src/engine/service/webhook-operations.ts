@@ -21,12 +21,13 @@ export async function createWebhook(
   rooms: Rooms,
   request: TaskPushNotificationConfig,
   context: CallContext,
+  extensions: readonly string[],
 ): Promise<Reply<TaskPushNotificationConfig>> {
   const configs = await configsOf(rooms);
   const { taskId = "" } = request;
   if (taskId === "") throw invalidParams([{ field: "taskId", description: "is required" }]);
   const head = await tasks.head(taskId, context);
-  return { payload: new Payload(await configs.create(head, request, context.version)) };
+  return { payload: new Payload(await configs.create(head, request, { version: context.version, extensions })) };
 }
 
 /** GetTaskPushNotificationConfig (§3.1.8). */

@@ -45,7 +45,7 @@ function makeCodec(): JsonRpcCodec & RestCodec & GrpcCodec {
     cardPaths: ["/.well-known/agent.json"],
     extensionsHeader: "x-a2a-extensions",
     extendedCardPath,
-    webhook: { mediaType: "application/json", sends: "task" },
+    webhook: { mediaType: "application/json", sends: "task", extensions: "x-a2a-extensions" },
     shapes,
     bindings: {
       JSONRPC: {

@@ -31,7 +31,7 @@ function makeCodec(): JsonRpcCodec & RestCodec {
   return {
     version: "1.0",
     shapes,
-    webhook: { mediaType: "application/a2a+json", sends: "event" },
+    webhook: { mediaType: "application/a2a+json", sends: "event", extensions: "a2a-extensions" },
     bindings: {
       JSONRPC: { ...shapes, ...names, encodeError: encodeJsonRpcError, decodeError: decodeJsonRpcError },
       "HTTP+JSON": { ...shapes, routes, mediaType: "application/a2a+json" },
