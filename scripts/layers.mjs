@@ -86,6 +86,8 @@ export const rooms = {
   "extensions/idempotent-sends": { imports: ["extensions", "protocol"], doors: ["index.ts"] },
   "extensions/task-search": { imports: ["extensions", "protocol", "model"], doors: ["index.ts"] },
   "extensions/timestamp": { imports: ["extensions", "protocol", "model"], doors: ["index.ts"] },
+  "extensions/x402": { imports: ["extensions", "net", "protocol", "model"], doors: ["index.ts"] },
+  "extensions/oid4vp": { imports: ["extensions", "protocol", "model"], doors: ["index.ts"] },
   engine: {
     imports: [
       "engine/service",

@@ -25,6 +25,8 @@ const most: Readonly<Record<string, number>> = {
   "@parley/a2a/extensions/idempotent-sends": 3,
   "@parley/a2a/extensions/task-search": 6,
   "@parley/a2a/extensions/timestamp": 10,
+  "@parley/a2a/extensions/oid4vp": 14,
+  "@parley/a2a/extensions/x402": 48,
   "@parley/a2a/extensions/a2ui": 35,
   "@parley/a2a/extensions": 45,
   "@parley/a2a/fetch": 3,

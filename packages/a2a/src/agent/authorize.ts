@@ -3,6 +3,7 @@ import type { Message, Part } from "../model/index.ts";
 import {
   authorizationPart,
   readAuthorization,
+  type AgentMessage,
   type AgentYield,
   type AuthorizationInit,
   type Credentials,
@@ -15,9 +16,9 @@ import {
 /** Without a word. */
 export const working: StatusEvent = { kind: "status", state: "TASK_STATE_WORKING" };
 
-/** The request that `parts` show. */
-export function authRequired(parts: readonly Part[]): StatusEvent {
-  return { kind: "status", state: "TASK_STATE_AUTH_REQUIRED", message: { parts } };
+/** The request that a message shows. */
+export function authRequired(message: AgentMessage): StatusEvent {
+  return { kind: "status", state: "TASK_STATE_AUTH_REQUIRED", message };
 }
 
 /** Shows a request, waits for its answer, and goes on. */
@@ -27,16 +28,31 @@ export async function* authorize<Init extends AuthorizationInit>(
 ): AsyncGenerator<AgentYield, Credentials[Init["form"]], void> {
   const { shown, credential } = await turn.requestAuthorization(init);
   // Clients that know nothing of the part show the text.
-  yield authRequired([{ text: `${init.reason}\n\nOpen this link: ${shown.url ?? ""}` }, authorizationPart(shown)]);
+  const link = { text: `${init.reason}\n\nOpen this link: ${shown.url ?? ""}` };
+  yield authRequired({ parts: [link, authorizationPart(shown)] });
   const given = await credential();
   yield working;
   return given;
 }
 
 const mostTexts = 8;
+/** Most characters of metadata that are passed on, as JSON. */
+const mostMetadata = 64 << 10;
 
-/** The request of another agent for the own caller. A credential in a message would have to pass through this agent: only the link stays. */
-export function passedOn(message: Message | undefined): readonly Part[] {
+/**
+ * The request of another agent for the own caller. A credential in a message would have to pass through this agent: only the link stays. Its
+ * metadata stays as it is, since extensions have requests of their own there.
+ */
+export function passedOn(message: Message | undefined): AgentMessage {
+  const { metadata, extensions } = message ?? {};
+  const fits = metadata !== undefined && JSON.stringify(metadata).length <= mostMetadata;
+  return {
+    parts: partsPassedOn(message),
+    ...(fits && { metadata, ...(extensions !== undefined && { extensions }) }),
+  };
+}
+
+function partsPassedOn(message: Message | undefined): readonly Part[] {
   const texts = (message?.parts ?? []).flatMap(({ text }) => (text === undefined ? [] : [{ text: plain(text, 2000) }]));
   const request = readAuthorization(message);
   if (request === undefined) return texts.length === 0 ? [{ text: "Another agent needs an authorization." }] : texts;

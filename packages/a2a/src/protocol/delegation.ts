@@ -13,6 +13,7 @@ import type {
   StreamResponse,
   Task,
 } from "../model/index.ts";
+import type { AgentMessage } from "./agent-event.ts";
 import type { DelegationFailed } from "./message-refused.ts";
 
 /* Agents that call agents: what `turn.delegate()` takes and returns, and what it keeps with the task. */
@@ -224,7 +225,7 @@ export interface Delegations {
   /** Whether this task asks the question of a delegation: the turn is over, and goes on with the answer. */
   readonly asking: boolean;
   /** The requests for an authorization that this task shows, by delegation. `undefined`: shown before a restart. */
-  readonly authorizations: Map<string, readonly Part[] | undefined>;
+  readonly authorizations: Map<string, AgentMessage | undefined>;
   /** Keys of those that are called now. */
   readonly running: Set<string>;
   /** Keys that this attempt has come to. */

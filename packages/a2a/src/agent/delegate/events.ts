@@ -1,13 +1,5 @@
-import {
-  A2AError,
-  isTerminal,
-  partsOf,
-  type Part,
-  type StreamResponse,
-  type Task,
-  type TaskStatus,
-} from "../../model/index.ts";
-import type { DelegateOptions, OpenDelegation, StatusEvent } from "../../protocol/index.ts";
+import { A2AError, isTerminal, partsOf, type StreamResponse, type Task, type TaskStatus } from "../../model/index.ts";
+import type { AgentMessage, DelegateOptions, OpenDelegation, StatusEvent } from "../../protocol/index.ts";
 import { CallFailed } from "./errors.ts";
 import { authRequired, passedOn, working } from "../authorize.ts";
 
@@ -21,7 +13,7 @@ interface ShowingDelegation {
   readonly key: string;
   readonly options: Pick<DelegateOptions, "progress">;
   /** The requests for an authorization that this task shows, of all delegations. */
-  readonly authorizations: Map<string, readonly Part[] | undefined>;
+  readonly authorizations: Map<string, AgentMessage | undefined>;
 }
 
 /** What of a status is shown, a request for an authorization or progress, and the row after it. */
@@ -33,10 +25,10 @@ export function shownOf(
   const { key, authorizations, options } = showing;
   const { message } = status;
   if (status.state === "TASK_STATE_AUTH_REQUIRED") {
-    const parts = passedOn(message);
-    const isNew = JSON.stringify(authorizations.get(key)) !== JSON.stringify(parts);
-    authorizations.set(key, parts);
-    return { events: isNew ? [authRequired(parts)] : [], row: { ...row, auth: true } };
+    const request = passedOn(message);
+    const isNew = JSON.stringify(authorizations.get(key)) !== JSON.stringify(request);
+    authorizations.set(key, request);
+    return { events: isNew ? [authRequired(request)] : [], row: { ...row, auth: true } };
   }
   const events: StatusEvent[] = [];
   const { auth, ...next } = row;

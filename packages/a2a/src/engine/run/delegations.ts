@@ -1,6 +1,6 @@
 import type { Clock } from "../../base/index.ts";
-import type { Message, Part } from "../../model/index.ts";
-import type { ClosedDelegation, Delegations, OpenDelegation } from "../../protocol/index.ts";
+import type { Message } from "../../model/index.ts";
+import type { AgentMessage, ClosedDelegation, Delegations, OpenDelegation } from "../../protocol/index.ts";
 import {
   delegatedFeature,
   delegationFeature,
@@ -42,7 +42,7 @@ const quietAfter = 1000;
 class TurnDelegations implements Delegations {
   readonly open: Map<string, OpenDelegation>;
   readonly closed: Map<string, ClosedDelegation>;
-  readonly authorizations = new Map<string, readonly Part[] | undefined>();
+  readonly authorizations = new Map<string, AgentMessage | undefined>();
   readonly running = new Set<string>();
   readonly had = new Set<string>();
   readonly #run: DelegatingRun;

@@ -1,0 +1,17 @@
+/**
+ * OID4VP in-task authorization (experimental extension of A2A, v1): agents that ask for verifiable credentials in a task, and clients
+ * whose wallets present them.
+ * @packageDocumentation
+ */
+
+export { type PresentationInit, type Presentations } from "./authorize.ts";
+export { oid4vp, type Oid4vpExtension } from "./extension.ts";
+export { presentWith, type PresentationRequest, type PresentationWallet, type PresentingClient } from "./present.ts";
+export {
+  oid4vpUri,
+  readOid4vpRequest,
+  walletUrl,
+  type Oid4vpMetadata,
+  type Oid4vpParams,
+  type Oid4vpRequest,
+} from "./request.ts";

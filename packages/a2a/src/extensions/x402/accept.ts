@@ -1,0 +1,42 @@
+import { invalidParams, type A2AError } from "../../model/index.ts";
+import type { AcceptedCall, AcceptedInput } from "../../protocol/index.ts";
+import { paymentOfMandate } from "./embedded.ts";
+import { clientStatuses, mayMovePayment } from "./states.ts";
+import { chargeRow, paymentsOf } from "./stored.ts";
+import { x402Keys, type PaymentStatus } from "./types.ts";
+
+/**
+ * A message about a payment comes in. It has to belong to a task that asks for one; the charge is then submitted, with this message, in the
+ * same transaction. So a second payment for the same offer is refused before it is stored. The metadata fits its schemas already.
+ */
+export function acceptPayment(input: AcceptedInput, call: AcceptedCall): AcceptedInput | Promise<AcceptedInput> {
+  const status = input.message.metadata?.[x402Keys.status];
+  return status === undefined || status === null ? input : submitted(input, status as PaymentStatus, call);
+}
+
+async function submitted(input: AcceptedInput, status: PaymentStatus, { rows }: AcceptedCall): Promise<AcceptedInput> {
+  const { message } = input;
+  if (!clientStatuses.includes(status)) {
+    throw refused("status", `must be ${clientStatuses.join(" or ")}: the agent sets the others`);
+  }
+  if (message.taskId === undefined) throw refused("status", "belongs to a task: set message.taskId");
+  const { charges } = paymentsOf(await rows.read());
+  const [id, charge] = [...charges].find(([, each]) => mayMovePayment(each.status, "payment-submitted")) ?? [];
+  if (id === undefined || charge === undefined) throw refused("status", "this task asks for no payment now");
+  const hasPayload = (message.metadata?.[x402Keys.payload] ?? undefined) !== undefined;
+  if (status === "payment-submitted") {
+    if (charge.cart === undefined && !hasPayload) throw refused("payload", "is required");
+    if (charge.cart !== undefined && hasPayload) throw refused("payload", "must be in the payment mandate (v0.2 §7)");
+    if (charge.cart !== undefined && paymentOfMandate(message.parts) === undefined) {
+      throw invalidParams([{ field: "message.parts", description: "have no payment mandate with a payment of x402" }]);
+    }
+  }
+  // Its turn finds out what it says: a client may also refuse to pay.
+  const { key, value } = chargeRow(id, { ...charge, status: "payment-submitted", messageId: message.messageId });
+  rows.set(key, value);
+  return input;
+}
+
+function refused(name: keyof typeof x402Keys, description: string): A2AError {
+  return invalidParams([{ field: `message.metadata.${x402Keys[name]}`, description }]);
+}

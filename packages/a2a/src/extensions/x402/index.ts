@@ -1,0 +1,49 @@
+/**
+ * The x402 payments extension (a2a-x402 v0.1 and v0.2): agents that are paid, and clients that pay.
+ * @packageDocumentation
+ */
+
+export { x402, type Payments, type X402Extension, type X402Options } from "./extension.ts";
+export { PaymentRequired, type ChargeInit, type PaymentOption, type Work } from "./price.ts";
+export {
+  httpFacilitator,
+  type Facilitator,
+  type FacilitatorRequest,
+  type HttpFacilitatorOptions,
+  type Verification,
+} from "./facilitator.ts";
+export { mayMovePayment, paymentErrorCodes, paymentMoves, paymentStatuses } from "./states.ts";
+export {
+  x402Keys,
+  x402UriV01,
+  x402UriV02,
+  type PaymentErrorCode,
+  type PaymentPayload,
+  type PaymentReceipt,
+  type PaymentRequiredResponse,
+  type PaymentRequirements,
+  type PaymentStatus,
+} from "./types.ts";
+export {
+  createPayer,
+  memoryLedger,
+  payWith,
+  PaymentRefused,
+  type Paid,
+  type Payer,
+  type PayerOptions,
+  type PayingClient,
+  type PaymentLedger,
+  type PaymentLimit,
+  type SentPayment,
+} from "./payer.ts";
+export { readPayment, type PaymentState } from "./read.ts";
+export type { SignRequest, Wallet } from "./wallet.ts";
+export {
+  testFacilitator,
+  testWallet,
+  type FacilitatorFault,
+  type TestFacilitator,
+  type TestFacilitatorOptions,
+  type TestWalletOptions,
+} from "./test-kit.ts";

@@ -1,0 +1,274 @@
+import {
+  A2AError,
+  stateKinds,
+  type AgentCard,
+  type Message,
+  type SendMessageRequest,
+  type SendMessageResponse,
+  type Task,
+} from "../../model/index.ts";
+import { isSame } from "./match.ts";
+import { readPayment, submission } from "./read.ts";
+import { fitting, payloadSchema } from "./schemas.ts";
+import { x402Keys, type PaymentReceipt, type PaymentRequiredResponse, type PaymentRequirements } from "./types.ts";
+import type { Wallet } from "./wallet.ts";
+
+/* Clients that pay: within limits, and once for a task. */
+
+/** What may be paid: in which token, and how much of it for a task. */
+export interface PaymentLimit {
+  /** The network, such as `base`. */
+  readonly network: string;
+  /** The token: the address of its contract. */
+  readonly asset: string;
+  /** The most that is paid for one task, in the smallest unit of the token. */
+  readonly maxAmount: bigint | string;
+  /** Who may be paid. Default: anyone. */
+  readonly payTo?: readonly string[];
+}
+
+/** A payment, as a payer remembers it. */
+export interface SentPayment {
+  /** The message that pays. */
+  readonly message: Message;
+  /** The option that was chosen. */
+  readonly requirements: PaymentRequirements;
+}
+
+/** Remembers what was paid, so that nothing is paid twice. Keep it in a database where a payer lives longer than a process. */
+export interface PaymentLedger {
+  /**
+   * Keeps the payment of a task, unless there is one: then that one is returned. It has to be stored when this resolves: the
+   * message is sent after that.
+   */
+  keep(task: string, payment: SentPayment): SentPayment | Promise<SentPayment>;
+  /** The payment of a task. */
+  find(task: string): SentPayment | undefined | Promise<SentPayment | undefined>;
+}
+
+/** A ledger in memory, for clients that end with their process. */
+export function memoryLedger(): PaymentLedger {
+  const payments = new Map<string, SentPayment>();
+  return {
+    keep(task, payment) {
+      const before = payments.get(task);
+      if (before === undefined) payments.set(task, payment);
+      return before ?? payment;
+    },
+    find: (task) => payments.get(task),
+  };
+}
+
+/** Options of `createPayer()`. */
+export interface PayerOptions {
+  /** Signs payments. */
+  readonly wallet: Wallet;
+  /** What may be paid. What is in no limit is not paid. The first limit with an option that fits is taken. */
+  readonly limits: readonly PaymentLimit[];
+  /** Schemes that may be used. Default: `exact`, which pays what the option says and no more. */
+  readonly schemes?: readonly string[];
+  /** Remembers what was paid. Default: memory, for as long as the payer lives. */
+  readonly ledger?: PaymentLedger;
+  /** Asked before each payment, such as a person. `false`: it is refused. Default: the limits decide alone. */
+  readonly confirm?: (requirements: PaymentRequirements, task: Task) => boolean | Promise<boolean>;
+  /** Time, in milliseconds since the Unix epoch. Default: that of the system. */
+  readonly now?: () => number;
+}
+
+/** What a payer needs of a client. A `Client` of `@parley/a2a/client` has it. */
+export interface PayingClient {
+  /** The card of the agent. */
+  readonly card: Pick<AgentCard, "name" | "supportedInterfaces">;
+  /** Sends a message. */
+  sendMessage(request: SendMessageRequest, options?: { readonly signal?: AbortSignal }): Promise<SendMessageResponse>;
+  /** Waits for a task. */
+  waitFor(task: string, options?: { readonly signal?: AbortSignal }): Promise<Task>;
+}
+
+/** Pays for tasks. */
+export interface Payer {
+  /**
+   * Pays for a task that asks for it, and waits until it is over, or asks for something else. Where the payment was sent before, the same
+   * message is sent again, which an agent takes once: a payer never signs a second payment for a task, not even after one that failed.
+   *
+   * @throws PaymentRefused where it is not paid. The agent is told so, except where something was paid for the task before.
+   */
+  pay(client: PayingClient, task: Task, options?: { readonly signal?: AbortSignal }): Promise<Paid>;
+}
+
+/** A task after its payment. */
+export interface Paid {
+  /** The task as it is now. */
+  readonly task: Task;
+  /** The option that was chosen. */
+  readonly requirements: PaymentRequirements;
+  /** What the agent says of the payment. It is a stranger's word: the network knows what was paid. */
+  readonly receipts: readonly PaymentReceipt[];
+}
+
+/** A payment that was not made. */
+export class PaymentRefused extends A2AError {
+  /**
+   * - `none`: the task asks for no payment, or in a way that cannot be read.
+   * - `limit`: no option is within the limits.
+   * - `confirm`: `confirm` said no.
+   * - `paid`: the task was paid before, and asks again.
+   */
+  readonly kind: "none" | "limit" | "confirm" | "paid";
+  /** The task. */
+  readonly task: Task;
+
+  /** Payers make these. */
+  constructor(kind: PaymentRefused["kind"], message: string, task: Task) {
+    super("Aborted", message);
+    this.kind = kind;
+    this.task = task;
+  }
+}
+
+/**
+ * Makes a payer.
+ *
+ * @example
+ * ```ts
+ * const payer = createPayer({ wallet: testWallet(), limits: [{ network: "base", asset: "0x8335", maxAmount: "1000000" }] });
+ * ```
+ */
+export function createPayer(options: PayerOptions): Payer {
+  const { wallet, ledger = memoryLedger(), confirm, now = () => Date.now() } = options;
+  const pay = async (
+    client: PayingClient,
+    task: Task,
+    { signal }: { readonly signal?: AbortSignal },
+  ): Promise<Paid> => {
+    const name = nameOf(client, task);
+    const before = await ledger.find(name);
+    const payment = readPayment(task);
+    if (payment?.status !== "payment-required" || payment.required === undefined) {
+      throw new PaymentRefused("none", "The task asks for no payment that can be read", task);
+    }
+    if (before !== undefined) {
+      // After a failure the agent asks again: the message that it has is not sent a second time.
+      if (payment.receipts.length > 0 || payment.error !== undefined) throw paidBefore(task);
+      return sent(client, before, task, signal);
+    }
+    const chosen = choose(payment.required, options);
+    const refusal = chosen === undefined ? "limit" : (await confirm?.(chosen, task)) === false ? "confirm" : undefined;
+    if (chosen === undefined || refusal !== undefined) {
+      await reject(client, task, signal);
+      throw new PaymentRefused(refusal ?? "limit", sentences[refusal ?? "limit"], task);
+    }
+    const { x402Version } = payment.required;
+    const payload = await wallet.sign({ requirements: chosen, x402Version, ...(signal !== undefined && { signal }) });
+    if (fitting(payloadSchema, payload) === undefined) throw new TypeError("The wallet has signed what is no payment");
+    const message: Message = {
+      messageId: crypto.randomUUID(),
+      role: "ROLE_USER",
+      taskId: task.id,
+      ...(task.contextId !== undefined && { contextId: task.contextId }),
+      ...submission(task, payload, new Date(now()).toISOString()),
+    };
+    return sent(client, await ledger.keep(name, { message, requirements: chosen }), task, signal);
+  };
+  // Two calls for one task at a time would both sign.
+  const underWay = new Map<string, Promise<Paid>>();
+  return {
+    pay(client, task, callOptions = {}) {
+      const name = nameOf(client, task);
+      const known = underWay.get(name);
+      if (known !== undefined) return known;
+      const paying = pay(client, task, callOptions).finally(() => underWay.delete(name));
+      underWay.set(name, paying);
+      return paying;
+    },
+  };
+}
+
+const sentences = {
+  limit: "No option is within the limits of the payer",
+  confirm: "The payment was not confirmed",
+} as const;
+
+function paidBefore(task: Task): PaymentRefused {
+  return new PaymentRefused("paid", "The task was paid before, and asks again", task);
+}
+
+/** A task is known by its agent and its id: another agent may use the same id. */
+function nameOf({ card }: PayingClient, { id }: Task): string {
+  return JSON.stringify([card.supportedInterfaces[0]?.url ?? card.name, id]);
+}
+
+/** The option that is paid: the first that is within a limit, in the order of the limits. */
+function choose(
+  { accepts }: PaymentRequiredResponse,
+  { limits, schemes = ["exact"] }: PayerOptions,
+): PaymentRequirements | undefined {
+  for (const { network, asset, maxAmount, payTo } of limits) {
+    for (const option of accepts) {
+      const fits =
+        schemes.includes(option.scheme) &&
+        option.network === network &&
+        isSame(option.asset, asset) &&
+        BigInt(option.maxAmountRequired) <= BigInt(maxAmount) &&
+        (payTo === undefined || payTo.some((payee) => isSame(payee, option.payTo)));
+      if (fits) return option;
+    }
+  }
+  return undefined;
+}
+
+async function sent(
+  client: PayingClient,
+  { message, requirements }: SentPayment,
+  { id }: Task,
+  signal: AbortSignal | undefined,
+): Promise<Paid> {
+  const options = signal === undefined ? {} : { signal };
+  const { task: answered } = await client.sendMessage({ message }, options);
+  // An agent may answer before it is over.
+  const isOver = answered !== undefined && stateKinds[answered.status.state] !== "active";
+  const task = isOver ? answered : await client.waitFor(id, options);
+  return { task, requirements, receipts: readPayment(task)?.receipts ?? [] };
+}
+
+/** Tells the agent that nothing is paid (v0.2 §5.4). */
+async function reject(client: PayingClient, task: Task, signal: AbortSignal | undefined): Promise<void> {
+  const message: Message = {
+    messageId: crypto.randomUUID(),
+    role: "ROLE_USER",
+    taskId: task.id,
+    ...(task.contextId !== undefined && { contextId: task.contextId }),
+    parts: [{ text: "The payment is refused." }],
+    metadata: { [x402Keys.status]: "payment-rejected" },
+  };
+  await client.sendMessage({ message }, signal === undefined ? {} : { signal });
+}
+
+/**
+ * Sends a message, and pays where the agent asks for it. The client has to activate the extension: `connect(url, { extensions: [x402()] })`.
+ *
+ * @returns the answer: a direct reply, or the task after its payment.
+ * @throws PaymentRefused as `Payer.pay` does.
+ *
+ * @example
+ * ```ts
+ * const client = await connect("https://agents.example.com", { extensions: [x402()] });
+ * const payer = createPayer({ wallet: testWallet(), limits: [{ network: "base", asset: "0x8335", maxAmount: "1000000" }] });
+ * const { task } = await payWith(client, payer, "Draw a sailboat");
+ * ```
+ */
+export async function payWith(
+  client: PayingClient,
+  payer: Payer,
+  message: string | SendMessageRequest,
+  options: { readonly signal?: AbortSignal } = {},
+): Promise<SendMessageResponse & { readonly payment?: Paid }> {
+  const request: SendMessageRequest =
+    typeof message === "string"
+      ? { message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text: message }] } }
+      : message;
+  const response = await client.sendMessage(request, options);
+  if (response.task === undefined || readPayment(response.task)?.status !== "payment-required") return response;
+  const payment = await payer.pay(client, response.task, options);
+  return { task: payment.task, payment };
+}

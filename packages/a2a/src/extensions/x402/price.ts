@@ -1,0 +1,100 @@
+import { A2AError, type Content, type JsonObject } from "../../model/index.ts";
+import { MessageRefused, type AgentYield } from "../../protocol/index.ts";
+import { fitting, mostOptions, requirementsSchema } from "./schemas.ts";
+import type { PaymentRequirements } from "./types.ts";
+
+/* What an agent asks for. */
+
+/** One way to pay, as an agent says it. What is not said has a default. */
+export interface PaymentOption extends Omit<PaymentRequirements, "scheme" | "resource"> {
+  /** How it is paid. Default `exact`. */
+  readonly scheme?: string;
+  /** What is bought, such as the id of a skill or a URL. Facilitators need it. */
+  readonly resource: string;
+  /** For how many seconds the offer holds. Default 600. */
+  readonly maxTimeoutSeconds?: number;
+}
+
+/** The work that is paid: it yields events, or returns a value, or both. */
+export type Work<Result> = () => AsyncGenerator<AgentYield, Result, void> | Promise<Result> | Result;
+
+/** What `charge()` takes. */
+export interface ChargeInit<Result = void> {
+  /** The ways to pay, of which the client chooses one: 1 to 16. The price may depend on the message. What was offered holds until it expires. */
+  readonly accepts: readonly PaymentOption[];
+  /**
+   * The work. It is done after the payment is verified and before it is settled, so nobody pays for work that fails. A run that is resumed
+   * does it again. It may ask questions, and must not complete the task. Default: nothing.
+   */
+  readonly work?: Work<Result>;
+  /** Makes the result known once the payment is settled. Default: nothing, since the work has said all. */
+  readonly deliver?: (result: Result) => AgentYield;
+  /** Names the charge, unique in its task, for agents that charge several times. At most 100 characters. Default `payment`. */
+  readonly id?: string;
+  /** The text of the question. Default `Payment is required.` */
+  readonly ask?: Content;
+  /** The text of the last status. Default `Payment completed.` */
+  readonly done?: Content;
+  /** How many payments may be tried, 1 to 10: after one that failed before the work, the agent asks again. Default 1: the task fails. */
+  readonly attempts?: number;
+  /**
+   * Whether the task is completed with the settlement. With `false` the function goes on, and has to end the task with a status that has a
+   * message, or with a reply: the receipts are added to it. Default true.
+   */
+  readonly completes?: boolean;
+  /**
+   * Sells in the embedded flow (v0.2 §4): the options are in an artifact with an AP2 cart mandate, which has these members besides, and
+   * the payment comes in an AP2 payment mandate. `payment_request.details` has the order.
+   */
+  readonly cart?: JsonObject;
+}
+
+/** The name of a charge without an `id`. */
+export const usualCharge = "payment";
+
+/** An option with its defaults. */
+export function optionOf(option: PaymentOption): PaymentRequirements {
+  return { scheme: "exact", description: "", mimeType: "application/json", maxTimeoutSeconds: 600, ...option };
+}
+
+/** Most bytes of the options and the cart: they are kept in a row. */
+const mostBytes = 16 << 10;
+
+/** @throws A2AError `InvalidAgentResponse` where the agent has made a mistake. */
+export function checkCharge({
+  accepts,
+  id = usualCharge,
+  attempts = 1,
+  cart,
+}: Pick<ChargeInit, "accepts" | "id" | "attempts" | "cart">): void {
+  if (!/^[\w.:-]{1,100}$/.test(id)) throw mistake("id must be 1 to 100 letters, digits and .:_-");
+  if (!Number.isInteger(attempts) || attempts < 1 || attempts > 10) throw mistake("attempts must be from 1 to 10");
+  if (accepts.length === 0 || accepts.length > mostOptions)
+    throw mistake(`accepts must have 1 to ${mostOptions} options`);
+  for (const [at, option] of accepts.entries()) {
+    if (fitting(requirementsSchema, optionOf(option)) === undefined) {
+      throw mistake(
+        `accepts[${at}] is not valid: amounts are decimal digits as text, and network, asset and payTo are texts`,
+      );
+    }
+  }
+  if (new TextEncoder().encode(JSON.stringify([accepts.map(optionOf), cart])).length > mostBytes) {
+    throw mistake(`accepts and cart must not take more than ${mostBytes} bytes`);
+  }
+}
+
+/** A mistake of the agent: the operator reads it, and the task fails. */
+export function mistake(text: string): A2AError {
+  return new A2AError("InvalidAgentResponse", `charge(): ${text}`);
+}
+
+/**
+ * Thrown by `charge()` in the agent's function, after it has asked for the payment: the turn ends, and the message with the payment begins
+ * the next one. There is no need to catch it.
+ */
+export class PaymentRequired extends MessageRefused {
+  /** `charge()` makes these. */
+  constructor() {
+    super([{ field: "message.parts", description: "have no payment" }], { ask: "Payment is required." });
+  }
+}

@@ -1,0 +1,113 @@
+import type { JsonObject } from "../../model/index.ts";
+import type { ExtensionRow, TurnRows } from "../../protocol/index.ts";
+import type { PaymentErrorCode, PaymentPayload, PaymentReceipt, PaymentRequirements, PaymentStatus } from "./types.ts";
+
+/*
+ * What is kept of payments, as rows of the task: what was offered, what was paid, and the receipts. So another process, or the same one
+ * after a restart, goes on where the last one was.
+ */
+
+/** A charge of a task. */
+export interface StoredCharge {
+  readonly status: PaymentStatus;
+  /** What was offered, and when: milliseconds since the Unix epoch. */
+  readonly accepts: readonly PaymentRequirements[];
+  readonly offeredAt: number;
+  /** The other members of the cart, in an embedded flow. */
+  readonly cart?: JsonObject;
+  /** The turn in which it got this status. For `payment-submitted`: the one that had asked. */
+  readonly turn: number;
+  /** How many payments of it have failed. */
+  readonly failures: number;
+  /** Why the last one has. */
+  readonly problem?: { readonly code: PaymentErrorCode; readonly reason: string };
+  /** Of a payment that was submitted: its message. */
+  readonly messageId?: string;
+  /** Of a payment that was verified. */
+  readonly payment?: StoredPayment;
+}
+
+/** A payment that was verified. */
+export interface StoredPayment {
+  readonly payload: PaymentPayload;
+  /** The option that it is for. */
+  readonly requirements: PaymentRequirements;
+  /** Names its settlement: the same for every attempt. */
+  readonly key: string;
+  /** The facilitator may have been asked to settle it. */
+  readonly settling?: true;
+}
+
+const chargePrefix = "charge ";
+const receiptsKey = "receipts";
+
+/** The rows of a task. */
+export interface StoredPayments {
+  readonly charges: ReadonlyMap<string, StoredCharge>;
+  readonly receipts: readonly PaymentReceipt[];
+}
+
+/** Reads rows. */
+export function paymentsOf(rows: readonly ExtensionRow[]): StoredPayments {
+  const charges = new Map<string, StoredCharge>();
+  let receipts: readonly PaymentReceipt[] = [];
+  for (const { key, value } of rows) {
+    if (key === receiptsKey) receipts = JSON.parse(value) as readonly PaymentReceipt[];
+    else if (key.startsWith(chargePrefix)) {
+      charges.set(key.slice(chargePrefix.length), JSON.parse(value) as StoredCharge);
+    }
+  }
+  return { charges, receipts };
+}
+
+/** The row of a charge. */
+export function chargeRow(id: string, charge: StoredCharge): { readonly key: string; readonly value: string } {
+  return { key: chargePrefix + id, value: JSON.stringify(charge) };
+}
+
+/** The payments of the task of a turn. What was stored before is read once. */
+export class PaymentRows {
+  readonly #rows: TurnRows;
+  #read: Promise<void> | undefined;
+  #charges = new Map<string, StoredCharge>();
+  #receipts: readonly PaymentReceipt[] = [];
+
+  constructor(rows: TurnRows) {
+    this.#rows = rows;
+  }
+
+  /** Resolves when what is stored is known. */
+  read(): Promise<void> {
+    return (this.#read ??= this.#rows.read().then((rows) => {
+      const { charges, receipts } = paymentsOf(rows);
+      this.#charges = new Map(charges);
+      this.#receipts = receipts;
+    }));
+  }
+
+  /** Every attempt to settle a payment of the task so far, as far as they were read. */
+  get receipts(): readonly PaymentReceipt[] {
+    return this.#receipts;
+  }
+
+  charge(id: string): StoredCharge | undefined {
+    return this.#charges.get(id);
+  }
+
+  /** Resolves when the charge is stored, with a new receipt where there is one, and with it all events before. */
+  async store(id: string, charge: StoredCharge, receipt?: PaymentReceipt): Promise<StoredCharge> {
+    const receipts = receipt === undefined ? this.#receipts : [...this.#receipts, receipt];
+    const change = { op: "set", ...chargeRow(id, charge) } as const;
+    await this.#rows.store(
+      receipt === undefined ? [change] : [change, { op: "set", key: receiptsKey, value: JSON.stringify(receipts) }],
+    );
+    this.#charges.set(id, charge);
+    this.#receipts = receipts;
+    return charge;
+  }
+
+  /** Takes a name for this turn, among all tasks of the agent. */
+  claim(name: string, until: number): Promise<boolean> {
+    return this.#rows.claim(name, until);
+  }
+}
