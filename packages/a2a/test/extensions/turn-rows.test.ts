@@ -8,7 +8,7 @@ const uri = "https://example.com/extensions/toy/v1";
 
 function host() {
   const clock = fakeClock();
-  const store = memoryStore({ clock });
+  const store = memoryStore();
   const phase = (): Phase => {
     throw new Error("not needed");
   };
