@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -20,10 +21,15 @@ test("examples/README.md says of every example what it teaches, in one table", (
   }
 });
 
-test.each(examples)("%s has a page, tests, and a program that npm start runs", (name) => {
+test.each(examples)("%s has a page and tests", (name) => {
   const own = join(folder, name);
   expect(readFileSync(join(own, "README.md"), "utf8")).toMatch(/^# .+\n\n[^#]/);
   expect(readdirSync(join(own, "test")).some((file) => file.endsWith(".test.ts"))).toBe(true);
-  // The two that are compiled have theirs in src: `npm start` serves the first, and the second is a library.
-  if (name !== "data-analyst" && name !== "websocket") expect(existsSync(join(own, "main.ts"))).toBe(true);
+});
+
+test("npm start -- NAME knows every example, and says which there are where a name is none", () => {
+  const script = join(folder, "../scripts/start.mjs");
+  const { status, stderr } = spawnSync(process.execPath, [script, "../cli"], { encoding: "utf8" });
+  expect(status).toBe(2);
+  expect(stderr).toBe(`There is no example "../cli". There are ${examples.join(", ")}.\n`);
 });

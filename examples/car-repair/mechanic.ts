@@ -26,6 +26,9 @@ export interface Workshop {
 /** The most calls of tools in a job, so that a model that finds no end costs no more. */
 const most = 20;
 
+/** How much of a result is kept, in characters: a tool may say anything. */
+const longest = 20_000;
+
 /** Makes the mechanic. When its process dies, only the call that was under way is made again. */
 export function mechanic(think: Think, { tools, supplier }: Workshop): Agent {
   return defineAgent<{ checkpoint: Done[] }>({
@@ -45,8 +48,8 @@ export function mechanic(think: Think, { tools, supplier }: Workshop): Agent {
       while ("call" in step && done.length < most) {
         const { content } = await mcp.callTool(step.call, { signal: turn.signal });
         const result = content.map((each) => (each.type === "text" ? each.text : "")).join("\n");
-        done.push({ ...step.call, result });
-        yield [turn.working(`${step.call.name}: ${result}`), turn.saveCheckpoint(done)];
+        done.push({ ...step.call, result: result.slice(0, longest) });
+        yield [turn.working(`${step.call.name}: ${result.slice(0, 200)}`), turn.saveCheckpoint(done)];
         await turn.flush(); // It is stored before the next call begins.
         step = await think(job, done, offered);
       }

@@ -13,7 +13,7 @@ export interface Drawing {
   readonly color?: string;
 }
 
-const [width, height, margin] = [800, 600, 60];
+const [width, height, margin] = [480, 360, 36];
 
 /** The drawing as GeoJSON (RFC 7946): a line for the route, and a point for each place. Positions begin with the longitude. */
 export function geoJson({ points, route }: Drawing) {
@@ -41,10 +41,10 @@ function svg({ points, route, color = "#1565c0" }: Drawing): string {
   const x = ({ lng }: Place) => margin + ((lng - west) / (east - west || 1)) * (width - 2 * margin);
   const y = ({ lat }: Place) => height - margin - ((lat - south) / (north - south || 1)) * (height - 2 * margin);
   const at = (place: Place) => `${x(place).toFixed(1)},${y(place).toFixed(1)}`;
-  const line = `<polyline points="${(route?.places ?? []).map(at).join(" ")}" fill="none" stroke="${color}" stroke-width="6"/>`;
+  const line = `<polyline points="${(route?.places ?? []).map(at).join(" ")}" fill="none" stroke="${color}" stroke-width="4"/>`;
   const marks = all.map((place) => {
     const [cx, cy] = at(place).split(",");
-    return `<circle cx="${cx}" cy="${cy}" r="9" fill="${color}"><title>${escape(place.name)}</title></circle>`;
+    return `<circle cx="${cx}" cy="${cy}" r="6" fill="${color}"><title>${escape(place.name)}</title></circle>`;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"><rect width="${width}" height="${height}" fill="#eef3ea"/>${line}${marks.join("")}</svg>`;
 }

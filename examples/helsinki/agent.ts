@@ -50,11 +50,14 @@ export function travelDesk({ understand, book }: Desk): Agent {
  * The bookings that a message can mean: the artifact that one of its parts names, or those of the tasks that it refers to, or else those
  * of the conversation. They are looked for in this conversation alone: the ids in a message are what the caller wrote.
  */
-async function earlier({ context, message }: Turn, name: string): Promise<readonly HistoryEntry[]> {
-  const all = (await context.history()).filter((entry) => entry.artifactId !== undefined && entry.name === name);
+async function earlier({ context, message, number, text: said }: Turn, name: string): Promise<readonly HistoryEntry[]> {
+  const history = await context.history({ limit: 1000 });
+  const all = history.filter((entry) => entry.artifactId !== undefined && entry.name === name);
   const named = new Set(message.parts.map(({ metadata }) => metadata?.["artifactId"]));
-  const exact = all.filter(({ artifactId }) => named.has(artifactId));
-  const referred = all.filter(({ taskId = "" }) => message.referenceTaskIds?.includes(taskId));
-  if (exact.length > 0) return exact;
-  return message.referenceTaskIds === undefined ? all : referred;
+  const meant = all.filter((entry) => named.has(entry.artifactId));
+  if (meant.length > 0) return meant;
+  // The answer to the question which one: some words of it.
+  if (number > 1 && said !== "") return all.filter((entry) => entry.text.includes(said));
+  const referred = message.referenceTaskIds;
+  return referred === undefined ? all : all.filter(({ taskId = "" }) => referred.includes(taskId));
 }

@@ -41,7 +41,7 @@ const imageOf = (image: Part | undefined) => Buffer.from(image?.raw ?? "", "base
 /** The colors of an image that can be decoded, as numbers: alpha, blue, green, red. */
 function colorsOf(image: Part | undefined): ReadonlySet<number> {
   const source = `data:${image?.mediaType};base64,${image?.raw}`;
-  const page = `<svg xmlns="http://www.w3.org/2000/svg" width="800" height="600"><image href="${source}"/></svg>`;
+  const page = `<svg xmlns="http://www.w3.org/2000/svg" width="480" height="360"><image href="${source}"/></svg>`;
   return new Set(new Uint32Array(Uint8Array.from(new Resvg(page).render().pixels).buffer));
 }
 

@@ -59,19 +59,24 @@ it("books what can be booked at the same time at the same time", async () => {
   expect(booked((await bookTrip(client))["spa"])).toContain("hotel");
 });
 
-it("asks which one where a message could mean several, and takes the artifact that the answer names", async () => {
-  const { client, say } = await given();
-  const flight = await say("A flight");
-  const { contextId = "" } = flight;
-  const hotels = [await say("A hotel", { contextId }), await say("Another hotel", { contextId })];
-  const asked = await say("A spa", { contextId });
-  expect(asked.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
-  expect(asked.status.message?.parts[0]?.text).toMatch(/^For which hotel\?/);
-  const artifactId = hotels[1]?.artifacts?.[0]?.artifactId ?? "";
-  const answer = { ...text("That one"), metadata: { artifactId, taskId: hotels[1]?.id ?? "" } };
-  const { task } = await client.sendMessage({ message: { taskId: asked.id, contextId, parts: [answer] } });
-  expect(task?.artifacts?.[0]?.parts[1]?.data).toEqual({ service: "spa", on: hotels[1]?.id });
-});
+it.each(["the artifact that the answer names", "the words of the answer"])(
+  "asks which one where a message could mean several, and takes %s (Life of a Task, referencing previous artifacts)",
+  async (way) => {
+    let count = 0;
+    const { client, say } = await given(async (service) => `${service} ${(count += 1)}`);
+    const { contextId = "" } = await say("A flight");
+    const hotels = [await say("A hotel", { contextId }), await say("Another hotel", { contextId })];
+    const asked = await say("A spa", { contextId });
+    expect(asked.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+    expect(asked.status.message?.parts[0]?.text).toBe("For which hotel? hotel 2; hotel 3");
+    const artifactId = hotels[1]?.artifacts?.[0]?.artifactId ?? "";
+    const answer = way.startsWith("the artifact")
+      ? { ...text("That one"), metadata: { artifactId, taskId: hotels[1]?.id ?? "" } }
+      : text("hotel 3");
+    const { task } = await client.sendMessage({ message: { taskId: asked.id, contextId, parts: [answer] } });
+    expect(task?.artifacts?.[0]?.parts[1]?.data).toEqual({ service: "spa", on: hotels[1]?.id });
+  },
+);
 
 it("rejects what builds on nothing: no task, a task of another conversation, one that is none", async () => {
   const { say } = await given();

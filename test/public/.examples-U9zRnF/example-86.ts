@@ -1,0 +1,51 @@
+// extensionMethod of @parley/a2a/extensions
+
+import assert from "node:assert/strict";
+import type { Agent, AgentService, CallContext, Store, Turn } from "@parley/a2a";
+import type { ServerBinding } from "@parley/a2a";
+import type { PrivateCardKey } from "@parley/a2a/cards";
+import type { Client, ClientBinding } from "@parley/a2a/client";
+import type { Report } from "@parley/conform";
+declare namespace Deno {
+  interface ServeHandlerInfo {
+    readonly remoteAddr: { readonly hostname: string };
+  }
+}
+declare const agent: Agent;
+declare const body: string;
+declare const cardKey: PrivateCardKey;
+declare const client: Client;
+declare const weather: Client;
+declare const flights: Client;
+declare const hotels: Client;
+declare const context: CallContext;
+declare const error: unknown;
+declare const next: AgentService;
+declare const operation: never;
+declare const part: { readonly url: string };
+declare const report: Report;
+declare const request: never;
+declare const taskId: string;
+declare const tokens: AsyncIterable<string>;
+declare const turn: Turn;
+declare function myStore(): Store;
+declare function webSocketBinding(): ClientBinding;
+declare function webSocketServerBinding(): ServerBinding;
+declare function redact<T>(value: T): T;
+declare function stopJob(): Promise<void>;
+
+import * as z from "zod";
+import { extensionMethod } from "@parley/a2a/extensions";
+import { text } from "@parley/a2a";
+export async function* example() {
+
+
+const search = extensionMethod({
+  request: z.object({ text: z.string() }),
+  response: z.object({ ids: z.array(z.string()) }),
+  rest: { method: "POST", path: "/tasks:search" },
+  grpc: "/example.tasks.v1.Search/SearchTasks",
+  onCall: ({ text }) => ({ ids: [text] }),
+});
+
+}

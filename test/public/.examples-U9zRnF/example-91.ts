@@ -1,0 +1,51 @@
+// A2uiTurn.surface of @parley/a2a/extensions/a2ui
+
+import assert from "node:assert/strict";
+import { describe, expect, it } from "vitest";
+import type { Agent, AgentService, CallContext, Store, Turn } from "@parley/a2a";
+import type { ServerBinding } from "@parley/a2a";
+import type { PrivateCardKey } from "@parley/a2a/cards";
+import type { Client, ClientBinding } from "@parley/a2a/client";
+import type { Report } from "@parley/conform";
+declare namespace Deno {
+  interface ServeHandlerInfo {
+    readonly remoteAddr: { readonly hostname: string };
+  }
+}
+declare const agent: Agent;
+declare const body: string;
+declare const cardKey: PrivateCardKey;
+declare const client: Client;
+declare const weather: Client;
+declare const flights: Client;
+declare const hotels: Client;
+declare const context: CallContext;
+declare const error: unknown;
+declare const next: AgentService;
+declare const operation: never;
+declare const part: { readonly url: string };
+declare const report: Report;
+declare const request: never;
+declare const taskId: string;
+declare const tokens: AsyncIterable<string>;
+declare const turn: Turn;
+declare function myStore(): Store;
+declare function webSocketBinding(): ClientBinding;
+declare function webSocketServerBinding(): ServerBinding;
+declare function redact<T>(value: T): T;
+declare function stopJob(): Promise<void>;
+
+
+import type { A2uiTurn } from "@parley/a2a/extensions/a2ui";
+import type { Part } from "@parley/a2a";
+import { text } from "@parley/a2a";
+import { data } from "@parley/a2a";
+export async function* example() {
+function weather(ui: A2uiTurn<"0.9"> | undefined, degrees: number): readonly Part[] {
+  const surface = ui?.surface("weather");
+  if (surface === undefined) return [text(`${degrees} degrees`)];
+  const root = { id: "root", component: "Text", text: { path: "/degrees" } };
+  return surface.create({ components: [root], data: { degrees } });
+}
+
+}
