@@ -350,7 +350,8 @@ describe("a surface", () => {
       expect(after.problems).toEqual([]);
       surfaces = after.surfaces;
       if (event.artifactUpdate === undefined) continue;
-      percents.push((surfaces.byId.get("progress")?.dataModel as JsonObject)["percent"]);
+      const { dataModel } = surfaces.byId.get("progress") ?? { dataModel: {} };
+      percents.push((dataModel as JsonObject)["percent"]);
       if (percents.length !== 3) continue;
       await under.crash();
       await under.restart();

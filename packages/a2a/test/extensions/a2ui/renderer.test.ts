@@ -46,7 +46,7 @@ async function serving(version: "0.9" | "0.9.1"): Promise<TestAgent> {
         yield turn.artifact({ parts: surface.create({ components, data, theme, sendDataModel: true }) });
       } else {
         const { form } = (offered?.dataModel("form") ?? {}) as { readonly form: { readonly name: string } };
-        const hello = `Hello ${form.name}, or ${String(action.context["name"])}`;
+        const hello = `Hello ${form.name}, or ${JSON.stringify(action.context["name"])}`;
         yield turn.artifact({ parts: surface.update({ path: "/hello", value: hello }) });
       }
       yield turn.inputRequired("Your name?");
@@ -86,7 +86,7 @@ test.each(["0.9", "0.9.1"] as const)(
       const [last] = artifacts?.slice(-1) ?? [];
       const messages = (last?.parts ?? []).flatMap((part) => part.data as unknown as A2uiMessage[]);
       renderer.processMessages(structuredClone(messages));
-      const after = reduceSurfaces(surfaces, messages as never);
+      const after = reduceSurfaces(surfaces, messages);
       expect(after.problems).toEqual([]);
       surfaces = after.surfaces;
       return id;
@@ -103,9 +103,9 @@ test.each(["0.9", "0.9.1"] as const)(
     await form?.dispatchAction({ event: { name: "greet", context: { name: "Ada" } } }, "send");
     expect(pressed).toMatchObject([{ name: "greet", surfaceId: "form", sourceComponentId: "send" }]);
     await send({ taskId, parts: ui.clientParts([{ version: `v${version}`, action: pressed[0] as never }]) });
-    expect(form?.dataModel.get("/hello")).toBe("Hello Ada, or Ada");
+    expect(form?.dataModel.get("/hello")).toBe('Hello Ada, or "Ada"');
     // Our reducer has the same, but for what the user has typed into the other one.
-    expect(surfaces.byId.get("form")?.dataModel).toEqual({ form: { name: "" }, hello: "Hello Ada, or Ada" });
+    expect(surfaces.byId.get("form")?.dataModel).toEqual({ form: { name: "" }, hello: 'Hello Ada, or "Ada"' });
     expect(under.problems).toEqual([]);
   },
 );
