@@ -145,6 +145,20 @@ describe("other service parameters (A2A 1.0 §3.2.6)", () => {
     }
   });
 
+  test("A2A-Extensions may have thousands of URIs, and is refused as too large beyond 64 Ki characters, never cut", async () => {
+    const { both, service } = bindings();
+    for (const [binding, send] of both) {
+      const many = Array.from({ length: 2_000 }, (_, at) => `urn:x:${at}`);
+      await send({ "a2a-extensions": [...many, ...many].join(", "), "x-a2a-extensions": "urn:y" });
+      expect(service.last.context.extensions, binding).toEqual([...many, "urn:y"]);
+      const calls = service.calls.length;
+      const { status, json } = await send({ "a2a-extensions": `urn:${"x".repeat(1 << 16)}` });
+      expect([binding, status]).toEqual([binding, 413]);
+      expect((json as { error: { message: string } }).error.message).toBe("A2A-Extensions may take 65536 characters");
+      expect(service.calls, binding).toHaveLength(calls);
+    }
+  });
+
   test("activated extensions are in the response header, which is absent when there are none", async () => {
     const { both, service } = bindings();
     for (const [, send] of both) {

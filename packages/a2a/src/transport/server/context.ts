@@ -138,13 +138,24 @@ const extensionsName = "a2a-extensions";
 /** Its name before 1.0. */
 const formerExtensionsName = "x-a2a-extensions";
 
+/** Longest list of URIs that is read, in characters. A part of a URI could be another URI, so a longer one is not cut. */
+const mostExtensions = 1 << 16;
+
 const noExtensions: readonly string[] = [];
 
-/** The URIs of `A2A-Extensions`, repeated or comma-separated (A2A 1.0 §3.2.6), under either name of the header. */
+/**
+ * The URIs of `A2A-Extensions`, repeated or comma-separated (A2A 1.0 §3.2.6), under either name of the header. What is no URI, or unknown, is
+ * among them: no card declares it.
+ *
+ * @throws A2AError `RequestTooLarge`.
+ */
 function requestedExtensions(request: UniversalRequest): readonly string[] {
   const value = request.header(extensionsName);
   const former = request.header(formerExtensionsName);
   if (!value && !former) return noExtensions;
+  if ((value?.length ?? 0) + (former?.length ?? 0) > mostExtensions) {
+    throw new A2AError("RequestTooLarge", `A2A-Extensions may take ${mostExtensions} characters`);
+  }
   const uris = `${value ?? ""},${former ?? ""}`.split(",").map((uri) => uri.trim());
   return [...new Set(uris)].filter((uri) => uri !== "");
 }
