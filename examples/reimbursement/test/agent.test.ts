@@ -1,6 +1,6 @@
 import { data, memoryStore, type Task } from "@parley/a2a";
 import { connect } from "@parley/a2a/client";
-import { timestampUri, withTimestamp } from "@parley/a2a/extensions/timestamp";
+import { timestamp, timestampUri, withTimestamp } from "@parley/a2a/extensions/timestamp";
 import { testAgent } from "@parley/a2a/testing";
 import { serve } from "@parley/node";
 import { expect, it, onTestFinished } from "vitest";
@@ -67,21 +67,22 @@ it("says when it said it, to callers who ask for that, with one call around the 
   const server = await serve(withTimestamp(agent), { port: 0, store: memoryStore(), logger: false });
   onTestFinished(() => server.close());
   const began = Date.now();
-  const key = "github.com/a2aproject/a2a-samples/extensions/timestamp/v1/timestamp";
-  const stamped = await connect(server.url, { extensions: [timestampUri] });
+  const stamped = await connect(server.url, { extensions: [timestamp] });
   expect(stamped.card.capabilities.extensions?.map(({ uri }) => uri)).toContain(timestampUri);
-  const conversation = stamped.conversation();
-  const { task: asked } = await conversation.send("I had to take a taxi");
-  const { task: paid } = await conversation.send({ message: { parts: [data(taxi)] } });
-  for (const metadata of [asked?.status.message?.metadata, paid?.artifacts?.[0]?.metadata]) {
-    const at = Date.parse(metadata?.[key] as string);
+  const { task: asked } = await stamped.sendMessage("I had to take a taxi");
+  const { task: paid } = await stamped.sendMessage({ message: { parts: [data(taxi)] } });
+  for (const stamp of [
+    stamped.ext(timestamp).read(asked!.status.message!).message.at,
+    paid?.ext(timestamp)?.artifact.at,
+  ]) {
+    const at = Date.parse(stamp ?? "");
     // A stamp has whole seconds at least.
     expect(at).toBeGreaterThanOrEqual(began - 1000);
     expect(at).toBeLessThanOrEqual(Date.now());
   }
   // Nobody else sees a stamp, and the answer is the same.
-  const plain = (await connect(server.url)).conversation();
-  const { task } = await plain.send({ message: { parts: [data(taxi)] } });
-  expect(JSON.stringify(task)).not.toContain(key);
+  const { task } = await (await connect(server.url)).sendMessage({ message: { parts: [data(taxi)] } });
+  expect(JSON.stringify(task)).not.toContain("extensions/timestamp");
+  expect(JSON.stringify(paid)).toContain("extensions/timestamp");
   expect(task?.artifacts?.[0]?.parts).toEqual(paid?.artifacts?.[0]?.parts);
 });
