@@ -41,7 +41,7 @@ export interface AgpTurn {
 }
 
 /** The types of AGP. */
-interface AgpTypes extends ExtensionTypes {
+export interface AgpTypes extends ExtensionTypes {
   readonly metadata: { readonly message: Readonly<Record<"via" | "paths", MetadataField<readonly string[]>>> };
   readonly data: {
     readonly intent: DataPartField<IntentPayload>;

@@ -1,12 +1,15 @@
+import type { StandardSchema } from "../../model/index.ts";
+import type { AgpTypes } from "./extension.ts";
 import type { GatewayPeer } from "./port.ts";
-import type { AnnounceRequest, AnnounceResponse, WithdrawRequest, WithdrawResponse } from "./shapes.ts";
 
-/** What `gatewayPeer()` needs of a client with `agp()`: `client.ext(agp())` gives it. */
+type Methods = AgpTypes["methods"];
+type RequestOf<Method> = Method extends { readonly request: StandardSchema<infer Request> } ? Request : never;
+type ResponseOf<Method> = Method extends { readonly response: StandardSchema<infer Response> } ? Response : never;
+
+/** What `gatewayPeer()` needs of a client: `client.ext(agp())` has it. */
 export interface AgpCalls {
   /** Calls a method of the other gateway. */
-  call(method: "agp/announce", request: AnnounceRequest): Promise<AnnounceResponse>;
-  /** Calls a method of the other gateway. */
-  call(method: "agp/withdraw", request: WithdrawRequest): Promise<WithdrawResponse>;
+  call<Name extends keyof Methods>(method: Name, request: RequestOf<Methods[Name]>): Promise<ResponseOf<Methods[Name]>>;
 }
 
 /**
