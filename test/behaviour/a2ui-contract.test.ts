@@ -1,7 +1,10 @@
+import { defineAgent, type Agent } from "@parley/a2a";
+import { a2ui, noSurfaces, reduceSurfaces, type A2ui, type A2uiVersion } from "@parley/a2a/extensions/a2ui";
+import { extensionContract } from "@parley/a2a/testing";
 import { describe, expect, test } from "vitest";
-import { a2ui, noSurfaces, reduceSurfaces, type A2ui, type A2uiVersion } from "../../../src/extensions/a2ui/index.ts";
-import { defineAgent, type Agent } from "../../../src/index.ts";
-import { extensionContract } from "../../../src/testing/index.ts";
+import { everyBinding } from "../extension-bindings.ts";
+
+/** A2UI over real sockets: JSON-RPC, REST and gRPC, in A2A 1.0 and 0.3. */
 
 /** Shows a surface, or says a text. */
 function agentWith(ui: A2ui): Agent {
@@ -30,6 +33,7 @@ describe.each<A2uiVersion>(["0.8", "0.9", "0.9.1", "0.10"])("A2UI %s keeps the c
     { describe, it: test, expect },
     {
       extension: ui,
+      over: everyBinding(),
       agent: () => agentWith(ui),
       message: (active) => ({
         parts: [
