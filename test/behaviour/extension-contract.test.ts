@@ -1,5 +1,6 @@
 import { defineAgent } from "@parley/a2a";
 import { defineExtension, extensionMethod } from "@parley/a2a/extensions";
+import { taskSearch } from "@parley/a2a/extensions/task-search";
 import { timestamp } from "@parley/a2a/extensions/timestamp";
 import { extensionContract, type Runner } from "@parley/a2a/testing";
 import { describe, expect, test } from "vitest";
@@ -57,5 +58,13 @@ describe("Timestamp", () => {
         "string",
         "undefined",
       ]),
+  });
+});
+
+describe("Task Search", () => {
+  extensionContract(runner, {
+    extension: taskSearch,
+    over: everyBinding(),
+    requests: { "tasks/search": { text: "anything" } },
   });
 });
