@@ -95,13 +95,14 @@ export class Bench {
     name: ServerName,
     store: "memory" | "sqlite" = "memory",
     execArgv: readonly string[] = [],
+    more: readonly string[] = [],
   ): Promise<Server> {
     const { profile } = this.#options;
     const isParley = name === "parley" || name === "push" || name === "auth";
     const profiling = profile !== undefined && isParley ? ["--cpu-prof", `--cpu-prof-dir=${profile}`] : [];
     const child = await this.child(
       `servers/${name}`,
-      [store === "memory" ? store : this.file(".db")],
+      [store === "memory" ? store : this.file(".db"), ...more],
       [...execArgv, ...profiling],
     );
     return {

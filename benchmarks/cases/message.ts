@@ -33,6 +33,7 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
     bench.server("raw"),
     bench.load(),
   ]);
+  const extended = await bench.server("parley", "memory", [], ["extensions"]);
   // Of its own: what it remembers is garbage to collect, which the bare server would pay for.
   const safe = await bench.server("raw");
   const checked = { ...safe, jsonRpc: `${safe.jsonRpc}/checked`, rest: `${safe.rest}/checked` };
@@ -40,23 +41,27 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
     sending(bench, load, server, { text: `reply ${question}`, binding, expect: "forty-two" });
   const subjects = {
     parley: reply(parley, "jsonRpc"),
+    extended: reply(extended, "jsonRpc"),
     official: reply(official, "jsonRpc"),
     raw: reply(raw, "jsonRpc"),
     checked: reply(checked, "jsonRpc"),
     parleyRest: reply(parley, "rest"),
+    extendedRest: reply(extended, "rest"),
     officialRest: reply(official, "rest"),
     rawRest: reply(raw, "rest"),
     checkedRest: reply(checked, "rest"),
   };
   const figures = await inTurn(bench.size(7, 2), subjects);
-  const { parleyRest, officialRest, rawRest, checkedRest, ...rest } = figures;
+  const { parleyRest, extendedRest, officialRest, rawRest, checkedRest, ...rest } = figures;
   return {
     parley: rest.parley,
     official: rest.official,
     raw: rest.raw,
     also: {
+      "parley, ten extensions": rest.extended,
       "raw, checked and remembered": rest.checked,
       "parley, REST": parleyRest,
+      "parley, REST, ten extensions": extendedRest,
       "official, REST": officialRest,
       "raw, REST": rawRest,
       "raw, REST, checked and remembered": checkedRest,
@@ -65,10 +70,13 @@ async function run(bench: Bench): ReturnType<Case["run"]> {
       restThroughputToOfficial: ratio(parleyRest.throughput, officialRest.throughput),
       restThroughputToRaw: ratio(parleyRest.throughput, rawRest.throughput),
       restCpuToRaw: ratio(parleyRest.cpu, rawRest.cpu),
+      cpuOfExtensions: ratio(rest.extended.cpu, rest.parley.cpu),
+      restCpuOfExtensions: ratio(extendedRest.cpu, parleyRest.cpu),
       cpuToChecked: ratio(rest.parley.cpu, rest.checked.cpu),
       restCpuToChecked: ratio(parleyRest.cpu, checkedRest.cpu),
     }),
     notes: [
+      "The rows with ten extensions are a server that has ten, each with all hooks, metadata and data parts, and no caller that asks for one.",
       "The rows checked and remembered are the bare server with the work that makes a message safe: it checks the message against the schema, hashes it, makes two ids, and remembers the last 10,000 replies for a retry.",
     ],
   };
@@ -81,6 +89,8 @@ export const messageCase: Case = {
   targets: [
     { measure: "cpuToRaw", says: "CPU to raw, JSON-RPC", atMost: 1.5 },
     { measure: "restCpuToRaw", says: "CPU to raw, REST", atMost: 1.5 },
+    { measure: "cpuOfExtensions", says: "CPU with ten extensions that nobody asks for, JSON-RPC", atMost: 1.02 },
+    { measure: "restCpuOfExtensions", says: "CPU with ten extensions that nobody asks for, REST", atMost: 1.02 },
     { measure: "throughputToRaw", says: "throughput to raw, JSON-RPC", atLeast: 0.75 },
     { measure: "restThroughputToRaw", says: "throughput to raw, REST", atLeast: 0.75 },
     { measure: "throughputToOfficial", says: "throughput to official, JSON-RPC", atLeast: 5 },

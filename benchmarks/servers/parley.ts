@@ -3,11 +3,13 @@ import { serve } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { answerText, artifactText, Bell, chunkText, commandOf, paced, questionText, stampedText } from "./commands.ts";
 import { control } from "./control.ts";
+import { tenExtensions } from "./extensions.ts";
 import { fill } from "./fill.ts";
 
-// Parley with its defaults, except for the store: node parley.js memory|FILE.
+// Parley with its defaults, except for the store, and for ten extensions that callers may ask for:
+// node parley.js memory|FILE [extensions]
 
-const [place = "memory"] = process.argv.slice(2);
+const [place = "memory", more] = process.argv.slice(2);
 const bell = new Bell();
 
 function chunk(turn: Turn, number: number, text: string): AgentEvent {
@@ -54,7 +56,8 @@ const agent = defineAgent({
   onMessage,
 });
 const store = place === "memory" ? memoryStore() : await sqliteStore({ path: place });
-const { url, port } = await serve(agent, { port: 0, store });
+const extensions = more === "extensions" ? tenExtensions : [];
+const { url, port } = await serve(agent, { port: 0, store, extensions });
 control(
   { jsonRpc: url, rest: url },
   { grpc: () => `127.0.0.1:${port}`, fill: (input: Parameters<typeof fill>[1]) => fill(store, input) },
