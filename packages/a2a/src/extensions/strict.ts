@@ -1,3 +1,4 @@
+import { utf8Length } from "../base/index.ts";
 import { fail, isObject, jsonName, type Schema } from "../model/schema.ts";
 
 /**
@@ -13,4 +14,13 @@ export function withoutOthers<T>(names: readonly (keyof T & string)[], schema: S
     if (members.every(([name]) => known.has(name))) return schema(Object.fromEntries(members), state);
     return fail(state, `must not have other members than ${names.join(", ")}`);
   };
+}
+
+/** Size of a value as JSON, in bytes. Infinite for a value that is nested so deeply that the stack does not hold it. */
+export function jsonBytes(value: unknown): number {
+  try {
+    return utf8Length(JSON.stringify(value));
+  } catch {
+    return Infinity;
+  }
 }

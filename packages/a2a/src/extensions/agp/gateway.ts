@@ -37,6 +37,13 @@ export function agentGateway(options: AgentGatewayOptions): AgentGateway {
   return new Gateway(options);
 }
 
+/** Peers that are told of a capability. */
+interface Telling {
+  /** Set where it has changed since. */
+  again: readonly string[] | undefined;
+  done: Promise<void>;
+}
+
 class Gateway implements AgentGateway {
   readonly name: string;
   readonly maxHops: number;
@@ -45,6 +52,8 @@ class Gateway implements AgentGateway {
   readonly #logger: Logger;
   readonly #table: RouteTable;
   readonly #lifetime: number;
+  /** What peers are told now, by capability. */
+  readonly #telling = new Map<string, Telling>();
   #refreshing: Promise<void> | undefined;
   #refreshed = -Infinity;
 
@@ -171,8 +180,33 @@ class Gateway implements AgentGateway {
     return cheapest(this.#table.live(capability).filter(({ by }) => this.#isTold(by)));
   }
 
-  /** Tells the peers what is the best route to a capability now. `via`: the gateways that the change came through. */
-  async #tellOf(capability: string, via: readonly string[]): Promise<void> {
+  /**
+   * Tells the peers what is the best route to a capability now. `via`: the gateways that the change came through. Changes that come while peers
+   * are told are told together: a caller who announces all the time must not make this gateway call others all the time.
+   */
+  #tellOf(capability: string, via: readonly string[]): Promise<void> {
+    const running = this.#telling.get(capability);
+    if (running !== undefined) {
+      running.again = via;
+      return running.done;
+    }
+    const telling: Telling = { again: via, done: Promise.resolve() };
+    const run = async (): Promise<void> => {
+      try {
+        for (let next = telling.again; next !== undefined; next = telling.again) {
+          telling.again = undefined;
+          await this.#tellNow(capability, next);
+        }
+      } finally {
+        this.#telling.delete(capability);
+      }
+    };
+    this.#telling.set(capability, telling);
+    telling.done = run();
+    return telling.done;
+  }
+
+  async #tellNow(capability: string, via: readonly string[]): Promise<void> {
     const [route] = this.#told(capability);
     if (route !== undefined) return this.#tell(route);
     await this.#each({ via, capability }, (peer) => peer.withdraw({ capability, path: this.#path }));

@@ -1,4 +1,3 @@
-import { utf8Length } from "../../base/index.ts";
 import type { JsonObject, StandardSchema } from "../../model/index.ts";
 import {
   boolean,
@@ -17,7 +16,7 @@ import {
   type Schema,
 } from "../../model/schema.ts";
 import { standardSchema } from "../schemas.ts";
-import { withoutOthers } from "../strict.ts";
+import { jsonBytes, withoutOthers } from "../strict.ts";
 
 /* The shapes of the Agent Gateway Protocol (AGP 1.0.0), with its names. */
 
@@ -97,7 +96,7 @@ function text(most: number): Schema<string> {
 const policyBytes = 4096;
 
 const policy: Schema<JsonObject> = (value, state) =>
-  isObject(value) && utf8Length(JSON.stringify(value)) > policyBytes
+  isObject(value) && jsonBytes(value) > policyBytes
     ? fail(state, `must not be larger than ${policyBytes} bytes`)
     : struct(value, state);
 

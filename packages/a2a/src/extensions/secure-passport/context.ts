@@ -1,8 +1,8 @@
-import { utf8Length, type Logger } from "../../base/index.ts";
+import type { Logger } from "../../base/index.ts";
 import type { JsonObject, Message, StandardSchema } from "../../model/index.ts";
 import { id, isObject, object, optional, required, string, struct, type Schema } from "../../model/schema.ts";
 import { standardSchema } from "../schemas.ts";
-import { withoutOthers } from "../strict.ts";
+import { jsonBytes, withoutOthers } from "../strict.ts";
 
 /** URI of the extension, and the key of its value in `message.metadata`. */
 export const securePassportUri =
@@ -50,7 +50,7 @@ export function readPassport({ metadata }: Pick<Message, "metadata">): ReadPassp
   const given: unknown = metadata?.[securePassportUri];
   if (given === undefined || given === null) return {};
   if (!isObject(given)) return { problem: "it must be an object" };
-  if (utf8Length(JSON.stringify(given)) > passportBytes) return { problem: `it is larger than ${passportBytes} bytes` };
+  if (jsonBytes(given) > passportBytes) return { problem: `it is larger than ${passportBytes} bytes` };
   const checked = callerContextSchema["~standard"].validate(structuredClone(given));
   if (checked instanceof Promise) return {};
   if (checked.issues === undefined) return { context: checked.value };

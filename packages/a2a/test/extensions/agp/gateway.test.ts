@@ -326,6 +326,26 @@ describe("peers", () => {
     expect(lines).toEqual(["A gateway could not be told of a route"]);
   });
 
+  test("are told of many changes together, where they come while peers are told", async () => {
+    const told: unknown[] = [];
+    let free = (): void => {};
+    const slow: GatewayPeer = {
+      name: "slow",
+      announce: async ({ announcement }) => {
+        told.push(announcement.cost);
+        await new Promise<void>((resolve) => (free = resolve));
+        return { accepted: true };
+      },
+      withdraw: () => Promise.resolve(),
+    };
+    const gateway = agentGateway({ name: "G", transit: true, peers: [slow], policy: { mayAnnounce: () => true } });
+    for (let cost = 100; cost > 0; cost -= 1) await gateway.announce(announced("vm", "p", { cost }), other);
+    expect(told).toEqual([100]);
+    free();
+    await expect.poll(() => told).toEqual([100, 1]);
+    free();
+  });
+
   test("are told again in time, until the gateway stops", async () => {
     const clock = fakeClock();
     const heard: number[] = [];
