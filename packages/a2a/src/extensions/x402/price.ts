@@ -44,7 +44,8 @@ export interface ChargeInit<Result = void> {
   readonly completes?: boolean;
   /**
    * Sells in the embedded flow (v0.2 §4): the options are in an artifact with an AP2 cart mandate, which has these members besides, and
-   * the payment comes in an AP2 payment mandate. `payment_request.details` has the order.
+   * the payment comes in an AP2 payment mandate, which is data: `defaultInputModes` needs `application/json`. `payment_request.details` has
+   * the order.
    */
   readonly cart?: JsonObject;
 }
