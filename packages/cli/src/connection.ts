@@ -9,6 +9,7 @@ export interface CallOptions {
   readonly token?: string;
   readonly header?: readonly string[];
   readonly credentialOrigin?: readonly string[];
+  readonly extension?: readonly string[];
   readonly binding?: "JSONRPC" | "HTTP+JSON" | "GRPC";
   readonly json?: boolean;
   readonly verbose?: boolean;
@@ -72,9 +73,17 @@ export async function connectWith(
     bindings,
     ...given,
     credentialOrigins: [...(options.credentialOrigin ?? []), ...(given.credentialOrigins ?? [])],
+    extensions: extensionsOf(options),
     ...(options.binding === undefined ? {} : { binding: options.binding }),
     ...(logger === undefined ? {} : { logger }),
   });
+}
+
+/** The URIs of `--extension`. Throws UsageError for what no header can list. */
+function extensionsOf({ extension: uris = [] }: CallOptions): readonly string[] {
+  const wrong = uris.find((uri) => !/^[\x21-\x2b\x2d-\x7e]+$/.test(uri));
+  if (wrong !== undefined) throw new UsageError(`--extension "${wrong}" is not a URI: it has no commas and no spaces`);
+  return uris;
 }
 
 /** The headers of `--header`, and the token as `Authorization`. Throws UsageError where one is no valid header. */

@@ -36,6 +36,7 @@ export function hintsFor(url: string, options: CallOptions & HintOptions, progra
     ...(options.token === undefined ? [] : ['--token "$PARLEY_TOKEN"']),
     ...(options.header ?? []).map((text) => `--header ${quote(`${text.slice(0, text.indexOf(":"))}: …`)}`),
     ...(options.credentialOrigin ?? []).map((origin) => `--credential-origin ${quote(origin)}`),
+    ...(options.extension ?? []).map((uri) => `--extension ${quote(uri)}`),
     ...(options.binding === undefined ? [] : [`--binding ${quote(options.binding)}`]),
   ];
   const make = (command: string, ...words: readonly string[]): string =>

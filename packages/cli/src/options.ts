@@ -63,11 +63,13 @@ export function callOptions(command: Command): Command {
     .option("--verbose", "show the causes of an error");
   // The conformance tests send credentials to every address that the card names.
   if (command.name() === "conform") return command;
-  return command.option(
-    "--credential-origin <origin>",
-    "another origin to send token and headers to, if the card names it: https://api.example.com; repeatable",
-    collect,
-  );
+  return command
+    .option(
+      "--credential-origin <origin>",
+      "another origin to send token and headers to, if the card names it: https://api.example.com; repeatable",
+      collect,
+    )
+    .option("--extension <uri>", "an extension to ask for, by its URI; repeatable", collect);
 }
 
 function bindingOption(conform: boolean): Option {
