@@ -1,5 +1,5 @@
 import { systemClock } from "../../base/index.ts";
-import type { AgentExtension, JsonObject, Message, Part, StreamResponse } from "../../model/index.ts";
+import type { AgentExtension, JsonObject, Message, Part } from "../../model/index.ts";
 import type { DataPartField, ExtensionTypes, MetadataField } from "../../protocol/index.ts";
 import { defineExtension, type DefinedExtension } from "../index.ts";
 import {
@@ -14,9 +14,10 @@ import {
   type A2uiClientCapabilities,
   type A2uiParams,
 } from "./capabilities.ts";
-import type { A2uiAction, A2uiClientError, A2uiClientMessage, A2uiProblem, A2uiServerMessageOf } from "./messages.ts";
+import type { A2uiAction, A2uiClientError, A2uiClientMessage } from "./messages.ts";
 import { checkEnvelope, isPartOf, readParts, writeParts } from "./parts.ts";
-import { clientMessage, serverMessage } from "./schemas.ts";
+import { readEvent, type A2uiEvent } from "./event.ts";
+import { clientMessage } from "./schemas.ts";
 import { onlyRight, report, type Told } from "./outgoing.ts";
 import { schemaOf } from "./standard.ts";
 import { clientDataModel, type A2uiSurfaces } from "./surfaces.ts";
@@ -37,16 +38,6 @@ export interface A2uiOptions<Version extends A2uiVersion = A2uiVersion> {
   readonly surfaces?: () => A2uiSurfaces;
   /** Most bytes of the data of a part, as JSON. Larger ones are refused, and not read. Default 1 MiB. */
   readonly maxBytes?: number;
-}
-
-/** What `event.ext()` gives a client. */
-export interface A2uiEvent<Version extends A2uiVersion = A2uiVersion> {
-  /** The messages, in order. `reduceSurfaces()` applies them. */
-  readonly messages: readonly A2uiServerMessageOf<Version>[];
-  /** What was left out. A client may tell the agent with `error()`. */
-  readonly problems: readonly A2uiProblem[];
-  /** Whether these are all messages of a task, some of which may have come before. `reduceSurfaces()` takes it. */
-  readonly replay: boolean;
 }
 
 /** What `action()` takes. The time is by default that of the call. */
@@ -112,6 +103,8 @@ const defaultMaxBytes = 1024 * 1024;
 /**
  * A2UI: agents that show user interfaces, as data that the client renders with components of its own (https://a2ui.org).
  *
+ * @throws TypeError for a version that this package does not speak.
+ *
  * @example
  * ```ts
  * const ui = a2ui({ version: "0.9", catalogs: ["https://example.com/catalogs/forms/v1"] });
@@ -119,6 +112,7 @@ const defaultMaxBytes = 1024 * 1024;
  */
 export function a2ui<Version extends A2uiVersion>(options: A2uiOptions<Version>): A2ui<Version> {
   const { version, maxBytes = defaultMaxBytes } = options;
+  if (!Object.hasOwn(versions, version)) throw new TypeError(`A2UI has no version ${version} here`);
   const { uri, mediaType } = versions[version];
   const { catalogs = [versions[version].basicCatalog], acceptsInlineCatalogs = false } = options;
   const params: A2uiParams = { supportedCatalogIds: catalogs, ...(acceptsInlineCatalogs && { acceptsInlineCatalogs }) };
@@ -173,8 +167,7 @@ export function a2ui<Version extends A2uiVersion>(options: A2uiOptions<Version>)
       return { ...rest, message: withOwn(options, catalogs, offered as A2uiParams | undefined, message) } as never;
     },
     onEvent(event): A2uiEvent<Version> {
-      const { parts, replay } = partsOf(event);
-      return { ...readParts<A2uiServerMessageOf<Version>>(version, serverMessage[version], maxBytes, parts), replay };
+      return readEvent(version, maxBytes, event);
     },
   });
 
@@ -219,17 +212,4 @@ function withOwn(
       ...(dataModel !== undefined && { a2uiClientDataModel: dataModel }),
     },
   };
-}
-
-/** The parts of what a client was told. Those of a task are from its beginning: its artifacts, then its status. */
-function partsOf({ message, task, statusUpdate, artifactUpdate }: StreamResponse): {
-  readonly parts: readonly Part[];
-  readonly replay: boolean;
-} {
-  if (task === undefined) {
-    const parts = message?.parts ?? statusUpdate?.status.message?.parts ?? artifactUpdate?.artifact.parts ?? [];
-    return { parts, replay: false };
-  }
-  const artifacts = (task.artifacts ?? []).flatMap((artifact) => artifact.parts);
-  return { parts: [...artifacts, ...(task.status.message?.parts ?? [])], replay: true };
 }

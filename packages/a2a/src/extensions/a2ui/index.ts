@@ -3,7 +3,8 @@
  * @packageDocumentation
  */
 
-export { a2ui, type A2ui, type A2uiActionInit, type A2uiEvent, type A2uiOptions, type A2uiTypes } from "./extension.ts";
+export { a2ui, type A2ui, type A2uiActionInit, type A2uiOptions, type A2uiTypes } from "./extension.ts";
+export type { A2uiEvent, A2uiPiece } from "./event.ts";
 export type { A2uiCatalog, A2uiClientCapabilities, A2uiNegotiated, A2uiParams } from "./capabilities.ts";
 export type {
   A2uiAction,

@@ -9,6 +9,9 @@ import { mediaTypes, versions, type A2uiVersion } from "./versions.ts";
 /** Deepest data in a part. */
 const maxDepth = 64;
 
+/** Most problems that are kept of one event: a stranger may send a million wrong messages. */
+export const maxProblems = 100;
+
 const kinds08 = ["beginRendering", "surfaceUpdate", "dataModelUpdate", "userAction"];
 
 /** The media type of a part, without its parameters. A2UI has it in the metadata; A2A 1.0 has a member for it too. */
@@ -71,7 +74,7 @@ function isDeeper(value: unknown, levels: number): boolean {
 export interface ReadMessages<Message> {
   /** Those that are right, in order. */
   readonly messages: readonly Message[];
-  /** What is wrong with the others. */
+  /** What is wrong with the others: the first 100. */
   readonly problems: readonly A2uiProblem[];
 }
 
@@ -82,7 +85,8 @@ export function readMessages<Message>(check: Check, data: unknown): ReadMessages
   for (const [index, message] of (Array.isArray(data) ? (data as readonly unknown[]) : [data]).entries()) {
     const found = check(message);
     if (found === undefined) messages.push(message as Message);
-    else problems.push({ index, path: found.path, message: found.message, ...surfaceOf(message) });
+    else if (problems.length < maxProblems)
+      problems.push({ index, path: found.path, message: found.message, ...surfaceOf(message) });
   }
   return { messages, problems };
 }
@@ -112,11 +116,11 @@ export function readParts<Message>(
     if (wrong !== undefined) problems.push({ index: 0, ...wrong });
     else {
       const read = readMessages<Message>(check, part.data);
-      messages.push(...read.messages);
+      for (const message of read.messages) messages.push(message);
       problems.push(...read.problems);
     }
   }
-  return { messages, problems };
+  return { messages, problems: problems.slice(0, maxProblems) };
 }
 
 /**

@@ -8,7 +8,8 @@ import type {
   A2uiServerMessage,
   A2uiServerMessage08,
 } from "./messages.ts";
-import { surfaceOf } from "./parts.ts";
+import type { A2uiEvent } from "./event.ts";
+import { maxProblems, surfaceOf } from "./parts.ts";
 
 /* From the messages of an agent to what a client shows. */
 
@@ -38,36 +39,34 @@ export interface A2uiSurfaces {
   readonly byId: ReadonlyMap<string, A2uiSurface>;
   /** How many bytes they are, about as many as their JSON. */
   readonly bytes: number;
+  /** How many messages of which message or artifact have been applied, of the last 1000: a task that is read again has them again. */
+  readonly seen: ReadonlyMap<string, number>;
 }
 
 /** No surface. */
-export const noSurfaces: A2uiSurfaces = Object.freeze({ byId: new Map(), bytes: 0 });
+export const noSurfaces: A2uiSurfaces = Object.freeze({ byId: new Map(), bytes: 0, seen: new Map() });
 
 /** What `reduceSurfaces()` takes. */
 export interface ReduceOptions {
   /** Most bytes of all surfaces, as JSON. What exceeds it is left out, and is a problem. Default 8 MiB. */
   readonly maxBytes?: number;
-  /**
-   * Whether some of the messages may have come before, as those of a whole task: a surface that is made again replaces the one that is
-   * there. Default false: that is an error (A2UI, `createSurface`).
-   */
-  readonly replay?: boolean;
 }
 
 /** Surfaces after some messages. */
 export interface ReducedSurfaces {
   /** The surfaces. */
   readonly surfaces: A2uiSurfaces;
-  /** Messages that could not be applied. All others were. */
+  /** Messages that could not be applied: the first 100. All others were. */
   readonly problems: readonly A2uiProblem[];
 }
 
 const defaultMaxBytes = 8 * 1024 * 1024;
+const maxSeen = 1000;
 
 /**
- * Applies messages to surfaces, one after the other. A message that cannot be applied is left out as a whole. Nothing that was there
- * is changed, so a renderer can compare what it gets with what it had. What a user types is applied with the same messages, such as
- * `updateDataModel`.
+ * Applies messages to surfaces, one after the other: those of an event, or a list. A message that cannot be applied is left out as a whole.
+ * Nothing that was there is changed, so a renderer can compare what it gets with what it had. What a user types is applied as a
+ * list, such as of `updateDataModel`. It stays where an event has a whole task: of that only what is new is applied.
  *
  * @example
  * ```ts
@@ -81,23 +80,20 @@ const defaultMaxBytes = 8 * 1024 * 1024;
  */
 export function reduceSurfaces(
   before: A2uiSurfaces,
-  messages: readonly (A2uiServerMessage | A2uiServerMessage08)[],
-  { maxBytes = defaultMaxBytes, replay = false }: ReduceOptions = {},
+  read: A2uiEvent | readonly (A2uiServerMessage | A2uiServerMessage08)[],
+  { maxBytes = defaultMaxBytes }: ReduceOptions = {},
 ): ReducedSurfaces {
-  if (messages.length === 0) return { surfaces: before, problems: [] };
-  const reducer = new Reducer(before, maxBytes, replay);
-  const problems: A2uiProblem[] = [];
-  for (const [index, message] of messages.entries()) {
-    try {
-      reducer.apply(message as A2uiServerMessage & A2uiServerMessage08);
-    } catch (thrown) {
-      if (!(thrown instanceof Unfit) && !(thrown instanceof PathFault)) throw thrown;
-      const path = thrown instanceof Unfit ? thrown.path : "/updateDataModel/path";
-      problems.push({ index, path, message: thrown.message, ...surfaceOf(message) });
-    }
+  const pieces = "pieces" in read ? read.pieces : [{ source: undefined, append: false, messages: read }];
+  if (pieces.every(({ messages }) => messages.length === 0)) return { surfaces: before, problems: [] };
+  const reducer = new Reducer(before, maxBytes, "pieces" in read && read.replay);
+  for (const { source, append, messages } of pieces) {
+    const from = source === undefined ? 0 : reducer.newFrom(source, append, messages.length);
+    for (let at = from; at < messages.length; at += 1) reducer.try(messages[at] as AnyMessage, at);
   }
-  return { surfaces: reducer.result(), problems };
+  return reducer.result();
 }
+
+type AnyMessage = A2uiServerMessage & A2uiServerMessage08;
 
 /** A message that cannot be applied. */
 class Unfit extends Error {
@@ -117,20 +113,47 @@ class Reducer {
   readonly #surfaces: Map<string, A2uiSurface>;
   readonly #maxBytes: number;
   readonly #replay: boolean;
+  readonly #seen: Map<string, number>;
+  readonly #problems: A2uiProblem[] = [];
   #bytes: number;
 
-  constructor({ byId, bytes }: A2uiSurfaces, maxBytes: number, replay: boolean) {
+  constructor({ byId, bytes, seen }: A2uiSurfaces, maxBytes: number, replay: boolean) {
     this.#surfaces = new Map(byId);
+    this.#seen = new Map(seen);
     this.#bytes = bytes;
     this.#maxBytes = maxBytes;
     this.#replay = replay;
   }
 
-  result(): A2uiSurfaces {
-    return { byId: this.#surfaces, bytes: this.#bytes };
+  result(): ReducedSurfaces {
+    return { surfaces: { byId: this.#surfaces, bytes: this.#bytes, seen: this.#seen }, problems: this.#problems };
   }
 
-  apply(message: A2uiServerMessage & A2uiServerMessage08): void {
+  /** The first message of a piece that has not been applied. */
+  newFrom(source: string, append: boolean, count: number): number {
+    const before = this.#seen.get(source) ?? 0;
+    this.#seen.delete(source);
+    this.#seen.set(source, append ? before + count : this.#replay ? Math.max(before, count) : count);
+    for (const oldest of this.#seen.keys()) {
+      if (this.#seen.size <= maxSeen) break;
+      this.#seen.delete(oldest);
+    }
+    return this.#replay ? before : 0;
+  }
+
+  /** Applies a message, or notes why that cannot be. */
+  try(message: AnyMessage, index: number): void {
+    try {
+      this.#apply(message);
+    } catch (thrown) {
+      if (!(thrown instanceof Unfit) && !(thrown instanceof PathFault)) throw thrown;
+      if (this.#problems.length >= maxProblems) return;
+      const path = thrown instanceof Unfit ? thrown.path : "/updateDataModel/path";
+      this.#problems.push({ index, path, message: thrown.message, ...surfaceOf(message) });
+    }
+  }
+
+  #apply(message: AnyMessage): void {
     const { createSurface, updateComponents, updateDataModel, deleteSurface } = message;
     const { beginRendering, surfaceUpdate, dataModelUpdate } = message;
     if (createSurface !== undefined) this.#create(createSurface);

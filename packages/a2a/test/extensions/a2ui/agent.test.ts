@@ -74,7 +74,7 @@ async function shown(stream: AsyncIterable<ReceivedEvent<A2ui>>, ui: A2ui, befor
     text += event.message?.parts[0]?.text ?? "";
     const read = event.ext(ui);
     if (read === undefined) continue;
-    const after = reduceSurfaces(surfaces, read.messages, read);
+    const after = reduceSurfaces(surfaces, read);
     problems.push(...read.problems, ...after.problems);
     surfaces = after.surfaces;
   }
@@ -101,15 +101,27 @@ describe.each(versions)("A2UI %s", (version) => {
       const part = ui.action({ name, surfaceId: "weather", sourceComponentId: "again", context: { degrees: 23 } });
       return shown(client.sendStreamingMessage({ message: { taskId, parts: [part] } }), ui, before);
     };
-    const second = await press("refresh", first.surfaces);
-    expect(second.surfaces.byId.get("weather")?.dataModel).toEqual({ now: { degrees: 23 } });
+    // What the user has typed meanwhile stays, although the stream of the next message begins with the whole task.
+    const typed = { surfaceId: "weather", path: "/typed", value: "Oslo" };
+    const entry = { surfaceId: "weather", path: "/typed", contents: [{ key: "city", valueString: "Oslo" }] };
+    const local = version === "0.8" ? { dataModelUpdate: entry } : { version: "v0.9", updateDataModel: typed };
+    const before = reduceSurfaces(first.surfaces, [local]).surfaces;
+    const second = await press("refresh", before);
+    expect(second.problems).toEqual([]);
+    expect(second.surfaces.byId.get("weather")?.dataModel).toEqual({
+      now: { degrees: 23 },
+      typed: version === "0.8" ? { city: "Oslo" } : "Oslo",
+    });
     const third = await press("close", second.surfaces);
-    expect(third.surfaces).toEqual(noSurfaces);
+    expect(third.surfaces).toMatchObject({ byId: new Map(), bytes: 0 });
+    // A whole task says again what was said: nothing of it is applied twice, and what has been removed stays so.
+    const again = reduceSurfaces(third.surfaces, (await client.getTask(taskId)).ext(ui) ?? []);
+    expect(again).toMatchObject({ problems: [], surfaces: { byId: new Map(), bytes: 0 } });
     // Who reads the task later folds the same.
     const task = await client.getTask(taskId);
     const read = task.ext(ui);
     expect(read?.problems).toEqual([]);
-    expect(reduceSurfaces(noSurfaces, read?.messages ?? [])).toMatchObject({ problems: [], surfaces: { bytes: 0 } });
+    expect(reduceSurfaces(noSurfaces, read ?? [])).toMatchObject({ problems: [], surfaces: { bytes: 0 } });
     expect(under.problems).toEqual([]);
   });
 
@@ -346,7 +358,7 @@ describe("a surface", () => {
     const percents: unknown[] = [];
     for await (const event of client.sendStreamingMessage("Go")) {
       const read = event.ext(ui);
-      const after = reduceSurfaces(surfaces, read?.messages ?? [], read);
+      const after = reduceSurfaces(surfaces, read ?? []);
       expect(after.problems).toEqual([]);
       surfaces = after.surfaces;
       if (event.artifactUpdate === undefined) continue;

@@ -101,6 +101,11 @@ describe("the messages of a part", () => {
     // The bound is of bytes, and of each part.
     expect(read([part(value("e".repeat(6000))), part(value("e".repeat(6000)))]).messages).toHaveLength(2);
   });
+
+  test("have their first hundred problems told, however many there are", () => {
+    const { messages, problems } = read([part([...Array<number>(3000).fill(0), remove09]), part([{}])]);
+    expect([messages.length, problems.length]).toEqual([1, 100]);
+  });
 });
 
 describe("what is written", () => {

@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import {
   noSurfaces,
   reduceSurfaces,
+  type A2uiEvent,
   type A2uiServerMessage,
   type A2uiServerMessage08,
   type A2uiSurface,
@@ -126,14 +127,41 @@ describe("surfaces of 0.9", () => {
     expect(reduceSurfaces(surfaces, made()).problems).toEqual([]);
   });
 
-  test("a replay makes the surfaces of its task again, and leaves the others", () => {
-    const other: A2uiServerMessage = { version, createSurface: { surfaceId: "other", catalogId } };
-    const before = reduceSurfaces(noSurfaces, [...made(set("/a", 1), set("/b", 1)), other]).surfaces;
-    const after = reduceSurfaces(before, made(set("/a", 2)), { replay: true });
+  test("of a task that is read again only what is new is applied", () => {
+    const event = (pieces: A2uiEvent["pieces"], replay = false): A2uiEvent => ({
+      pieces,
+      messages: pieces.flatMap(({ messages }) => messages),
+      problems: [],
+      replay,
+    });
+    const piece = (source: string, messages: A2uiEvent["messages"], append = false) => ({ source, append, messages });
+    const first = reduceSurfaces(noSurfaces, event([piece("artifact t a", made(set("/a", 1)))])).surfaces;
+    const second = reduceSurfaces(first, event([piece("artifact t a", [set("/b", 2)], true)])).surfaces;
+    const typed = reduceSurfaces(second, [set("/a", "typed")]).surfaces;
+    const whole = [
+      piece("message m", [{ version, createSurface: { surfaceId: "other", catalogId } }]),
+      piece("artifact t a", made(set("/a", 1), set("/b", 2), set("/c", 3))),
+    ];
+    const after = reduceSurfaces(typed, event(whole, true));
     expect(after.problems).toEqual([]);
-    expect(main(after.surfaces).dataModel).toEqual({ a: 2 });
+    expect(main(after.surfaces).dataModel).toEqual({ a: "typed", b: 2, c: 3 });
     expect([...after.surfaces.byId.keys()]).toEqual(["main", "other"]);
     expect(after.surfaces.bytes).toBe(counted(after.surfaces));
+    expect(reduceSurfaces(after.surfaces, event(whole, true)).surfaces).toEqual(after.surfaces);
+    // Who has nothing yet gets all of it.
+    expect(main(reduceSurfaces(noSurfaces, event(whole, true)).surfaces).dataModel).toEqual({ a: 1, b: 2, c: 3 });
+  });
+
+  test("what was applied is remembered of the last thousand messages and artifacts, and of the first hundred problems", () => {
+    const pieces = Array.from({ length: 1500 }, (_, n) => ({
+      source: `message ${n}`,
+      append: false,
+      messages: [set("/a", 1)],
+    }));
+    const messages = pieces.flatMap((piece) => piece.messages);
+    const { surfaces, problems } = reduceSurfaces(noSurfaces, { pieces, messages, problems: [], replay: false });
+    expect(surfaces.seen.size).toBe(1000);
+    expect(problems).toHaveLength(100);
   });
 
   test("0.10 makes components and data with the surface", () => {
