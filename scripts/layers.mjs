@@ -85,6 +85,7 @@ export const rooms = {
   "extensions/resumable-streams": { imports: ["extensions", "protocol"], doors: ["index.ts"] },
   "extensions/idempotent-sends": { imports: ["extensions", "protocol"], doors: ["index.ts"] },
   "extensions/task-search": { imports: ["extensions", "protocol", "model"], doors: ["index.ts"] },
+  "extensions/traceability": { imports: ["extensions", "protocol", "model"], doors: ["index.ts"] },
   "extensions/timestamp": { imports: ["extensions", "protocol", "model"], doors: ["index.ts"] },
   "extensions/x402": { imports: ["extensions", "net", "protocol", "model"], doors: ["index.ts"] },
   "extensions/oid4vp": { imports: ["extensions", "protocol", "model"], doors: ["index.ts"] },

@@ -24,6 +24,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/a2a/extensions/resumable-streams": 3,
   "@parley/a2a/extensions/idempotent-sends": 3,
   "@parley/a2a/extensions/task-search": 6,
+  "@parley/a2a/extensions/traceability": 20,
   "@parley/a2a/extensions/timestamp": 10,
   "@parley/a2a/extensions/oid4vp": 14,
   "@parley/a2a/extensions/x402": 48,

@@ -40,6 +40,8 @@ const hooks = [
   "onTurnStart",
   "onAppend",
   "onDeliver",
+  "onFinish",
+  "onDelegate",
   "onTurnEnd",
   "onRequest",
   "onEvent",

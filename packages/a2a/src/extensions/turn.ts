@@ -1,5 +1,14 @@
 import type { Logger } from "../base/index.ts";
-import type { ExtensionTurn, TurnBase, TurnEnd } from "../protocol/index.ts";
+import type { JsonObject, TaskState } from "../model/index.ts";
+import { isObject } from "../model/schema.ts";
+import type {
+  AnyExtension,
+  DelegatingCall,
+  DelegationWatch,
+  ExtensionTurn,
+  TurnBase,
+  TurnEnd,
+} from "../protocol/index.ts";
 import { fails, unhandled } from "./failures.ts";
 import type { ExtensionReader } from "./reads.ts";
 
@@ -59,6 +68,59 @@ export class ExtensionsOfTurn {
   /** Whether the extension has failed in this turn. */
   hasLeft(uri: string): boolean {
     return this.#left.has(uri);
+  }
+
+  /** What the extensions add to the metadata of a status that the server sets at the end of the turn. */
+  finish(state: TaskState): JsonObject | undefined {
+    let metadata: JsonObject | undefined;
+    for (const { extension } of this.#begun) {
+      if (extension.onFinish === undefined) continue;
+      const added = this.#harmless(extension, "onFinish", () => {
+        const given = extension.onFinish?.({ state }, this.#view(extension.uri));
+        if (given !== undefined && !isObject(given)) throw new TypeError("It returned what is no metadata");
+        return given;
+      });
+      if (added !== undefined) metadata = { ...metadata, ...added };
+    }
+    return metadata;
+  }
+
+  /** Tells the extensions of a delegation. `undefined` where none of them wants to know. */
+  delegating(call: DelegatingCall): DelegationWatch | undefined {
+    const watches = this.#begun.flatMap(({ extension }) => {
+      const given = this.#harmless(extension, "onDelegate", () =>
+        extension.onDelegate?.(call, this.#view(extension.uri)),
+      );
+      return given === undefined ? [] : [{ extension, watch: given }];
+    });
+    if (watches.length === 0) return undefined;
+    return {
+      extensions: watches.flatMap(({ watch }) => watch.extensions ?? []),
+      onEvent: (event) => {
+        for (const { extension, watch } of watches) {
+          this.#harmless(extension, "onDelegate", () => watch.onEvent?.(event));
+        }
+      },
+      onEnd: (end) => {
+        for (const { extension, watch } of watches) this.#harmless(extension, "onDelegate", () => watch.onEnd?.(end));
+      },
+    };
+  }
+
+  /** Runs a hook that may fail nothing. */
+  #harmless<T>({ uri }: AnyExtension, hook: string, run: () => T): T | undefined {
+    try {
+      const returned = run();
+      unhandled(returned);
+      return returned;
+    } catch (thrown) {
+      this.#logger.warn("A hook of an extension failed, and the turn goes on without it", {
+        extension: uri,
+        hook,
+        cause: thrown,
+      });
+      return undefined;
+    }
   }
 
   /** The turn is over. What is thrown here goes to the log: everything of the turn is stored or lost already. */

@@ -26,6 +26,8 @@ export interface DelegateCallOptions {
   readonly timeout?: number | false;
   /** W3C `traceparent` to send. */
   readonly trace?: string;
+  /** URIs of extensions to ask for, beside those of the client (A2A 1.0 §4.6). */
+  readonly extensions?: readonly string[];
   /** For a subscription: continue after the event of this number, where the agent's card promises it. */
   readonly after?: number;
 }
@@ -61,6 +63,24 @@ export type DelegateMessage = Content | DelegateMessageInit;
 export interface DelegateMessageInit extends Omit<Partial<Message>, "messageId" | "role"> {
   /** The content, at least one part. */
   readonly parts: readonly Part[];
+}
+
+/** A delegation that begins, or goes on after a restart or a question. One that was over before is not told again. */
+export interface DelegatingCall {
+  /** The card of the other agent. */
+  readonly card: DelegateClient["card"];
+  /** What it is asked. */
+  readonly parts: readonly Part[];
+}
+
+/** Is told of a delegation. */
+export interface DelegationWatch {
+  /** URIs of extensions to ask for in its calls, beside those of the client. */
+  readonly extensions?: readonly string[];
+  /** The other agent has said something. */
+  onEvent?(event: StreamResponse): void;
+  /** It is over, or is left, as when this task asks its question. `error`: what it failed with. */
+  onEnd?(end: { readonly error?: unknown }): void;
 }
 
 /** Options of `turn.delegate()`. */

@@ -11,7 +11,8 @@ import type {
   Task,
   TaskState,
 } from "../model/index.ts";
-import type { AgentEvent } from "./agent-event.ts";
+import type { AgentEvent, StatusEvent } from "./agent-event.ts";
+import type { DelegatingCall, DelegationWatch } from "./delegation.ts";
 import type { AuthorizationInit, OpenAuthorization } from "./authorization.ts";
 import type { TurnRows } from "./extension-rows.ts";
 import type { CoreName, OperationName, Operations } from "./operations.ts";
@@ -239,6 +240,16 @@ export interface Extension<Types extends ExtensionTypes = ExtensionTypes> extend
    * it returns for a stored event is kept for other readers.
    */
   onDeliver?(event: StreamResponse): StreamResponse;
+  /**
+   * A turn ends with a status that the server sets: the agent's function has ended, or has failed. What it returns goes into the metadata
+   * of the status update. Where it throws, that is a line in the log and nothing else.
+   */
+  onFinish?(status: Pick<StatusEvent, "state">, turn: ExtensionTurn): JsonObject | undefined;
+  /**
+   * The agent lets another one do a part of its work (`turn.delegate()`). What it returns is told of it. Where it throws, that is a line in
+   * the log and nothing else.
+   */
+  onDelegate?(call: DelegatingCall, turn: ExtensionTurn): DelegationWatch | undefined;
   /** A turn is over: its agent has ended, was aborted, or has thrown. Nothing can be added to the task here. */
   onTurnEnd?(turn: ExtensionTurn, end: TurnEnd): void | Promise<void>;
   /**

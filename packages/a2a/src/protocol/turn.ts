@@ -15,6 +15,8 @@ import type {
   DelegateMessage,
   DelegateOptions,
   Delegated,
+  DelegatingCall,
+  DelegationWatch,
   Delegations,
   ReturnOf,
   Settled,
@@ -33,6 +35,8 @@ export interface TurnBase extends TurnFacts, TurnStorage {
   extension(uri: string): unknown;
   /** What an extension keeps with the task, by its URI: `ExtensionTurn.rows`. */
   extensionRows(uri: string): TurnRows;
+  /** Tells the active extensions of a delegation. `undefined`: none of them wants to know. */
+  watchDelegation?(call: DelegatingCall): DelegationWatch | undefined;
   /** Whether the agent is called again for a turn whose run was lost in a crash (`resumable`). */
   readonly resumable: boolean;
 }

@@ -48,8 +48,16 @@ export class DelegateCalls {
   readonly #turn: TurnBase;
   readonly #options: DelegateOptions;
   readonly #signal: AbortSignal;
+  readonly #extensions: readonly string[] | undefined;
 
-  constructor(turn: TurnBase, client: DelegateClient, options: DelegateOptions, signal: AbortSignal) {
+  constructor(
+    turn: TurnBase,
+    client: DelegateClient,
+    options: DelegateOptions,
+    signal: AbortSignal,
+    extensions: readonly string[] | undefined,
+  ) {
+    this.#extensions = extensions;
     this.client = client;
     this.#turn = turn;
     this.#options = options;
@@ -185,7 +193,8 @@ export class DelegateCalls {
 
   /** The turn limits the time of its calls. */
   #call(): DelegateCallOptions {
-    return { signal: this.#signal, timeout: false, ...this.#trace };
+    const asked = this.#extensions;
+    return { signal: this.#signal, timeout: false, ...this.#trace, ...(asked !== undefined && { extensions: asked }) };
   }
 
   #requestOf(message: Message): SendMessageRequest {

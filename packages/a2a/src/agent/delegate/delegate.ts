@@ -1,5 +1,5 @@
-import type { AgentYield, Delegated, TurnBase } from "../../protocol/index.ts";
-import { keyOf, mistake, type DelegateCall } from "./keys.ts";
+import type { AgentYield, Delegated, DelegationWatch, TurnBase } from "../../protocol/index.ts";
+import { contentOf, keyOf, mistake, type DelegateCall } from "./keys.ts";
 import { Delegation } from "./delegation.ts";
 
 /**
@@ -19,9 +19,19 @@ export async function* delegate(
     throw mistake(`two delegations at a time have the key ${JSON.stringify(call.options.key)}`);
   rows.running.add(key);
   rows.had.add(key);
+  let watch: DelegationWatch | undefined;
   try {
-    return yield* new Delegation(turn, rows, call, key, left).run();
+    if (!rows.closed.has(key)) {
+      watch = turn.watchDelegation?.({ card: call.client.card, parts: contentOf(call.message).parts });
+    }
+    return yield* new Delegation(turn, rows, { ...call, watch }, key, left).run();
+  } catch (error) {
+    watch?.onEnd?.({ error });
+    watch = undefined;
+    throw error;
   } finally {
+    // Also where the function leaves it, and where it is ended since this task asks its question.
+    watch?.onEnd?.({});
     rows.running.delete(key);
   }
 }

@@ -7,6 +7,7 @@ import {
   type Delegated,
   type DelegateOptions,
   type Delegations,
+  type DelegationWatch,
   type OpenDelegation,
   type StatusEvent,
   type TurnBase,
@@ -39,6 +40,7 @@ export class Delegation {
   readonly #init: Parameters<typeof firstRow>[0];
   readonly #calls: DelegateCalls;
   readonly #signal: AbortSignal;
+  readonly #watch: DelegationWatch | undefined;
   #row!: OpenDelegation;
   #artifacts!: DelegatedArtifacts;
   /** The message that was sent last in this attempt. */
@@ -49,7 +51,8 @@ export class Delegation {
   #mayHaveIt = false;
 
   constructor(turn: TurnBase, rows: Delegations, call: DelegateCall, key: string, left: AbortSignal) {
-    const { client, message, options } = call;
+    const { client, message, options, watch } = call;
+    this.#watch = watch;
     this.#turn = turn;
     this.#rows = rows;
     this.#options = options;
@@ -59,7 +62,7 @@ export class Delegation {
     const agent = this.#agent;
     this.#init = { turn, rows, options, content: this.#content, key, agent, address: addressOf(client) };
     this.#signal = AbortSignal.any([turn.signal, left]);
-    this.#calls = new DelegateCalls(turn, client, options, this.#signal);
+    this.#calls = new DelegateCalls(turn, client, options, this.#signal, watch?.extensions);
   }
 
   async *run(): AsyncGenerator<AgentYield, Delegated, void> {
@@ -174,6 +177,7 @@ export class Delegation {
 
   /** Takes an event. Returns the result once there is one. */
   async *#apply({ event, seq }: Came): AsyncGenerator<AgentYield, Delegated | undefined, void> {
+    this.#watch?.onEvent?.(event);
     if (event.message !== undefined) return this.#replied(event.message);
     const known = this.#row.taskId !== undefined && this.#row.unsure !== true;
     const { unsure: _, ...row } = this.#row;

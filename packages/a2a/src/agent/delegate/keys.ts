@@ -6,6 +6,7 @@ import type {
   DelegateMessage,
   DelegateOptions,
   Delegations,
+  DelegationWatch,
   OpenDelegation,
   TurnBase,
 } from "../../protocol/index.ts";
@@ -18,6 +19,8 @@ export interface DelegateCall {
   readonly client: DelegateClient;
   readonly message: DelegateMessage;
   readonly options: DelegateOptions;
+  /** Is told of it. */
+  readonly watch?: DelegationWatch | undefined;
 }
 
 /** Content of a message, without what the delegation sets. */

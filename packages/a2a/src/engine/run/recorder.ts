@@ -87,6 +87,12 @@ export class Recorder {
     return statusRecord(this.#origin(), init, "system", messageId, this.#now());
   }
 
+  /** A status that the engine sets at the end of a turn, with what extensions add to it. */
+  endStatus(init: StatusInit): NewRecord {
+    const metadata = this.#turn.active?.finish(init.state);
+    return this.systemStatus(metadata === undefined ? init : { ...init, metadata });
+  }
+
   /**
    * Records events that the agent yielded together. `state`: of the task before them. Throws or rejects with
    * `InvalidAgentResponse`. A promise only where the log has to be read: row `fan-in` of the benchmarks has no time for more.

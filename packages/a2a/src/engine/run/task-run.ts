@@ -125,7 +125,7 @@ export class TaskRun implements Phase {
     while (!this.stopped) {
       const changes = withStates([], context, this.#host);
       if (changes.length > 0) this.#append([], changes);
-      const finish = this.isInterrupted ? undefined : this.#recorder.systemStatus({ state: "TASK_STATE_COMPLETED" });
+      const finish = this.isInterrupted ? undefined : this.#recorder.endStatus({ state: "TASK_STATE_COMPLETED" });
       if ((await this.#writer.endTurn(finish, this.suspends)) === "ended" || this.stopped) return undefined;
       const next = await this.#nextTurn();
       if (next !== undefined) return next;
@@ -141,7 +141,9 @@ export class TaskRun implements Phase {
     if (kind === "shutdown") logger.warn("A task was ended, since the server stops", fields);
     else logger.error("A task failed", { ...fields, cause });
     const status = { state: "TASK_STATE_FAILED", message: { parts: [{ text: sentence }] } } as const;
-    this.#append([this.#recorder.systemStatus(status)], []);
+    // A task that is full has no room for more.
+    const isFull = sentence === safeSentences.full;
+    this.#append([isFull ? this.#recorder.systemStatus(status) : this.#recorder.endStatus(status)], []);
     this.#host.abort(kind, sentence, cause);
   }
 

@@ -12,6 +12,8 @@ import {
   TurnAborted,
   unmet,
   type AuthorizationInit,
+  type DelegatingCall,
+  type DelegationWatch,
   type Delegations,
   type OpenAuthorization,
   type Principal,
@@ -187,6 +189,10 @@ export class EngineTurn implements TurnBase {
 
   extensionRows(uri: string): TurnRows {
     return this.#host.rows(uri);
+  }
+
+  watchDelegation(call: DelegatingCall): DelegationWatch | undefined {
+    return this.#input.active?.delegating(call);
   }
 
   get resumable(): boolean {
