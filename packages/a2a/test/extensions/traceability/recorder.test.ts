@@ -56,7 +56,9 @@ describe("steps of a trace", () => {
     const { trace } = recorder();
     const thrown = new TypeError("the password is secret-of-ada-0123456789");
     await expect(trace.step({ name: "a" }, () => Promise.reject(thrown))).rejects.toBe(thrown);
-    await expect(trace.step({ name: "b" }, () => Promise.reject(new A2AError("TaskNotFound")))).rejects.toThrow("Task not found");
+    await expect(trace.step({ name: "b" }, () => Promise.reject(new A2AError("TaskNotFound")))).rejects.toThrow(
+      "Task not found",
+    );
     expect(trace.whole.steps.map(({ error }) => error)).toEqual(["TypeError", "TaskNotFound: Task not found"]);
     expect(JSON.stringify(trace.whole)).not.toContain("password");
   });

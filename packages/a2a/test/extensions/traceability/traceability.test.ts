@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   traceability,
   traceabilityExtension,
@@ -6,46 +6,13 @@ import {
   traceStep,
   type ResponseTrace,
 } from "../../../src/extensions/traceability/index.ts";
-import type { Client } from "../../../src/client/index.ts";
-import { defineAgent, type Agent, type AgentDefinition } from "../../../src/index.ts";
+import { defineAgent } from "../../../src/index.ts";
 import type { StreamResponse, Task } from "../../../src/model/index.ts";
-import type { Turn } from "../../../src/protocol/index.ts";
-import { testAgent, type TestAgent, type TestAgentOptions } from "../../../src/testing/index.ts";
+import { agentOf, asking, names, rates, serving } from "./support.ts";
 
 /* The specification: a2aproject/a2a-samples, extensions/traceability/v1/spec.md. */
 
 const key = "github.com/a2aproject/a2a-samples/extensions/traceability/v1/traceability";
-const extensions = [traceability] as const;
-type OwnTurn = Turn<{ extensions: typeof extensions }>;
-
-function agentOf(onMessage: (turn: OwnTurn) => ReturnType<AgentDefinition["onMessage"]>, more: object = {}): Agent {
-  const card = { name: "Rates", description: "Knows rates", version: "1.0.0", skills: [] };
-  return defineAgent({ ...card, ...more, extensions, onMessage });
-}
-
-async function serving(agent: Agent, options: TestAgentOptions = {}): Promise<TestAgent> {
-  const under = await testAgent(agent, options);
-  onTestFinished(() => under.close());
-  return under;
-}
-
-const asking = async (under: TestAgent): Promise<Client<typeof traceability>> =>
-  (await under.connect({ extensions: [traceability] } as never)) as never;
-
-const names = (trace: ResponseTrace | undefined): readonly (string | undefined)[] | undefined =>
-  trace?.steps.map(({ name }) => name);
-
-/** Uses a tool, then says what it has found. */
-const rates = agentOf(async function* (turn) {
-  yield turn.working("looking");
-  const rate = await traceStep(
-    turn.ext(traceability),
-    { name: "get_rate", parameters: { base: turn.text } },
-    () => "0.859",
-  );
-  yield turn.completed(rate);
-});
-
 describe("the trace of a response", () => {
   test("comes with the end of the task, in the metadata of its message and of the status update", async () => {
     const under = await serving(rates);
@@ -193,104 +160,6 @@ describe("a run that is resumed after a crash", () => {
     // What it repeats is in the task once.
     const said = task.history?.flatMap(({ role, parts }) => (role === "ROLE_AGENT" ? [parts[0]?.text] : []));
     expect(said).toEqual(["first", "second", "done"]);
-  });
-});
-
-describe("agents that call agents", () => {
-  const planner = (client: Client, more: object = {}): Agent =>
-    agentOf(
-      async function* (turn) {
-        const { text } = yield* turn.delegate(client, turn.text);
-        yield turn.completed(text);
-      },
-      { name: "Planner", ...more },
-    );
-
-  test("a delegation is a step, the other agent is asked for its trace, and that is a part of the step", async () => {
-    const other = await serving(rates);
-    const client = await asking(await serving(planner(other.client), { clock: other.clock }));
-    const answer = await client.sendMessage("USD");
-    const [step] = answer.ext(traceability)?.trace?.steps ?? [];
-    expect(step).toMatchObject({
-      callType: "AGENT",
-      name: "Rates",
-      stepType: "agent_call",
-      requests: { parts: [{ text: "USD" }] },
-    });
-    expect(step?.agentUrl).toMatch(/^http/);
-    expect(step?.endTime).toBeDefined();
-    expect(step?.responseTrace?.steps).toMatchObject([{ name: "get_rate", parameters: { base: "USD" } }]);
-    // The other agent was asked by this call alone.
-    expect(JSON.stringify((await other.client.listTasks()).tasks[0]?.metadata)).toContain("get_rate");
-  });
-
-  test("however many they are: the trace of the last one is in that of the one between", async () => {
-    const last = await serving(rates);
-    const between = await serving(planner(last.client, { name: "Between" }), { clock: last.clock });
-    const first = await serving(planner(between.client), { clock: last.clock });
-    const answer = await (await asking(first)).sendMessage("USD");
-    const [step] = answer.ext(traceability)?.trace?.steps ?? [];
-    const [inner] = step?.responseTrace?.steps ?? [];
-    expect([step?.name, inner?.name, names(inner?.responseTrace)]).toEqual(["Between", "Rates", ["get_rate"]]);
-  });
-
-  test("an agent that does not declare the extension is not asked for it, and its step has no trace", async () => {
-    const silent = defineAgent({
-      name: "Silent",
-      description: "Says nothing of itself",
-      version: "1.0.0",
-      skills: [],
-      onMessage: (turn) => turn.reply(`extensions: ${turn.extensions.length}`),
-    });
-    const other = await serving(silent);
-    const answer = await (
-      await asking(await serving(planner(other.client), { clock: other.clock }))
-    ).sendMessage("USD");
-    expect(answer.task?.status.message?.parts[0]?.text).toBe("extensions: 0");
-    const [step] = answer.ext(traceability)?.trace?.steps ?? [];
-    expect([step?.name, step?.responseTrace]).toEqual(["Silent", undefined]);
-  });
-
-  test("nobody is asked where this agent was not", async () => {
-    const other = await serving(rates);
-    const under = await serving(planner(other.client), { clock: other.clock });
-    await under.client.sendMessage("USD");
-    expect(JSON.stringify((await other.client.listTasks()).tasks)).not.toContain("trace");
-  });
-
-  test("the failure of the other agent is in the step, with its trace", async () => {
-    const failing = agentOf(async function* (turn) {
-      yield turn.working();
-      await traceStep(turn.ext(traceability), { name: "breaks" }, () => Promise.reject(new TypeError("x")));
-    });
-    const other = await serving(failing);
-    const answer = await (
-      await asking(await serving(planner(other.client), { clock: other.clock }))
-    ).sendMessage("USD");
-    expect(answer.task?.status.state).toBe("TASK_STATE_FAILED");
-    const [step] = answer.ext(traceability)?.trace?.steps ?? [];
-    expect(step?.error).toMatch(/^InternalError: Rates could not do its part/);
-    expect(step?.responseTrace?.steps).toMatchObject([{ name: "breaks", error: "TypeError" }]);
-  });
-
-  test("a question of the other agent ends a step, and its answer is the next one of the same trace", async () => {
-    const asks = agentOf(async function* (turn) {
-      await traceStep(turn.ext(traceability), { name: `turn ${turn.number}` }, () => undefined);
-      yield turn.number === 1 ? turn.inputRequired("Of what?") : turn.completed("0.859");
-    });
-    const other = await serving(asks);
-    const under = await serving(planner(other.client), { clock: other.clock });
-    const conversation = (await asking(under)).conversation();
-    const question = (await conversation.send("rate")).ext(traceability)?.trace;
-    const answer = (await conversation.send("USD")).ext(traceability)?.trace;
-    expect(names(question?.steps[0]?.responseTrace)).toEqual(["turn 1"]);
-    expect(answer?.traceId).toBe(question?.traceId);
-    expect(answer?.steps.map(({ responseTrace }) => names(responseTrace))).toEqual([["turn 1"], ["turn 2"]]);
-    const states = answer?.steps.map(({ attributes, error }) => [attributes?.["state"], error]);
-    expect(states).toEqual([
-      ["TASK_STATE_INPUT_REQUIRED", undefined],
-      ["TASK_STATE_COMPLETED", undefined],
-    ]);
   });
 });
 
