@@ -1,20 +1,15 @@
-import { execFile, spawn, type ChildProcess } from "node:child_process";
-import { once } from "node:events";
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { build } from "esbuild";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { pack, publishedPackages } from "../../scripts/tarballs.mjs";
+import { publishedPackages } from "../../scripts/tarballs.mjs";
 import { blocksOf, freePort, root } from "../docs/pages.ts";
-import { startRegistry, type Registry } from "./registry.ts";
+import { publishAll, type Published } from "./published.ts";
 
-/**
- * The tarballs, as their users have them: published to a registry of the test, from where npm and pnpm install them into empty projects. All
- * other packages come from the registry that this machine has.
- */
+/** The tarballs, as their users have them: npm and pnpm install them into empty projects. */
 
 const exec = promisify(execFile);
 const compilers = {
@@ -22,63 +17,14 @@ const compilers = {
   newest: join(root, "node_modules/typescript/package.json"),
 };
 
-let registry: Registry;
-let home = "";
+let published: Published;
 beforeAll(async () => {
-  registry = await startRegistry();
-  home = await mkdtemp(join(tmpdir(), "parley-tarballs-"));
-  await Promise.all(
-    publishedPackages().map(async (one) => {
-      const { file } = await pack(one, home);
-      const args = ["publish", file, "--provenance=false", "--loglevel=error"];
-      await exec("npm", args, { cwd: home, env: { ...process.env, ...registry.env } });
-    }),
-  );
+  published = await publishAll();
 });
-afterAll(async () => {
-  await registry.close();
-  await rm(home, { recursive: true, force: true });
-});
+afterAll(() => published.close());
+afterEach(() => published.kill());
 
-const children: ChildProcess[] = [];
-afterEach(async () => {
-  for (const child of children.splice(0)) {
-    if (child.exitCode !== null || child.signalCode !== null) continue;
-    const gone = once(child, "exit");
-    child.kill("SIGKILL");
-    await gone;
-  }
-});
-
-/** What a line prints in a shell, as a user types it. The pnpm of this repository is found too. */
-async function shell(line: string, cwd: string): Promise<string> {
-  const { stdout } = await exec("sh", ["-ec", line], { cwd, env: environment(), maxBuffer: 64 << 20 });
-  return stdout;
-}
-
-function environment(): NodeJS.ProcessEnv {
-  const { NO_COLOR: _, FORCE_COLOR: __, NODE_OPTIONS: ___, ...rest } = process.env;
-  const bin = join(home, "bin");
-  // No answer to a question of npx: what is not installed is an error.
-  return { ...rest, ...registry.env, PATH: `${bin}${delimiter}${rest["PATH"]}`, npm_config_yes: "false" };
-}
-
-/** Starts a line that serves, and resolves to what it has printed once a match is there. */
-function serving(line: string, cwd: string, pattern: RegExp): Promise<string> {
-  const child = spawn("sh", ["-c", `exec ${line}`], { cwd, env: environment(), stdio: ["ignore", "pipe", "pipe"] });
-  children.push(child);
-  let said = "";
-  return new Promise((resolve, reject) => {
-    const listen = (chunk: Buffer): void => {
-      said += chunk.toString();
-      const found = pattern.exec(said);
-      if (found !== null) resolve(found[1] ?? said);
-    };
-    child.stdout.on("data", listen);
-    child.stderr.on("data", listen);
-    child.on("exit", (code) => reject(new Error(`"${line}" ended with ${code}:\n${said}`)));
-  });
-}
+const shell = (line: string, cwd: string): Promise<string> => published.shell(line, cwd);
 
 const program = async (role: string): Promise<string> =>
   (await blocksOf("README.md")).find((block) => block.role === role)?.code ?? "";
@@ -132,10 +78,11 @@ const selfTest = (load: (name: string) => string): string => `
 describe.each(["npm", "pnpm"])("a project of %s", (manager) => {
   let project = "";
   beforeAll(async () => {
-    project = join(home, manager);
+    project = join(published.home, manager);
     await mkdir(project);
-    await mkdir(join(home, "bin"), { recursive: true });
-    if (manager === "pnpm") await symlink(join(root, "node_modules/pnpm/bin/pnpm.cjs"), join(home, "bin/pnpm"));
+    await mkdir(join(published.home, "bin"), { recursive: true });
+    if (manager === "pnpm")
+      await symlink(join(root, "node_modules/pnpm/bin/pnpm.cjs"), join(published.home, "bin/pnpm"));
     // The README's lines, in an empty folder. pnpm has other words for two of them.
     const lines = await program("install");
     const own = lines.replaceAll("npm install --save-dev", "pnpm add --save-dev").replaceAll("npm install", "pnpm add");
@@ -200,11 +147,13 @@ describe.each(["npm", "pnpm"])("a project of %s", (manager) => {
     const here = (code: string): string => code.replaceAll("4000", port);
     await writeFile(join(project, "server.ts"), here(await program("server")));
     await writeFile(join(project, "client.ts"), here(await program("client")));
-    await serving("npx tsx server.ts", project, /Listening on/);
+    await published.serving("npx tsx server.ts", project, /Listening on/);
     expect(await shell("npx tsx client.ts", project)).toMatch(/It is certain\.\nTASK_STATE_COMPLETED\n$/);
     const line = (await blocksOf("README.md")).find(({ code }) => code.startsWith("npx @parley/cli send"))?.code ?? "";
     expect(await shell(here(line), project)).toContain("It is certain.");
-    const { version } = registry.manifest(registry.published.find((id) => id.startsWith("@parley/cli@")) ?? "");
+    const { version } = published.registry.manifest(
+      published.registry.published.find((id) => id.startsWith("@parley/cli@")) ?? "",
+    );
     expect(await shell("npx --no-install parley --version", project)).toBe(`${String(version)}\n`);
   });
 
@@ -228,14 +177,14 @@ describe.each(["npm", "pnpm"])("a project of %s", (manager) => {
     };
     await bundle("server", "node");
     expect(await bundle("client", "browser")).not.toMatch(/from "(node:|[a-z@])/);
-    await serving("node server.bundle.mjs", project, /Listening on/);
+    await published.serving("node server.bundle.mjs", project, /Listening on/);
     expect(await shell("node client.bundle.mjs", project)).toMatch(/It is certain\.\nTASK_STATE_COMPLETED\n$/);
   });
 });
 
 describe("parley init, from the tarball", () => {
   test("writes a project that is installed, tested, checked, served and asked as it says", async () => {
-    const first = join(home, "first");
+    const first = join(published.home, "first");
     await mkdir(first);
     await writeFile(join(first, "package.json"), "{}");
     await shell("npm install @parley/cli", first);
@@ -245,7 +194,7 @@ describe("parley init, from the tarball", () => {
     await shell("npm install", project);
     expect(await shell("npm test", project)).toMatch(/^# fail 0$/m);
     await shell("npm run check", project);
-    const url = await serving("npm start -- --port 0", project, /is ready at (\S+)\n/);
+    const url = await published.serving("npm start -- --port 0", project, /is ready at (\S+)\n/);
     expect(await shell(`npx parley send ${url} "roll 3d1"`, project)).toContain("1 + 1 + 1 = 3");
   });
 });

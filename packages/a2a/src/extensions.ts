@@ -8,6 +8,7 @@ export {
   extensionError,
   extensionMethod,
   methodRoute,
+  type DeclaredTypes,
   type DefinedExtension,
   type ExtensionDefinition,
   type ExtensionError,

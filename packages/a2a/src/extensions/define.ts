@@ -17,8 +17,8 @@ import type {
 import { checkDefinition } from "./definition.ts";
 import type { Part, StreamResponse } from "../model/index.ts";
 
-/** The types of an extension before those of `turn.ext()` and `event.ext()`. */
-interface Declared<
+/** The types of what an extension declares, before those of `turn.ext()` and `event.ext()`. */
+export interface DeclaredTypes<
   Metadata extends MetadataFieldsByPlace,
   Data extends DataPartFields,
   SubStates extends string,
@@ -77,16 +77,16 @@ export function defineExtension<
   Data extends DataPartFields = None,
   SubStates extends string = never,
   Methods extends ExtensionMethods = None,
-  TurnApi = TurnReads<Declared<Metadata, Data, SubStates, Methods>>,
-  EventApi = EventReads<Declared<Metadata, Data, SubStates, Methods>>,
+  TurnApi = TurnReads<DeclaredTypes<Metadata, Data, SubStates, Methods>>,
+  EventApi = EventReads<DeclaredTypes<Metadata, Data, SubStates, Methods>>,
 >(
   // Named again, so that the compiler knows the type of the part before it has inferred `Data`.
-  definition: ExtensionDefinition<Uri, Declared<Metadata, Data, SubStates, Methods>, TurnApi, EventApi> & {
+  definition: ExtensionDefinition<Uri, DeclaredTypes<Metadata, Data, SubStates, Methods>, TurnApi, EventApi> & {
     readonly data?: { readonly [Name in keyof Data]: Data[Name] & { readonly matches?: (part: Part) => boolean } };
   },
 ): DefinedExtension<
   Uri,
-  Declared<Metadata, Data, SubStates, Methods> & { readonly turn: TurnApi; readonly event: EventApi }
+  DeclaredTypes<Metadata, Data, SubStates, Methods> & { readonly turn: TurnApi; readonly event: EventApi }
 > {
   const extension = { ...definition };
   checkDefinition(extension);

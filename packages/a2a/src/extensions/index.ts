@@ -4,6 +4,7 @@ export {
   extensionMethod,
   methodRoute,
   methodsOf,
+  type DeclaredTypes,
   type DefinedExtension,
   type ExtensionDefinition,
   type OwnedMethod,
