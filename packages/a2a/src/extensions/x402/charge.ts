@@ -6,7 +6,7 @@ import { isOver, type PaymentProblem } from "./match.ts";
 import { checkCharge, mistake, optionOf, PaymentRequired, usualCharge, type ChargeInit } from "./price.ts";
 import { fitting, payloadSchema } from "./schemas.ts";
 import { settle } from "./settle.ts";
-import type { PaymentRows, StoredCharge, StoredPayment } from "./stored.ts";
+import { mostReceipts, type PaymentRows, type StoredCharge, type StoredPayment } from "./stored.ts";
 import { x402Keys, type PaymentPayload, type PaymentReceipt } from "./types.ts";
 import { sentences, verify } from "./verify.ts";
 import { worked } from "./work.ts";
@@ -59,6 +59,8 @@ export class Charge<Result> {
     if (charge?.payment !== undefined && charge.status !== "payment-failed") return { charge, payment: charge.payment };
     switch (charge?.status) {
       case undefined:
+        // A settlement whose receipt has no place would be forgotten.
+        if (this.#rows.receipts.length >= mostReceipts) throw mistake(`a task has at most ${mostReceipts} receipts`);
         return yield* this.#ask(await this.#offer(0));
       case "payment-submitted":
         if (charge.messageId === this.#turn.message.messageId) return yield* this.#submitted(charge);

@@ -1,3 +1,4 @@
+import { utf8Length } from "../../base/index.ts";
 import { A2AError, type Content, type JsonObject } from "../../model/index.ts";
 import { MessageRefused, type AgentYield } from "../../protocol/index.ts";
 import { fitting, mostOptions, requirementsSchema } from "./schemas.ts";
@@ -58,8 +59,8 @@ export function optionOf(option: PaymentOption): PaymentRequirements {
   return { scheme: "exact", description: "", mimeType: "application/json", maxTimeoutSeconds: 600, ...option };
 }
 
-/** Most bytes of the options and the cart: they are kept in a row. */
-const mostBytes = 16 << 10;
+/** Most bytes of the options and the cart: they are kept in a row, twice where one is paid, together with the payment. */
+const mostBytes = 8 << 10;
 
 /** @throws A2AError `InvalidAgentResponse` where the agent has made a mistake. */
 export function checkCharge({
@@ -79,7 +80,7 @@ export function checkCharge({
       );
     }
   }
-  if (new TextEncoder().encode(JSON.stringify([accepts.map(optionOf), cart])).length > mostBytes) {
+  if (utf8Length(JSON.stringify([accepts.map(optionOf), cart])) > mostBytes) {
     throw mistake(`accepts and cart must not take more than ${mostBytes} bytes`);
   }
 }

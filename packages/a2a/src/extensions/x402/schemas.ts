@@ -1,3 +1,4 @@
+import { utf8Length } from "../../base/index.ts";
 import { check, type JsonObject } from "../../model/index.ts";
 import {
   boolean,
@@ -72,13 +73,13 @@ export const requiredSchema: Schema<PaymentRequiredResponse> = object<PaymentReq
   error: optional(anyText),
 });
 
-/** Most bytes of a signed payment. It is kept with the task, in a row. */
+/** Most bytes of a signed payment. It is kept with the task, in a row, together with what was offered. */
 const mostPayload = 8192;
 
 const signed = satisfying(
   anyObject,
-  `must not take more than ${mostPayload} characters of JSON`,
-  (value) => JSON.stringify(value).length <= mostPayload,
+  `must not take more than ${mostPayload} bytes of JSON`,
+  (value) => utf8Length(JSON.stringify(value)) <= mostPayload,
 );
 
 export const payloadSchema: Schema<PaymentPayload> = object<PaymentPayload>({

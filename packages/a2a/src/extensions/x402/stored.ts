@@ -39,7 +39,10 @@ export interface StoredPayment {
 }
 
 const chargePrefix = "charge ";
-const receiptsKey = "receipts";
+/** Each receipt has a row of its own, since together they may be larger than a row. */
+const receiptPrefix = "receipt ";
+/** Most receipts of a task: every message about a payment has all of them, and a task has a limited number of rows. */
+export const mostReceipts = 20;
 
 /** The rows of a task. */
 export interface StoredPayments {
@@ -50,9 +53,9 @@ export interface StoredPayments {
 /** Reads rows. */
 export function paymentsOf(rows: readonly ExtensionRow[]): StoredPayments {
   const charges = new Map<string, StoredCharge>();
-  let receipts: readonly PaymentReceipt[] = [];
+  const receipts: PaymentReceipt[] = [];
   for (const { key, value } of rows) {
-    if (key === receiptsKey) receipts = JSON.parse(value) as readonly PaymentReceipt[];
+    if (key.startsWith(receiptPrefix)) receipts.push(JSON.parse(value) as PaymentReceipt);
     else if (key.startsWith(chargePrefix)) {
       charges.set(key.slice(chargePrefix.length), JSON.parse(value) as StoredCharge);
     }
@@ -96,13 +99,11 @@ export class PaymentRows {
 
   /** Resolves when the charge is stored, with a new receipt where there is one, and with it all events before. */
   async store(id: string, charge: StoredCharge, receipt?: PaymentReceipt): Promise<StoredCharge> {
-    const receipts = receipt === undefined ? this.#receipts : [...this.#receipts, receipt];
-    const change = { op: "set", ...chargeRow(id, charge) } as const;
-    await this.#rows.store(
-      receipt === undefined ? [change] : [change, { op: "set", key: receiptsKey, value: JSON.stringify(receipts) }],
-    );
+    const row = { op: "set", ...chargeRow(id, charge) } as const;
+    const key = `${receiptPrefix}${this.#receipts.length + 1}`;
+    await this.#rows.store(receipt === undefined ? [row] : [row, { op: "set", key, value: JSON.stringify(receipt) }]);
     this.#charges.set(id, charge);
-    this.#receipts = receipts;
+    if (receipt !== undefined) this.#receipts = [...this.#receipts, receipt];
     return charge;
   }
 

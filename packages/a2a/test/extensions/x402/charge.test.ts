@@ -1,6 +1,14 @@
-import { describe, expect, test } from "vitest";
-import { x402Keys } from "../../../src/extensions/x402/index.ts";
-import { text } from "../../../src/index.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
+import {
+  createPayer,
+  payWith,
+  testFacilitator,
+  testWallet,
+  x402,
+  x402Keys,
+} from "../../../src/extensions/x402/index.ts";
+import { defineAgent, text } from "../../../src/index.ts";
+import { testAgent } from "../../../src/testing/index.ts";
 import { option } from "./support.ts";
 import { painting, said, serving, statesOf, submitted } from "./serving.ts";
 
@@ -151,7 +159,7 @@ describe("a paid agent (v0.1 §4, v0.2 §5)", () => {
       { accepts: [] },
       { accepts: [{ ...option, maxAmountRequired: "1.5" }] },
       { accepts: Array.from({ length: 17 }, () => option) },
-      { accepts: [{ ...option, extra: { big: "x".repeat(17_000) } }] },
+      { accepts: [{ ...option, extra: { big: "x".repeat(8200) } }] },
       { id: "" },
       { attempts: 0 },
     ];
@@ -199,5 +207,54 @@ describe("a paid agent (v0.1 §4, v0.2 §5)", () => {
     const { task } = await client.sendMessage("a boat");
     await Promise.allSettled([pay(task), pay(task)]);
     expect(facilitator.settled).toHaveLength(1);
+  });
+
+  test("speaks both versions, and is paid by a caller of either", async () => {
+    const facilitator = testFacilitator();
+    const [v01, v02] = [x402({ facilitator, required: false }), x402({ facilitator, version: "0.2", required: false })];
+    const agent = defineAgent({
+      name: "Painter",
+      description: "Paints",
+      version: "1",
+      skills: [],
+      resumable: true,
+      extensions: [v01, v02],
+      async *onMessage(turn) {
+        const payments = turn.ext(v01) ?? turn.ext(v02);
+        if (payments === undefined) yield turn.completed("Not for nothing");
+        else yield* payments.charge({ accepts: [option] });
+      },
+    });
+    const under = await testAgent(agent);
+    onTestFinished(() => under.close());
+    const payer = createPayer({
+      wallet: testWallet({ now: () => under.clock.now() }),
+      limits: [{ network: "base", asset: option.asset, maxAmount: option.maxAmountRequired }],
+      now: () => under.clock.now(),
+    });
+    for (const extension of [v01, v02]) {
+      const client = await under.connect({ extensions: [extension] });
+      expect((await payWith(client, payer, "a boat")).task?.status.state).toBe("TASK_STATE_COMPLETED");
+    }
+    expect((await under.client.sendMessage("a boat")).task?.status.message?.parts).toEqual([
+      { text: "Not for nothing" },
+    ]);
+    expect(facilitator.settled).toHaveLength(2);
+  });
+
+  test("keeps as many receipts as a task has rows for, and asks for no payment without a place for its receipt", async () => {
+    const { client, pay, under, facilitator } = await serving({
+      async *onMessage(turn, payments) {
+        for (let at = 0; ; at += 1) {
+          const charge = turn.ext(payments)?.charge({ id: `n${at}`, accepts: [option], completes: false });
+          if (charge !== undefined) yield* charge;
+        }
+      },
+    });
+    let { task } = await client.sendMessage("a boat");
+    for (let count = 0; count < 20 && task !== undefined; count += 1) task = await pay(task);
+    expect(task?.status.state).toBe("TASK_STATE_FAILED");
+    expect(facilitator.settled).toHaveLength(20);
+    expect(under.problems.join()).toContain("at most 20 receipts");
   });
 });

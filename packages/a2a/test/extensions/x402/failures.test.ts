@@ -169,7 +169,7 @@ describe("a message that is no payment is refused before it is stored (A2A 1.0 Â
       "payload",
       {
         [x402Keys.status]: "payment-submitted",
-        [x402Keys.payload]: { x402Version: 1, scheme: "exact", network: "base", payload: { big: "x".repeat(9000) } },
+        [x402Keys.payload]: { x402Version: 1, scheme: "exact", network: "base", payload: { big: "â‚¬".repeat(3000) } },
       },
     ],
   ];
