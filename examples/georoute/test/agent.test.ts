@@ -87,6 +87,9 @@ it("has the sample card of the specification (A2A 1.0 §8.5)", async () => {
   expect(supportedInterfaces).toContainEqual(
     expect.objectContaining({ url: `${server.url}/a2a/json`, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" }),
   );
+  expect(supportedInterfaces).toContainEqual(
+    expect.objectContaining({ url: new URL(server.url).host, protocolBinding: "GRPC", protocolVersion: "1.0" }),
+  );
   const client = await connect(server.url);
   await expect(client.sendMessage(inWords)).rejects.toSatisfy((error) => hasCode(error, "Unauthenticated"));
 });
