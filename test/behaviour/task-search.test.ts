@@ -141,7 +141,7 @@ describe.each(stores)("task search on %s", (kind) => {
   test("refuses wrong queries with their field, and takes any text that has a word", async () => {
     const { client } = await served(await (await opener(kind))());
     const { search } = await client("ada");
-    for (const wrong of ["", "?!", "a b c d e f g h i", "x".repeat(1001)]) {
+    for (const wrong of ["", "?!", "a b c d e f g h i", `"${"a ".repeat(65)}"`, "x".repeat(1001)]) {
       const error: A2AError = await search({ text: wrong }).then(
         () => expect.fail("It was not refused"),
         (thrown: A2AError) => thrown,

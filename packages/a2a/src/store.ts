@@ -89,14 +89,13 @@ export { escaped, unescaped, wellFormed } from "./base/json-text.ts";
 export { utf8Length } from "./base/index.ts";
 // Full text search: what of a task is searched, and what a word is.
 export {
-  findTerm,
   isSearched,
   mostSearchTerms,
-  mostSnippets,
+  mostSearchWords,
   searchBounds,
   SearchTexts,
   searchTerms,
   searchWords,
-  snippetOf,
   type SearchText,
 } from "./store/search.ts";
+export { findTerm, mostSnippets, Snippets } from "./store/snippets.ts";

@@ -1,6 +1,6 @@
 import { utf8Length } from "../base/utf8-length.ts";
 import type { Artifact, Message, Part } from "../model/index.ts";
-import type { SearchSnippet, SearchTerm } from "./search-port.ts";
+import type { SearchTerm } from "./search-port.ts";
 
 /*
  * Full text search, the same in every store: what of a task is searched, what a word is, and what a snippet shows. A store keeps words and
@@ -15,7 +15,9 @@ export const searchBounds: {
   readonly task: number;
   /** Of the JSON of a record. The text of a larger one is not read. */
   readonly record: number;
-} = { text: 64 << 10, task: 256 << 10, record: 1 << 20 };
+  /** Of the texts from which the snippets of a page are made. */
+  readonly page: number;
+} = { text: 64 << 10, task: 256 << 10, record: 1 << 20, page: 512 << 10 };
 
 /** Whether the text of a record is read. Large records that begin with bytes are the chunks of files. */
 export function isSearched(json: string): boolean {
@@ -24,7 +26,7 @@ export function isSearched(json: string): boolean {
 }
 
 /** Characters of a word. What is beyond is cut, in texts and in queries. */
-const longestWord = 64;
+export const longestWord = 64;
 
 /** A text of a task, with the message or the artifact that it is of. */
 export interface SearchText {
@@ -36,29 +38,32 @@ export interface SearchText {
   readonly text: string;
 }
 
-const run = /[\p{L}\p{N}\p{M}]+/gu;
+/** Letters and digits without a break. */
+export const letters: RegExp = /[\p{L}\p{N}\p{M}]+/gu;
 /** Scripts that are written without spaces: each of their characters is a word, and a word of a reader is a phrase of those. */
 const unspaced =
   "\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}\\p{sc=Tibetan}";
 const word = new RegExp(`[${unspaced}]|(?:(?![${unspaced}])[\\p{L}\\p{N}])+`, "gu");
 
 /** The words of letters and digits without a break: small, without accents and other marks, in compatible forms (NFKD). */
-function wordsOfRun(letters: string): readonly string[] {
-  if (/^[a-z0-9]*$/.test(letters)) return [letters.slice(0, longestWord)];
-  const folded = letters
+export function wordsOfRun(found: string): readonly string[] {
+  if (/^[a-z0-9]*$/.test(found)) return [found.slice(0, longestWord)];
+  const folded = found
     .normalize("NFKD")
     .toLowerCase()
     .replaceAll(/\p{M}+/gu, "");
-  return Array.from(folded.matchAll(word), ([found]) => Array.from(found).slice(0, longestWord).join(""));
+  return Array.from(folded.matchAll(word), ([each]) => Array.from(each).slice(0, longestWord).join(""));
 }
 
 /** The words of a text, in order, as they are kept and looked for. They have letters and digits, and nothing else. */
 export function searchWords(text: string): readonly string[] {
-  return Array.from(text.matchAll(run)).flatMap(([letters]) => wordsOfRun(letters));
+  return Array.from(text.matchAll(letters)).flatMap(([found]) => wordsOfRun(found));
 }
 
 /** Words or phrases of a query at most. */
 export const mostSearchTerms = 8;
+/** Words of all its terms at most: a longer phrase would be compared with each place of a text. */
+export const mostSearchWords = 64;
 
 /**
  * What a query asks for: its words, texts in quotes as phrases, and beginnings of words, which end in `*`. Anything else in it separates
@@ -94,10 +99,12 @@ function* textsIn(value: unknown): Generator<string, void, void> {
     for (const member of Object.values(value)) yield* textsIn(member);
 }
 
+/** A store keeps what it is given, so a part may be anything. */
 function* textsOfPart(part: Part): Generator<string, void, void> {
-  if (part.text !== undefined) yield part.text;
-  else if (part.data !== undefined) yield* textsIn(part.data);
-  if (part.filename !== undefined) yield part.filename;
+  const { text, data, filename }: Readonly<Partial<Record<string, unknown>>> = { ...part };
+  if (typeof text === "string") yield text;
+  else if (data !== undefined) yield* textsIn(data);
+  if (typeof filename === "string") yield filename;
 }
 
 /** Texts in lines, up to the bound of one text. */
@@ -138,14 +145,15 @@ export class SearchTexts {
 
   /** Adds a message. One that was added before is not added again. */
   message(message: Message): SearchText | undefined {
-    const { messageId, parts } = message;
+    const { messageId, parts = [] } = message as Pick<Message, "messageId"> & Partial<Message>;
     if (this.#messages.has(messageId)) return undefined;
     const text = lines(parts.flatMap((part) => [...textsOfPart(part)]));
     return text === "" ? undefined : this.#add(this.#messages, messageId, { messageId, text });
   }
 
   /** Adds an artifact, or the next piece of one. */
-  piece({ artifactId, name, description, parts }: Artifact, append: boolean): void {
+  piece(artifact: Artifact, append: boolean): void {
+    const { artifactId, name, description, parts = [] } = artifact as Pick<Artifact, "artifactId"> & Partial<Artifact>;
     let held = append ? this.#artifacts.get(artifactId) : undefined;
     if (held === undefined) {
       held = { head: lines([name ?? [], description ?? []].flat()), texts: [], length: 0, others: [] };
@@ -188,86 +196,3 @@ export class SearchTexts {
     return true;
   }
 }
-
-/** Whether a word is one that a term looks for, at the end of the term. */
-function fits(found: string, wanted: string, prefix: boolean): boolean {
-  return prefix ? found.startsWith(wanted) : found === wanted;
-}
-
-/** Where a term is in some words: the index of its first word, each time. */
-export function* findTerm(words: readonly string[], { words: wanted, prefix = false }: SearchTerm): Generator<number> {
-  const last = wanted.length - 1;
-  for (let at = 0; at + last < words.length; at += 1) {
-    let matched = 0;
-    while (
-      matched <= last &&
-      fits(words[at + matched] as string, wanted[matched] as string, prefix && matched === last)
-    ) {
-      matched += 1;
-    }
-    if (matched > last) yield at;
-  }
-}
-
-/** Characters of a snippet, about. */
-const snippetLength = 160;
-const mostMarks = 20;
-
-/** A part of a text around the first place where a term is. `undefined` where none is in it. */
-export function snippetOf({ text, ...source }: SearchText, terms: readonly SearchTerm[]): SearchSnippet | undefined {
-  const words: string[] = [];
-  const spans: (readonly [start: number, end: number])[] = [];
-  for (const { 0: letters, index } of text.matchAll(run)) {
-    for (const found of wordsOfRun(letters)) {
-      words.push(found);
-      spans.push([index, index + letters.length]);
-    }
-  }
-  const marks = terms.flatMap((term) =>
-    Array.from(findTerm(words, term), (at) => [
-      (spans[at] as readonly number[])[0] as number,
-      (spans[at + term.words.length - 1] as readonly number[])[1] as number,
-    ]),
-  );
-  marks.sort(([one = 0], [other = 0]) => one - other);
-  const first = marks[0]?.[0];
-  if (first === undefined) return undefined;
-  const start = beginning(text, Math.max(0, first - snippetLength / 4));
-  const end = start + ending(text.slice(start, start + snippetLength + longestWord));
-  const shown = marks.filter(([from = 0, to = 0]) => from >= start && to <= end).slice(0, mostMarks);
-  return {
-    ...source,
-    text: text.slice(start, end),
-    marks: merged(shown.map(([from = 0, to = 0]) => ({ start: from - start, end: to - start }))),
-  };
-}
-
-/** A place where a word begins, at or after a place that may be within one. */
-function beginning(text: string, at: number): number {
-  if (at === 0) return 0;
-  const gap = /[^\p{L}\p{N}\p{M}]/u.exec(text.slice(at, at + snippetLength / 4));
-  const start = at + (gap === null ? 0 : gap.index + gap[0].length);
-  return /[\uDC00-\uDFFF]/.test(text.charAt(start)) ? start + 1 : start;
-}
-
-/** The end of a snippet: the last place within it where a word ends. */
-function ending(text: string): number {
-  if (text.length <= snippetLength) return text.length;
-  const gap = /[^\p{L}\p{N}\p{M}][\p{L}\p{N}\p{M}]*$/u.exec(text.slice(0, snippetLength + longestWord - 1));
-  const end = gap === null || gap.index < snippetLength / 2 ? snippetLength : gap.index;
-  return /[\uD800-\uDBFF]/.test(text.charAt(end - 1)) ? end - 1 : end;
-}
-
-/** Marks without those within others. */
-function merged(marks: readonly { readonly start: number; readonly end: number }[]): SearchSnippet["marks"] {
-  const all: { start: number; end: number }[] = [];
-  for (const { start, end } of marks) {
-    const last = all.at(-1);
-    if (last !== undefined && start <= last.end) last.end = Math.max(last.end, end);
-    else all.push({ start, end });
-  }
-  return all;
-}
-
-/** Texts of a task from which snippets are made. */
-export const mostSnippets = 3;

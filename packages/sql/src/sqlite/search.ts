@@ -1,12 +1,11 @@
 import {
   mostSnippets,
-  snippetOf,
+  Snippets,
   unavailable,
   type Owner,
   type SearchHit,
   type SearchPage,
   type SearchQuery,
-  type SearchSnippet,
   type SearchTerm,
   type SearchText,
 } from "@parley/a2a/store";
@@ -32,8 +31,9 @@ export function findTasks(driver: Driver, scopes: ScopeIds, owner: Owner, query:
   const sql = pageStatement(terms.length);
   const rows = driver.prepare(sql).all(...matches, ...filters, limit, skip);
   const [first] = rows.length > 0 || skip === 0 ? rows : driver.prepare(sql).all(...matches, ...filters, 1, 0);
+  const snippets = new Snippets(terms);
   const hits = rows.map((row): SearchHit => {
-    return { taskId: decodeName(text(row, 1)), snippets: snippetsOf(driver, int(row, 0), matches, terms) };
+    return { taskId: decodeName(text(row, 1)), snippets: snippets.of(textsOf(driver, int(row, 0), matches)) };
   });
   return { hits, total: first === undefined ? 0 : int(first, 2) };
 }
@@ -71,12 +71,8 @@ function pageStatement(terms: number): string {
     ORDER BY ${score} DESC, t.number DESC LIMIT ? OFFSET ?`;
 }
 
-function snippetsOf(
-  driver: Driver,
-  number: number,
-  matches: readonly string[],
-  terms: readonly SearchTerm[],
-): readonly SearchSnippet[] {
+/** The texts of a task that have terms, the best first. */
+function textsOf(driver: Driver, number: number, matches: readonly string[]): readonly SearchText[] {
   const best = driver
     .prepare(
       `SELECT rowid FROM search_index WHERE search_index MATCH ? AND rowid > ? AND rowid <= ?
@@ -87,7 +83,7 @@ function snippetsOf(
   const select = driver.prepare("SELECT message, artifact, text FROM search_texts WHERE key = ?");
   return best.flatMap((key) => {
     const row = select.get(key);
-    return row === undefined ? [] : (snippetOf(textOf(row), terms) ?? []);
+    return row === undefined ? [] : textOf(row);
   });
 }
 

@@ -1,7 +1,7 @@
 import { A2AError, hasCode, invalidParams } from "../../model/index.ts";
 import type { AgentService, CallContext, FoundTask, FoundTasks, TaskTextQuery } from "../../protocol/index.ts";
 import type { SearchHit, TaskSearch } from "../../store/index.ts";
-import { mostSearchTerms, searchTerms } from "../../store/search.ts";
+import { mostSearchTerms, mostSearchWords, searchTerms } from "../../store/search.ts";
 import type { TaskIndex } from "../task-index.ts";
 import { hasRoom, type AgentTasks } from "./agent-tasks.ts";
 
@@ -20,6 +20,11 @@ export async function searchTasks(
   if (terms.length > mostSearchTerms) {
     const description = `has ${terms.length} words and phrases: at most ${mostSearchTerms} are looked for`;
     throw invalidParams([{ field: "text", description }]);
+  }
+  if (terms.reduce((sum, { words }) => sum + words.length, 0) > mostSearchWords) {
+    throw invalidParams([
+      { field: "text", description: `has too many words: at most ${mostSearchWords} are looked for` },
+    ]);
   }
   const filters = { ...(contextId !== undefined && { contextId }), ...(status !== undefined && { status }) };
   // Whoever may not list these tasks may not search them, and to whom they are hidden nothing is found.

@@ -2,7 +2,8 @@ import { unavailable } from "../bounds.ts";
 import { messagesOf, type StoredEvent } from "../assemble.ts";
 import type { Message, TaskArtifactUpdateEvent } from "../../model/index.ts";
 import type { Owner, SearchHit, SearchPage, SearchQuery, SearchTerm, TaskSearch } from "../port.ts";
-import { findTerm, isSearched, mostSnippets, SearchTexts, searchWords, snippetOf, type SearchText } from "../search.ts";
+import { isSearched, SearchTexts, searchWords, type SearchText } from "../search.ts";
+import { findTerm, Snippets } from "../snippets.ts";
 import type { StoredTask } from "./rows.ts";
 import type { MemoryTables } from "./tables.ts";
 
@@ -51,11 +52,12 @@ export class MemorySearch implements TaskSearch {
       if (scores.every((score) => score > 0)) found.push({ task, texts, scores });
     }
     // Each term counts the same, however often it is anywhere.
-    const best = terms.map((_term, at) => Math.max(...found.map(({ scores }) => scores[at] ?? 0)));
+    const best = terms.map((_term, at) => found.reduce((most, { scores }) => Math.max(most, scores[at] ?? 0), 0));
     const rank = ({ scores }: Found): number => scores.reduce((sum, score, at) => sum + score / (best[at] ?? 1), 0);
     const ranked = found.map((each) => ({ ...each, rank: rank(each) }));
     ranked.sort((one, other) => other.rank - one.rank || other.task.number - one.task.number);
-    return { total: ranked.length, hits: ranked.slice(skip, skip + limit).map((each) => hitOf(each, terms)) };
+    const snippets = new Snippets(terms);
+    return { total: ranked.length, hits: ranked.slice(skip, skip + limit).map((each) => hitOf(each, terms, snippets)) };
   }
 
   #texts(task: StoredTask): readonly Indexed[] {
@@ -105,9 +107,8 @@ function placesOf({ words, counts }: Indexed, term: SearchTerm): number {
   return Array.from(findTerm(words, term)).length;
 }
 
-function hitOf({ task, texts }: Found, terms: readonly SearchTerm[]): SearchHit {
+function hitOf({ task, texts }: Found, terms: readonly SearchTerm[], snippets: Snippets): SearchHit {
   const scored = texts.map((text) => ({ text, score: terms.reduce((sum, term) => sum + scoreOf([text], term), 0) }));
   const best = scored.filter(({ score }) => score > 0).sort((one, other) => other.score - one.score);
-  const snippets = best.slice(0, mostSnippets).flatMap(({ text }) => snippetOf(text.source, terms) ?? []);
-  return { taskId: task.head.task.taskId, snippets };
+  return { taskId: task.head.task.taskId, snippets: snippets.of(best.map(({ text }) => text.source)) };
 }

@@ -1,0 +1,108 @@
+import type { SearchSnippet, SearchTerm } from "./search-port.ts";
+import { letters, longestWord, searchBounds, wordsOfRun, type SearchText } from "./search.ts";
+
+/* Where words are in a text, and what of a text is shown. */
+
+/** Whether a word is one that a term looks for, at the end of the term. */
+function fits(found: string, wanted: string, prefix: boolean): boolean {
+  return prefix ? found.startsWith(wanted) : found === wanted;
+}
+
+/** Where a term is in some words: the index of its first word, each time. */
+export function* findTerm(words: readonly string[], { words: wanted, prefix = false }: SearchTerm): Generator<number> {
+  const last = wanted.length - 1;
+  for (let at = 0; at + last < words.length; at += 1) {
+    let matched = 0;
+    while (
+      matched <= last &&
+      fits(words[at + matched] as string, wanted[matched] as string, prefix && matched === last)
+    ) {
+      matched += 1;
+    }
+    if (matched > last) yield at;
+  }
+}
+
+/** Characters of a snippet, about. */
+const snippetLength = 160;
+const mostMarks = 20;
+
+/** A part of a text around the first place where a term is. `undefined` where none is in it. */
+function snippetOf({ text, ...source }: SearchText, terms: readonly SearchTerm[]): SearchSnippet | undefined {
+  const words: string[] = [];
+  const spans: (readonly [start: number, end: number])[] = [];
+  for (const { 0: run, index } of text.matchAll(letters)) {
+    for (const found of wordsOfRun(run)) {
+      words.push(found);
+      spans.push([index, index + run.length]);
+    }
+  }
+  const marks = terms.flatMap((term) =>
+    Array.from(findTerm(words, term), (at) => [
+      (spans[at] as readonly number[])[0] as number,
+      (spans[at + term.words.length - 1] as readonly number[])[1] as number,
+    ]),
+  );
+  marks.sort(([one = 0], [other = 0]) => one - other);
+  const first = marks[0]?.[0];
+  if (first === undefined) return undefined;
+  const start = beginning(text, Math.max(0, first - snippetLength / 4));
+  const end = start + ending(text.slice(start, start + snippetLength + longestWord));
+  const shown = marks.filter(([from = 0, to = 0]) => from >= start && to <= end).slice(0, mostMarks);
+  return {
+    ...source,
+    text: text.slice(start, end),
+    marks: merged(shown.map(([from = 0, to = 0]) => ({ start: from - start, end: to - start }))),
+  };
+}
+
+/** A place where a word begins, at or after a place that may be within one. */
+function beginning(text: string, at: number): number {
+  if (at === 0) return 0;
+  const gap = /[^\p{L}\p{N}\p{M}]/u.exec(text.slice(at, at + snippetLength / 4));
+  const start = at + (gap === null ? 0 : gap.index + gap[0].length);
+  return /[\uDC00-\uDFFF]/.test(text.charAt(start)) ? start + 1 : start;
+}
+
+/** The end of a snippet: the last place within it where a word ends. */
+function ending(text: string): number {
+  if (text.length <= snippetLength) return text.length;
+  const gap = /[^\p{L}\p{N}\p{M}][\p{L}\p{N}\p{M}]*$/u.exec(text.slice(0, snippetLength + longestWord - 1));
+  const end = gap === null || gap.index < snippetLength / 2 ? snippetLength : gap.index;
+  return /[\uD800-\uDBFF]/.test(text.charAt(end - 1)) ? end - 1 : end;
+}
+
+/** Marks without those within others. */
+function merged(marks: readonly { readonly start: number; readonly end: number }[]): SearchSnippet["marks"] {
+  const all: { start: number; end: number }[] = [];
+  for (const { start, end } of marks) {
+    const last = all.at(-1);
+    if (last !== undefined && start <= last.end) last.end = Math.max(last.end, end);
+    else all.push({ start, end });
+  }
+  return all;
+}
+
+/** Texts of a task from which snippets are made. */
+export const mostSnippets = 3;
+
+/** Makes the snippets of a page, of so much text that it takes no longer than some milliseconds. */
+export class Snippets {
+  readonly #terms: readonly SearchTerm[];
+  /** Characters that may still be read. */
+  #left: number = searchBounds.page;
+
+  /** `terms`: what was looked for. */
+  constructor(terms: readonly SearchTerm[]) {
+    this.#terms = terms;
+  }
+
+  /** A snippet of each text. None of a text for which there is no room any more: the first tasks of the page are the best. */
+  of(texts: readonly SearchText[]): readonly SearchSnippet[] {
+    return texts.slice(0, mostSnippets).flatMap((text) => {
+      if (text.text.length > this.#left) return [];
+      this.#left -= text.text.length;
+      return snippetOf(text, this.#terms) ?? [];
+    });
+  }
+}
