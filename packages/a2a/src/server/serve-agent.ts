@@ -102,9 +102,10 @@ function extensionsOf(
     extensions.push({ uri: webhooksExtension, description: "Webhooks are signed", params: { ...push } });
   }
   const declared = new Set(agent.capabilities?.extensions?.map(({ uri }) => uri));
-  const all = new Set([...(agent.extensions ?? []), ...hooked]);
-  // What the agent writes into its capabilities counts.
-  return [...extensions, ...declarationsOf(all).filter(({ uri }) => !declared.has(uri))];
+  const given = declarationsOf(new Set([...(agent.extensions ?? []), ...hooked]));
+  const named = new Set(given.map(({ uri }) => uri));
+  // What the agent writes into its capabilities counts, then what it and the server are given as values.
+  return [...extensions.filter(({ uri }) => !named.has(uri)), ...given.filter(({ uri }) => !declared.has(uri))];
 }
 
 function labelOf({ path = "", tenant }: AgentMount): string | undefined {
