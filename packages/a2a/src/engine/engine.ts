@@ -52,7 +52,8 @@ export function createEngine(options: EngineOptions): Engine {
     ...settings,
     agents: [...agents.keys()],
     append: (item) => committer.append(item),
-    extensionsOf(agent, registered) {
+    async extensionsOf(agent, registered) {
+      await settings.extensions.ready();
       const { declared = [] } = agents.get(agent) ?? {};
       const uris = registered.filter((uri) => declared.includes(uri));
       return { uris, deliver: settings.extensions.deliver(uris) };

@@ -1,5 +1,5 @@
 import { silentLogger, systemClock, timeOrderedIds, type Clock, type Ids, type Logger } from "../base/index.ts";
-import { ExtensionHooks } from "../extensions/index.ts";
+import { ExtensionHooks } from "../extensions/hooks.ts";
 import { lazyAuthorizations, type Authorizations, type InTaskSettings } from "../intask/index.ts";
 import { A2AError, type AgentCard } from "../model/index.ts";
 import {

@@ -1,5 +1,5 @@
 import type { Logger } from "../base/index.ts";
-import { A2AError, invalidParams, type AgentCard } from "../model/index.ts";
+import { A2AError, type AgentCard } from "../model/index.ts";
 import type { ActivatingCall, AnyExtension } from "../protocol/index.ts";
 import { fails, unhandled } from "./failures.ts";
 
@@ -10,27 +10,13 @@ export class Activation {
   readonly #required: ReadonlySet<string>;
   readonly #logger: Logger;
 
-  /**
-   * @param extensions - All extensions of the server.
-   * @throws A2AError `InvalidParams` where the card lacks what an extension on it requires.
-   */
-  constructor(extensions: readonly AnyExtension[], { name, capabilities }: AgentCard, logger: Logger) {
+  /** @param extensions - All extensions of the server. */
+  constructor(extensions: readonly AnyExtension[], { capabilities }: AgentCard, logger: Logger) {
     const declared = new Map((capabilities.extensions ?? []).map((each) => [each.uri, each]));
     const own = extensions.filter(({ uri }) => declared.has(uri));
-    for (const { uri, requires = [] } of own) {
-      const missing = requires.filter((each) => !declared.has(each));
-      if (missing.length === 0) continue;
-      const description = `has ${uri}, which requires ${missing.join(", ")}: the agent ${JSON.stringify(name)} has no such extension`;
-      throw invalidParams([{ field: "extensions", description }], `This cannot be served: extensions ${description}`);
-    }
     this.#extensions = own.filter(({ requires = [], onActivate }) => requires.length > 0 || onActivate !== undefined);
     this.#required = new Set(own.filter(({ uri }) => declared.get(uri)?.required === true).map(({ uri }) => uri));
     this.#logger = logger;
-  }
-
-  /** Whether every extension that is asked for becomes active. */
-  get isPlain(): boolean {
-    return this.#extensions.length === 0;
   }
 
   /**

@@ -10,7 +10,7 @@ import {
 } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 import { TextPayload, type Payload, type ExtensionCall, type MethodRequest } from "../protocol/index.ts";
-import type { OwnedMethod } from "./define.ts";
+import type { OwnedMethod } from "./methods.ts";
 import { fit, misfits } from "./values.ts";
 
 /**

@@ -1,5 +1,4 @@
 import type {
-  AnyExtension,
   DataPartFields,
   EventReads,
   Extension,
@@ -9,8 +8,6 @@ import type {
   ExtensionTurn,
   ExtensionTypes,
   MetadataFieldsByPlace,
-  MethodName,
-  MethodRoute,
   SubState,
   TurnReads,
 } from "../protocol/index.ts";
@@ -115,33 +112,4 @@ export function extensionMethod<Request, Response>(
   },
 ): ExtensionMethod<Request, Response> {
   return method;
-}
-
-/**
- * Where a method of an extension is on the wire. A client passes it as `outgoing.method` of the context of the call.
- *
- * @param name - Its name in `methods`.
- */
-export function methodRoute(
-  name: MethodName,
-  { jsonrpc = name, rest, grpc, idempotent = false }: Omit<ExtensionMethod, "onCall">,
-): MethodRoute {
-  return { name, jsonrpc, rest, grpc, idempotent };
-}
-
-/** A method with the extension that it is of. */
-export interface OwnedMethod {
-  /** The URI of the extension. */
-  readonly uri: string;
-  readonly route: MethodRoute;
-  readonly method: ExtensionMethod;
-}
-
-/** The methods of some extensions. */
-export function methodsOf(extensions: Iterable<AnyExtension>): readonly OwnedMethod[] {
-  return Array.from(extensions).flatMap(({ uri, methods = {} }) =>
-    Object.entries(methods as ExtensionMethods).map(([name, method]) => {
-      return { uri, method, route: methodRoute(name as MethodName, method) };
-    }),
-  );
 }

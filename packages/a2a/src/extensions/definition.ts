@@ -1,5 +1,5 @@
 import { utf8Length } from "../base/index.ts";
-import { invalidParams, isTaskState, type FieldViolation } from "../model/index.ts";
+import { invalidParams, isTaskState, type AgentCard, type FieldViolation } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 import type { AnyExtension, ExtensionKind, MetadataPlace } from "../protocol/index.ts";
 import { fieldsOf, isSchema, type ExtensionFields } from "./fields.ts";
@@ -225,6 +225,27 @@ export function checkServed(extensions: readonly AnyExtension[]): void {
   if (twice !== undefined) refuse(`must have one value for each URI, and ${twice} has two: give all agents the same`);
   const cycle = cycleIn(extensions);
   if (cycle !== undefined) refuse(`must not require each other: ${cycle.join(" requires ")}`);
+}
+
+/**
+ * The extensions that a card declares.
+ *
+ * @throws A2AError `InvalidParams` where the card lacks what one of them requires.
+ */
+export function checkOnCard(
+  extensions: readonly AnyExtension[],
+  { name, capabilities }: AgentCard,
+): readonly AnyExtension[] {
+  if (extensions.length === 0) return extensions;
+  const declared = new Set((capabilities.extensions ?? []).map(({ uri }) => uri));
+  const own = extensions.filter(({ uri }) => declared.has(uri));
+  for (const { uri, requires = [] } of own) {
+    const missing = requires.filter((each) => !declared.has(each));
+    if (missing.length === 0) continue;
+    const which = `${uri}, which requires ${missing.join(", ")}`;
+    refuse(`has ${which}: the agent ${JSON.stringify(name)} has no such extension`);
+  }
+  return own;
 }
 
 function refuse(description: string): never {

@@ -150,7 +150,7 @@ export class Delivery {
     const { config } = this.#row;
     try {
       const secrets = config.sealed === undefined ? {} : await this.#open(config.sealed, this.task, this.configId);
-      const { uris, deliver } = this.#extensions();
+      const { uris, deliver } = await this.#extensions();
       const payload = deliver === undefined ? event.payload : event.payload.map(deliver);
       const body = bodyOf(codec, { ...event, payload }, events.bodyBytes);
       const headers = await headersOf(signer, this.#row.now(), config, secrets, { ...about, body });
@@ -163,7 +163,7 @@ export class Delivery {
   }
 
   /** The extensions that were active in the request that registered the config (A2A 1.0 §4.6). */
-  #extensions(): DeliveredExtensions {
+  async #extensions(): Promise<DeliveredExtensions> {
     const { extensions = [] } = this.#row.config;
     return extensions.length === 0 ? noExtensions : this.#context.extensionsOf(this.task.agent, extensions);
   }

@@ -63,7 +63,7 @@ export interface OutboxHost {
   /** Ids of the agents that this process hosts. */
   readonly agents: readonly string[];
   /** Of the extensions with which a webhook was registered, those that its agent still has, and what they make of an event. */
-  extensionsOf(agent: string, registered: readonly string[]): DeliveredExtensions;
+  extensionsOf(agent: string, registered: readonly string[]): Promise<DeliveredExtensions>;
   /** How often the outbox looks for rows that other processes have woken, in milliseconds. */
   readonly pollInterval: number;
   /** Appends by the group commit of the engine, so that the changes of many configs share a transaction. */

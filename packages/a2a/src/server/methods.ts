@@ -1,4 +1,4 @@
-import { methodsOf, type OwnedMethod } from "../extensions/index.ts";
+import { methodsOf, type OwnedMethod } from "../extensions/methods.ts";
 import {
   operations,
   type AnyExtension,

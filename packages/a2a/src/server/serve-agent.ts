@@ -1,7 +1,7 @@
 import type { Authenticator } from "../auth/index.ts";
 import type { AgentCapabilities, AgentCard, AgentExtension } from "../model/index.ts";
 import type { EngineOptions } from "../engine/index.ts";
-import { declarationsOf } from "../extensions/index.ts";
+import { declarationsOf } from "../extensions/declare.ts";
 import {
   idempotentSendExtension,
   resumeExtension,

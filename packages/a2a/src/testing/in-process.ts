@@ -1,5 +1,5 @@
 import { createEngine, type Engine, type EngineOptions } from "../engine/index.ts";
-import { declarationsOf } from "../extensions/index.ts";
+import { declarationsOf } from "../extensions/declare.ts";
 import type { AgentCard } from "../model/index.ts";
 import { anonymous, type Agent, type AgentService, type CallContext } from "../protocol/index.ts";
 import { memoryStore, type Store } from "../store/index.ts";

@@ -149,7 +149,7 @@ export function harness({ settings: more, signer = plainSigner, ...host }: Harne
     audit: undefined,
     agents: ["agent"],
     pollInterval: 20,
-    extensionsOf: () => ({ uris: [], deliver: undefined }),
+    extensionsOf: () => Promise.resolve({ uris: [], deliver: undefined }),
     ...host,
     append,
   });

@@ -13,7 +13,7 @@ import {
   type TurnRows,
   type TurnSignal,
 } from "../../protocol/index.ts";
-import type { ExtensionsOfTurn } from "../../extensions/index.ts";
+import type { ExtensionsOfTurn } from "../../extensions/turn.ts";
 import type { ContextKey, TaskKey, TaskStateEffect } from "../../store/index.ts";
 import type { AskingTurn, ContextView } from "../conversations.ts";
 import type { HostedAgent } from "../options.ts";
@@ -26,7 +26,7 @@ import { Recorder } from "./recorder.ts";
 import { TaskRun } from "./task-run.ts";
 import { TaskValue } from "./task-value.ts";
 import { turnRows } from "./turn-rows.ts";
-import { EngineTurn, RunAbort, type TurnHost, type TurnInput } from "./turn.ts";
+import { activeIn, EngineTurn, RunAbort, type TurnHost, type TurnInput } from "./turn.ts";
 
 /**
  * How many steps of a turn are not paced, so that a short answer takes one commit, and no read of the store, however busy the
@@ -165,6 +165,8 @@ export class Run implements TurnHost, PhaseHost {
   /** Runs until the task is over, waits for its user, or is lost. Never rejects. */
   async execute(): Promise<void> {
     try {
+      const loading = activeIn(this.#input).length === 0 ? undefined : this.#rooms.settings.extensions.ready();
+      if (loading !== undefined) await loading;
       if (this.hosted.agent.mayReplyDirectly === false) this.#phase.makeTask();
       for (;;) {
         const context = this.#isNewContext ? this.#beginContext() : await this.#openContext();

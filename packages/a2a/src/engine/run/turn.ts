@@ -23,7 +23,7 @@ import {
   type TurnRows,
   type TurnSignal,
 } from "../../protocol/index.ts";
-import type { ExtensionsOfTurn } from "../../extensions/index.ts";
+import type { ExtensionsOfTurn } from "../../extensions/turn.ts";
 import type { StoredCall } from "../log/index.ts";
 import type { TaskValue } from "./task-value.ts";
 

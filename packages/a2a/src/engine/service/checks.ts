@@ -1,5 +1,6 @@
 import { utf8Length } from "../../base/utf8-length.ts";
-import { Activation, methodsOf, type OwnedMethod } from "../../extensions/index.ts";
+import type { ExtensionHooks } from "../../extensions/hooks.ts";
+import { methodsOf, type OwnedMethod } from "../../extensions/methods.ts";
 import { A2AError, invalidParams, type Part, type SendMessageRequest } from "../../model/index.ts";
 import {
   isAuthorizationAnswer,
@@ -20,8 +21,8 @@ export interface CheckedAgent extends HostedAgent {
   readonly declared: readonly string[];
   /** URIs of those that a caller must ask for. */
   readonly required: readonly string[];
-  /** Activates them. `undefined`: all that are asked for and declared are active. */
-  readonly activation: Activation | undefined;
+  /** Says which of those that a call asks for are active. `undefined`: all of them. */
+  readonly selecting: ExtensionHooks | undefined;
   /** Media types that it reads, without parameters. `text/*` and `*` are patterns. */
   readonly inputModes: readonly string[];
   /** The methods of the extensions that it declares, by the names of their operations. */
@@ -40,20 +41,19 @@ interface DeclaredHeader {
 /** @throws A2AError `InvalidParams` for `requestHeaders` that may not be read, and for extensions that lack what they require. */
 export function checkedAgent(
   hosted: HostedAgent,
-  { extensions: { all }, logger }: Pick<EngineSettings, "extensions" | "logger">,
+  { extensions: hooks }: Pick<EngineSettings, "extensions">,
 ): CheckedAgent {
   const { capabilities, defaultInputModes, skills } = hosted.card;
   const extensions = (capabilities.extensions ?? []).filter(({ uri }) => uri !== undefined);
-  const activation = new Activation(all, hosted.card, logger);
   const modes = [...defaultInputModes, ...skills.flatMap((skill) => skill.inputModes ?? [])];
   const declared = extensions.map(({ uri = "" }) => uri);
-  const methods = methodsOf(all.filter(({ uri }) => declared.includes(uri)));
+  const methods = methodsOf(hooks.all.filter(({ uri }) => declared.includes(uri)));
   return {
     ...hosted,
     declared,
     methods: new Map(methods.map((own) => [own.route.name, own])),
     required: extensions.filter(({ required }) => required === true).map(({ uri = "" }) => uri),
-    activation: activation.isPlain ? undefined : activation,
+    selecting: hooks.selects(hosted.card) ? hooks : undefined,
     inputModes: [...new Set(modes.map(bare))],
     reads: listOf(hosted.agent.requestHeaders ?? [], hosted.card).map((header) => checkedHeader(header, hosted.card)),
   };
@@ -120,7 +120,7 @@ export function methodOf({ methods }: CheckedAgent, operation: MethodName): Owne
 
 /** Extensions that the caller asked for and the card declares (§4.6); refuses a caller who lacks a required one, or the one of the method that is called. */
 function activate(
-  { declared, required, activation, card }: CheckedAgent,
+  { declared, required, selecting, card }: CheckedAgent,
   operation: OperationName,
   request: Operations[OperationName]["request"],
   context: CallContext,
@@ -136,10 +136,10 @@ function activate(
   }
   if (extensions.length === 0) return none;
   const active = declared.filter((uri) => extensions.includes(uri));
-  if (activation === undefined || active.length === 0) return active;
+  if (selecting === undefined || active.length === 0) return active;
   const { principal, version, headers } = context;
   const call = { principal, version, ...(headers && { headers }), operation, request, card };
-  return activation.of(active, call, needed);
+  return selecting.activate(active, call, needed);
 }
 
 /** Refuses a message that the agent cannot read, and a webhook where the agent has none. */

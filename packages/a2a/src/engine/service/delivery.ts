@@ -9,7 +9,7 @@ import {
   type StreamReply,
   type UnaryName,
 } from "../../protocol/index.ts";
-import type { Deliver, ExtensionHooks } from "../../extensions/index.ts";
+import type { Deliver, ExtensionHooks } from "../../extensions/hooks.ts";
 
 /** How many bytes of delivered events are kept for other readers. */
 const keptBytes = 4 << 20;
