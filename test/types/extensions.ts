@@ -4,6 +4,7 @@ import { connect, connectJsonRpc, type Client, type ConnectOptions } from "@parl
 import { defineExtension, extensionMethod } from "@parley/a2a/extensions";
 
 declare const word: StandardSchema<string>;
+declare const zones: StandardSchema<{ zone: string }>;
 declare const form: StandardSchema<{ amount: number }>;
 declare const query: StandardSchema<{ text: string; most?: number }>;
 declare const found: StandardSchema<{ ids: readonly string[] }>;
@@ -11,6 +12,7 @@ declare const found: StandardSchema<{ ids: readonly string[] }>;
 const stamp = defineExtension({
   uri: "https://example.com/extensions/stamp/v1",
   kind: "data",
+  paramsSchema: zones,
   metadata: { message: { at: { key: "stamp/at", schema: word } }, artifact: { at: word }, task: { by: word } },
   data: { form: { mediaType: "application/vnd.form+json", schema: form } },
   subStates: { drawing: { state: "TASK_STATE_WORKING" } },
@@ -145,7 +147,10 @@ export async function read(): Promise<readonly unknown[]> {
 export async function called(client: Client<typeof search | typeof stamp>): Promise<readonly string[]> {
   const { ids } = await client.ext(search).call("notes/search", { text: "x", most: 5 });
   const same: readonly string[] = ids;
-  const metadata = client.ext(stamp).metadata("message", { at: "now" });
+  const zone: string | undefined = client.ext(stamp).params?.zone;
+  const metadata = client.ext(stamp).metadata("message", { at: zone ?? "now" });
+  // @ts-expect-error params of another type
+  client.ext(stamp).params?.zone.toFixed();
   await client.sendMessage({ parts: [client.ext(stamp).part("form", { amount: 5 })], metadata });
   // @ts-expect-error a request of another type
   await client.ext(search).call("notes/search", { words: "x" });

@@ -28,7 +28,7 @@ export interface ExtensionClient<Types extends ExtensionTypes> extends Omit<Exte
   /** Whether each call asks for it: the card declares it, and what it requires. */
   readonly requested: boolean;
   /** `params` of the card, checked. `undefined` where they do not fit, where there are none, and without `paramsSchema`. */
-  readonly params: unknown;
+  readonly params: ParamsOf<Types>;
   /**
    * Reads what the extension has put into an event, a task, a message or an artifact, whether or not it was active: for what was kept,
    * or came in another way.
@@ -47,6 +47,7 @@ export interface ExtensionClient<Types extends ExtensionTypes> extends Omit<Exte
   ): Promise<ResponseOf<Types["methods"][Name]>>;
 }
 
+type ParamsOf<Types> = Types extends { readonly params: infer Params } ? Params | undefined : unknown;
 type RequestOf<Method> = Method extends { readonly request: StandardSchema<infer Request> } ? Request : never;
 type ResponseOf<Method> = Method extends { readonly response: StandardSchema<infer Response> } ? Response : never;
 

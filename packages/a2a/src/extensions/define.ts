@@ -12,7 +12,7 @@ import type {
   TurnReads,
 } from "../protocol/index.ts";
 import { checkDefinition } from "./definition.ts";
-import type { Part, StreamResponse } from "../model/index.ts";
+import type { Part, StandardSchema, StreamResponse } from "../model/index.ts";
 
 /** The types of what an extension declares, before those of `turn.ext()` and `event.ext()`. */
 export interface DeclaredTypes<
@@ -76,14 +76,20 @@ export function defineExtension<
   Methods extends ExtensionMethods = None,
   TurnApi = TurnReads<DeclaredTypes<Metadata, Data, SubStates, Methods>>,
   EventApi = EventReads<DeclaredTypes<Metadata, Data, SubStates, Methods>>,
+  Params = unknown,
 >(
   // Named again, so that the compiler knows the type of the part before it has inferred `Data`.
   definition: ExtensionDefinition<Uri, DeclaredTypes<Metadata, Data, SubStates, Methods>, TurnApi, EventApi> & {
     readonly data?: { readonly [Name in keyof Data]: Data[Name] & { readonly matches?: (part: Part) => boolean } };
+    readonly paramsSchema?: StandardSchema<Params>;
   },
 ): DefinedExtension<
   Uri,
-  DeclaredTypes<Metadata, Data, SubStates, Methods> & { readonly turn: TurnApi; readonly event: EventApi }
+  DeclaredTypes<Metadata, Data, SubStates, Methods> & {
+    readonly turn: TurnApi;
+    readonly event: EventApi;
+    readonly params: Params;
+  }
 > {
   const extension = { ...definition };
   checkDefinition(extension);

@@ -1,12 +1,7 @@
-import {
-  check,
-  type FieldViolation,
-  type Part,
-  type SendMessageRequest,
-  sendMessageRequestSchema,
-} from "../model/index.ts";
+import type { FieldViolation, Part, SendMessageRequest } from "../model/index.ts";
 import type { MetadataPlace } from "../protocol/index.ts";
 import type { ExtensionReader } from "./reads.ts";
+import { listed, messageProblems } from "./results.ts";
 import { misfits } from "./values.ts";
 
 /* What a client sends: by its program, and by the hooks of its extensions. */
@@ -57,11 +52,8 @@ export function checkedRequest<T extends object>(before: T, after: unknown): T {
   if ("message" in before) {
     const { message } = after as { readonly message?: unknown };
     changed.push(...changes(before.message as object, message ?? {}, ofMessage, "message."));
-    const result = check(sendMessageRequestSchema, after, "copy");
-    if (!result.ok) {
-      const list = result.violations.map(({ field, description }) => `${field} ${description}`).join("; ");
-      throw new TypeError(`It returned no valid request: ${list}`);
-    }
+    const problems = messageProblems(before.message, message);
+    if (problems.length > 0) throw new TypeError(`It returned no valid message: ${listed(problems)}`);
   }
   if (changed.length > 0)
     throw new TypeError(`It changed ${changed.join(", ")}: it may add data to metadata and parts`);

@@ -29,6 +29,12 @@ export function inputProblems(returned: unknown): Problems {
   ];
 }
 
+/** What is wrong with the message of a request that `onRequest` returned, and was not wrong before. */
+export function messageProblems(before: unknown, returned: unknown): Problems {
+  const known = new Set(shapeProblems(messageSchema, before, "message").map(({ field }) => field));
+  return shapeProblems(messageSchema, returned, "message").filter(({ field }) => !known.has(field));
+}
+
 /** What is wrong with an event that `onAppend` returned. */
 export function eventProblems(returned: AppendedEvent): Problems {
   const own = membersOf[returned.kind];

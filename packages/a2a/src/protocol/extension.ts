@@ -179,6 +179,8 @@ export interface ExtensionTypes {
   readonly turn: unknown;
   /** What `event.ext()` gives. */
   readonly event: unknown;
+  /** What `client.ext().params` is: `params` of a card, as `paramsSchema` gives them. */
+  readonly params?: unknown;
 }
 
 /**

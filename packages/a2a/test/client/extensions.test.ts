@@ -256,6 +256,10 @@ describe("hooks of a client", () => {
         (request: { message: object }) => ({ message: { ...request.message, parts: [{ kind: "text" }] } }),
       ],
       [
+        "adds a field to a part",
+        (request: { message: object }) => ({ message: { ...request.message, parts: [{ text: "Go", extra: 1 }] } }),
+      ],
+      [
         "changes who speaks",
         (request: { message: object }) => ({ message: { ...request.message, role: "ROLE_BOSS" } }),
       ],
