@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { A2AError, createHandler, defineAgent, memoryStore, text, type Authorizer, type Turn } from "@parley/a2a";
-import { bearer } from "@parley/a2a/auth";
+import { A2AError, createHandler, defineAgent, memoryStore, text, type Turn } from "@parley/a2a";
+import { bearer, type Authorizer } from "@parley/a2a/auth";
 import { taskSearch, taskSearchUri } from "@parley/a2a/extensions/task-search";
 import type { Store } from "@parley/a2a/store";
 import { connect, serve, type ServeOptions } from "@parley/node";

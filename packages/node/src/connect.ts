@@ -1,11 +1,12 @@
 import type { AgentCard } from "@parley/a2a";
 import type { Client, ClientBinding, ConnectOptions, OlderCard } from "@parley/a2a/client";
+import type { AnyExtension } from "@parley/a2a/extensions";
 import type { grpcBinding } from "@parley/grpc/client";
 import type { ClientTls } from "./certificate-fetch.ts";
 import { grpcName, optional } from "./defaults.ts";
 
 /** Options of `connect()` on Node. */
-export interface NodeConnectOptions extends ConnectOptions {
+export interface NodeConnectOptions<E extends string | AnyExtension = string> extends ConnectOptions<E> {
   /**
    * The certificate of this client with its key, for schemes of mutual TLS (A2A 1.0 §4.5.6), and authorities to trust. The certificate
    * is shown to the origins that get credentials, by all bindings. It takes the place of `fetch`. Default: none.
@@ -19,10 +20,10 @@ export interface NodeConnectOptions extends ConnectOptions {
  *
  * @throws Error where gRPC is asked for and not installed, in addition to what `connect` throws.
  */
-export async function connect(
+export async function connect<E extends string | AnyExtension = string>(
   agent: string | URL | AgentCard | OlderCard,
-  given: NodeConnectOptions = {},
-): Promise<Client> {
+  given: NodeConnectOptions<E> = {},
+): Promise<Client<Extract<E, AnyExtension>>> {
   // Loaded here, because a server that only serves does not need it.
   const client = await import("@parley/a2a/client");
   const { tls, ...rest } = given;
@@ -40,11 +41,11 @@ export async function connect(
 }
 
 /** The options with what shows the certificate: a `fetch`, and what tells the client that it has one. */
-async function withCertificate(
-  options: ConnectOptions,
+async function withCertificate<E extends string | AnyExtension>(
+  options: ConnectOptions<E>,
   tls: ClientTls,
   origins: readonly string[],
-): Promise<ConnectOptions> {
+): Promise<ConnectOptions<E>> {
   const { certificateCredential } = await import("@parley/a2a/credentials");
   const { certificateFetch } = await import("./certificate-fetch.ts");
   const fetch = certificateFetch(tls, origins);
@@ -54,7 +55,10 @@ async function withCertificate(
 }
 
 /** The origins that get credentials, as `credentialOrigins` says. */
-function originsOf(agent: string | URL | AgentCard | OlderCard, { credentialOrigins }: ConnectOptions): string[] {
+function originsOf(
+  agent: string | URL | AgentCard | OlderCard,
+  { credentialOrigins }: Pick<ConnectOptions, "credentialOrigins">,
+): string[] {
   const named = typeof agent === "string" || agent instanceof URL ? [String(agent)] : undefined;
   const ofCard = "supportedInterfaces" in Object(agent) ? (agent as AgentCard).supportedInterfaces : [];
   const urls = [...(named ?? []), ...(credentialOrigins ?? (named === undefined ? ofCard.map(({ url }) => url) : []))];
