@@ -25,7 +25,6 @@ import type { NextTurn, OwnRooms, Phase, PhaseHost, RunInit, TaskRunInit } from 
 import { Recorder } from "./recorder.ts";
 import { TaskRun } from "./task-run.ts";
 import { TaskValue } from "./task-value.ts";
-import { turnRows } from "./turn-rows.ts";
 import { activeIn, EngineTurn, RunAbort, type TurnHost, type TurnInput } from "./turn.ts";
 
 /**
@@ -133,7 +132,14 @@ export class Run implements TurnHost, PhaseHost {
   rows(feature: string): TurnRows {
     const { store, clock } = this.#rooms.settings;
     const { turn } = this.#input.resumes ?? this.#input;
-    return turnRows(feature, { store, clock, task: this.key, turn, phase: () => this.#phase });
+    const host = { store, clock, task: this.key, turn, phase: () => this.#phase };
+    // Few extensions use them, so the others do not load how.
+    const rows = async (): Promise<TurnRows> => (await import("./turn-rows.ts")).turnRows(feature, host);
+    return {
+      read: async () => (await rows()).read(),
+      store: async (changes) => (await rows()).store(changes),
+      claim: async (name, until) => (await rows()).claim(name, until),
+    };
   }
 
   /** For the turn: whether the agent is called again for a turn whose run was lost. */
