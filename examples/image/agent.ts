@@ -1,4 +1,4 @@
-import { defineAgent, file, text, type Agent, type HistoryEntry, type Turn } from "@parley/a2a";
+import { defineAgent, file, type Agent, type HistoryEntry, type Turn } from "@parley/a2a";
 import { bytesOf, isRawPart } from "@parley/a2a/model";
 import { generatingImage } from "./generating-image.ts";
 import type { ImageModel } from "./model.ts";
@@ -28,9 +28,8 @@ export function imageAgent(model: ImageModel): Agent {
         }
         [base] = meant;
       }
-      const metadata = turn.ext(generatingImage)?.subState("generating-image") ?? {};
-      // A sub-state is said in the metadata of the message, which `turn.working()` has no option for.
-      yield { kind: "status", state: "TASK_STATE_WORKING", message: { parts: [text("Drawing")], metadata } };
+      const messageMetadata = turn.ext(generatingImage)?.subState("generating-image") ?? {};
+      yield turn.working("Drawing", { messageMetadata });
       const part = base?.parts.find(isRawPart);
       const picture = await model.draw({
         prompt,

@@ -55,7 +55,7 @@ const agent = defineAgent({
     const at: string | undefined = stamps?.message.at;
     const forms: readonly { amount: number }[] | undefined = stamps?.data.form;
     const step: string | undefined = turn.ext(trace)?.step("begin");
-    yield turn.working("Drawing", { metadata: stamps?.subState("drawing") ?? {} });
+    yield turn.working("Drawing", { messageMetadata: stamps?.subState("drawing") ?? {} });
     yield turn.artifact({ parts: [text("x")], metadata: stamps?.metadata("artifact", { at: "now" }) ?? {} });
     // @ts-expect-error a value of another type
     stamps?.metadata("artifact", { at: 5 });

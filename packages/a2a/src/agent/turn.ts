@@ -15,6 +15,7 @@ import { LeavableGenerator, type Clock, type Logger } from "../base/index.ts";
 import type {
   AnyExtension,
   AgentEvent,
+  AgentMessage,
   AgentYield,
   ArtifactEvent,
   ArtifactInit,
@@ -44,13 +45,20 @@ import { createWriter, streamText } from "./writer.ts";
 interface StatusOptions<Metadata> {
   readonly keep?: boolean;
   readonly metadata?: Metadata;
+  readonly messageMetadata?: JsonObject;
+}
+
+/** Metadata without a content makes a message without parts, which is refused with what is missing. */
+function messageOf(content?: Content, metadata?: JsonObject): { readonly message?: AgentMessage } {
+  if (metadata !== undefined) return { message: { parts: content === undefined ? [] : partsOf(content), metadata } };
+  return content === undefined ? {} : { message: { parts: partsOf(content) } };
 }
 
 function status(state: TaskState, content?: Content, options?: StatusOptions<unknown>): AgentEvent {
   return {
     kind: "status",
     state,
-    ...(content === undefined ? {} : { message: { parts: partsOf(content) } }),
+    ...messageOf(content, options?.messageMetadata),
     ...(options?.metadata === undefined ? {} : { metadata: options.metadata as JsonObject }),
     ...(options?.keep === undefined ? {} : { keep: options.keep }),
   };

@@ -155,10 +155,12 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types> {
    * ```ts
    * yield turn.working("Reading the file", { keep: true });
    * ```
+   *
+   * `metadata` is that of the status update, and `messageMetadata` that of its message, where the sub-states of extensions are.
    */
   working<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
     content?: Content,
-    options?: { keep?: boolean; metadata?: Metadata },
+    options?: { keep?: boolean; metadata?: Metadata; messageMetadata?: JsonObject },
   ): AgentEvent;
   /**
    * Asks the user a question; return after it. The answer is the next turn. Until it comes, the task stays at the question:
@@ -172,7 +174,7 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types> {
    */
   inputRequired<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
     content: Content,
-    options?: { metadata?: Metadata },
+    options?: { metadata?: Metadata; messageMetadata?: JsonObject },
   ): AgentEvent;
   /**
    * Says that an authorization is needed that the agent gets in a way of its own (A2A 1.0 §7.6.1). The turn may wait for it and go on.
@@ -180,7 +182,7 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types> {
    */
   authRequired<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
     content: Content,
-    options?: { metadata?: Metadata },
+    options?: { metadata?: Metadata; messageMetadata?: JsonObject },
   ): AgentEvent;
   /**
    * Asks for an authorization, and waits for it (A2A 1.0 §7.6, 0.3 §4.5): the task is AUTH_REQUIRED with a link, streams stay open, and
