@@ -2,7 +2,8 @@ import * as z from "zod";
 import { describe, expect, test } from "vitest";
 import { A2AError } from "../../src/model/index.ts";
 import type { AnyExtension, Extension, ExtensionTurn, TurnEnd } from "../../src/protocol/index.ts";
-import { eventually, harness, type Harness, type OnMessage } from "../engine/support.ts";
+import { memoryStore } from "../../src/store/index.ts";
+import { eventually, gate, harness, type Harness, type OnMessage } from "../engine/support.ts";
 
 const uri = "urn:example:turns";
 const active = { extensions: [uri] };
@@ -111,6 +112,35 @@ describe("onTurnStart and onTurnEnd", () => {
     release();
     await Promise.all([second, third]);
     expect(started).toEqual(["two"]);
+  });
+
+  test("keep the activation of a turn that another process resumes, where no call has come yet", async () => {
+    const attempts: number[] = [];
+    const store = memoryStore();
+    const extension: AnyExtension = {
+      uri,
+      onTurnStart(turn: ExtensionTurn) {
+        attempts.push(turn.attempt);
+        return `attempt ${turn.attempt}`;
+      },
+    };
+    const running = gate();
+    const options = { store, extensions: [extension], behaviour: { resumable: true } };
+    const lost = harness(async function* (turn) {
+      yield turn.working("at it");
+      running.open();
+      await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+    }, options);
+    const { id } = await lost.send("go", { ...active, configuration: { returnImmediately: true } });
+    await running.opened;
+    await lost.engine.close();
+    const next = harness(async function* (turn) {
+      yield turn.working("at it");
+      yield turn.completed(String(ext(turn)));
+    }, options);
+    await eventually(async () => (await next.get(id)).status.state === "TASK_STATE_COMPLETED");
+    expect((await next.get(id)).status.message?.parts[0]?.text).toBe("attempt 2");
+    expect(attempts).toEqual([1, 2]);
   });
 
   test("onTurnEnd is told what the agent has thrown, and what it throws itself is a log line", async () => {
