@@ -73,8 +73,8 @@ export const rooms = {
   limits: { imports: ["protocol", "model"], doors: ["index.ts", "port.ts"] },
   extensions: {
     imports: ["schema", "protocol", "model"],
-    doors: ["call-method.ts", "declare.ts", "hooks.ts", "index.ts", "methods.ts", "turn.ts", "*/index.ts"],
-    shared: ["index.ts", "schemas.ts", "strict.ts"],
+    doors: ["call-method.ts", "declare.ts", "errors.ts", "hooks.ts", "index.ts", "methods.ts", "turn.ts", "*/index.ts"],
+    shared: ["errors.ts", "index.ts", "schemas.ts", "strict.ts"],
   },
   "extensions/agp": { imports: ["extensions", "agent", "protocol", "model"], doors: ["index.ts"] },
   "extensions/secure-passport": {

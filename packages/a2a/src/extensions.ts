@@ -5,14 +5,11 @@
 
 export {
   defineExtension,
-  extensionError,
   extensionMethod,
   methodRoute,
   type DeclaredTypes,
   type DefinedExtension,
   type ExtensionDefinition,
-  type ExtensionError,
-  type ExtensionErrorDefinition,
 } from "./extensions/index.ts";
 export type {
   AcceptedCall,
@@ -50,3 +47,4 @@ export type {
   ValuesAt,
   ValuesOf,
 } from "./protocol/index.ts";
+export { extensionError, type ExtensionError, type ExtensionErrorDefinition } from "./extensions/errors.ts";

@@ -5,7 +5,6 @@ export {
   type DefinedExtension,
   type ExtensionDefinition,
 } from "./define.ts";
-export { extensionError, type ExtensionError, type ExtensionErrorDefinition } from "./errors.ts";
 export { cycleIn } from "./definition.ts";
 export { methodRoute } from "./methods.ts";
 export { checkedRequest, wrongInRequest } from "./outgoing.ts";

@@ -1,4 +1,4 @@
-import { extensionError, type ExtensionError } from "../index.ts";
+import { extensionError, type ExtensionError } from "../errors.ts";
 import { agpUri } from "./shapes.ts";
 
 /** The errors of AGP (AGP §5). `is()` recognizes them at a client. */
