@@ -60,6 +60,13 @@ async function talk(conversation: Conversation): Promise<Task> {
   return task!;
 }
 
+/** Something that a test waits for. */
+function signal() {
+  let give = (): void => undefined;
+  const given = new Promise<void>((resolve) => (give = resolve));
+  return { given, give: () => give() };
+}
+
 it("asks for pictures of the left wheel, sees the leak, and has the car diagnosed and a part ordered", async () => {
   const { conversation, called, parts, supplier } = await given();
   expect(question((await conversation.send("Hello")).task!)).toBe("Which car is it, and what is wrong with it?");
@@ -112,12 +119,12 @@ it("ends a job whose model finds no end, and gives the model what a tool says is
 it("repeats only the call that was under way when the mechanic crashed, and takes one part", async () => {
   const parts = new Map([[part, 2]]);
   const called: string[] = [];
-  let crashed = (): void => undefined;
-  const crash = new Promise<void>((resolve) => (crashed = resolve));
+  const [begun, crashed] = [signal(), signal()];
   const { workshop, warehouse } = await tools(parts, async (name) => {
     if (called.push(name) !== 2) return;
+    await begun.given;
     await garage.crash();
-    crashed();
+    crashed.give();
   });
   const supplier = await testAgent(partsSupplier(async () => warehouse));
   const other = { tools: async () => workshop, supplier: async () => supplier.client };
@@ -127,10 +134,15 @@ it("repeats only the call that was under way when the mechanic crashed, and take
     await supplier.close();
   });
   const vehicle = { id: "XYZ123", year: 2018, make: "Toyota", model: "Camry" };
-  const sent = garage.client.sendMessage({ parts: [data({ vehicle, complaint: "It rattles" })] });
-  await crash;
+  const { task } = await garage.client.sendMessage({
+    message: { parts: [data({ vehicle, complaint: "It rattles" })] },
+    configuration: { returnImmediately: true },
+  });
+  begun.give();
+  await crashed.given;
   await garage.restart();
-  expect((await sent).task?.status.state).toBe("TASK_STATE_COMPLETED");
+  const done = await garage.clock.until(garage.client.waitFor(task!));
+  expect(done.status.state).toBe("TASK_STATE_COMPLETED");
   const [scan, read, raise] = ["scan_vehicle_for_error_codes", "get_repair_procedure", "raise_platform"];
   expect(called).toEqual([scan, read, read, raise]);
   expect(parts.get(part)).toBe(1);
