@@ -29,7 +29,7 @@ export type ReceivedTask<E extends AnyExtension = never> = [E] extends [never] ?
 /** A page of tasks, for a client with these extensions. */
 export type ReceivedList<E extends AnyExtension = never> = [E] extends [never]
   ? ListTasksResponse
-  : ListTasksResponse & { readonly tasks: readonly (Task & WithExtensions<E>)[] };
+  : Omit<ListTasksResponse, "tasks"> & { readonly tasks: readonly (Task & WithExtensions<E>)[] };
 
 /** The members of an answer or an event that have the values of extensions themselves. */
 interface ReceivedMembers<E extends AnyExtension> extends WithExtensions<E> {
