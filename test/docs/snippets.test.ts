@@ -132,7 +132,7 @@ const pairs: Readonly<
     { client: ["TASK_STATE_CANCELED\n"], server: [] },
   ],
   "docs/extensions.md": [
-    { client: ["{ 'https://example.com/extensions/drafts/v1/draft': false }"], server: [] },
+    { client: ["draft: false"], server: [] },
     { client: ["2 messages"], server: ["counted 2 messages"] },
     { client: ["card-1 / Charged to card-1."], server: [] },
     { client: ["{ notes: [ 'anonymous looks for milk' ] } https://example.com/extensions/notes/v1"], server: [] },
