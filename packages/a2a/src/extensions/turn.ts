@@ -23,6 +23,8 @@ export class ExtensionsOfTurn {
   readonly #begun: ExtensionReader[] = [];
   /** URIs of those that failed and may fail nothing: for this turn they are as if they were not active. */
   readonly #left = new Set<string>();
+  /** What extensions do before the agent is called. */
+  readonly #waits: Promise<unknown>[] = [];
 
   constructor(readers: readonly ExtensionReader[], turn: TurnBase, logger: Logger) {
     this.#readers = readers;
@@ -140,8 +142,13 @@ export class ExtensionsOfTurn {
     }
   }
 
+  /** Resolves when the agent may be called. `undefined`: at once. */
+  get ready(): Promise<unknown> | undefined {
+    return this.#waits.length === 0 ? undefined : Promise.allSettled(this.#waits);
+  }
+
   #view(uri: string): ExtensionTurn {
-    return new TurnView(this.#turn, uri, this.#offered.get(uri));
+    return new TurnView(this.#turn, uri, this.#offered.get(uri), this.#waits);
   }
 }
 
@@ -149,9 +156,11 @@ export class ExtensionsOfTurn {
 class TurnView implements ExtensionTurn {
   readonly #turn: TurnBase;
   readonly #uri: string;
+  readonly #waits: Promise<unknown>[];
   readonly started: unknown;
 
-  constructor(turn: TurnBase, uri: string, started: unknown) {
+  constructor(turn: TurnBase, uri: string, started: unknown, waits: Promise<unknown>[]) {
+    this.#waits = waits;
     this.#turn = turn;
     this.#uri = uri;
     this.started = started;
@@ -204,6 +213,10 @@ class TurnView implements ExtensionTurn {
 
   get resumable(): boolean {
     return this.#turn.resumable;
+  }
+
+  waitFor(work: Promise<unknown>): void {
+    this.#waits.push(work);
   }
 
   get rows(): ExtensionTurn["rows"] {

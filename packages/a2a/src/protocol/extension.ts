@@ -382,6 +382,8 @@ export interface ExtensionTurn {
   readonly rows: TurnRows;
   /** Opens a request for an authorization, as `turn.requestAuthorization()` does. */
   requestAuthorization<Init extends AuthorizationInit>(init: Init): Promise<OpenAuthorization<Init["form"]>>;
+  /** In `onTurnStart`: the agent is called when this has settled, such as a read of rows. */
+  waitFor(work: Promise<unknown>): void;
   /** What `onTurnStart` of this extension has returned. `undefined` before that. */
   readonly started: unknown;
 }

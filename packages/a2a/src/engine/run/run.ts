@@ -338,6 +338,7 @@ export class Run implements TurnHost, PhaseHost {
 async function during(extensions: ExtensionsOfTurn, run: () => Promise<void>): Promise<void> {
   try {
     extensions.start();
+    await extensions.ready;
     await run();
   } catch (error) {
     extensions.end({ error });

@@ -104,15 +104,15 @@ export class TraceRecorder implements Trace {
   #count = 0;
   #omitted = 0;
   /** Resolves when the steps of earlier attempts are here. */
-  readonly #restored: Promise<void> | undefined;
+  readonly restored: Promise<void> | undefined;
 
   constructor(init: RecorderInit) {
     this.traceId = init.traceId;
     this.#init = init;
     this.#bytes = sizeOf({ trace_id: init.traceId, steps: [] }) + omittedBytes;
-    this.#restored = init.stored?.().then((rows) => this.#restore(rows));
+    this.restored = init.stored?.().then((rows) => this.#restore(rows));
     // A trace without its beginning is better than none.
-    this.#restored?.catch(() => {});
+    this.restored?.catch(() => {});
   }
 
   begin(init: StepInit): OpenStep {
@@ -150,7 +150,7 @@ export class TraceRecorder implements Trace {
   }
 
   async step<T>(init: StepInit, run: (step: OpenStep) => T | Promise<T>): Promise<T> {
-    await this.#restored?.catch(() => {});
+    await this.restored?.catch(() => {});
     const step = this.begin(init);
     try {
       const result = await run(step);

@@ -79,10 +79,13 @@ export function traceabilityExtension(options: TraceabilityOptions = {}): Tracea
     kind: "data",
     metadata: { message: traced, artifact: traced, task: traced, statusUpdate: traced, artifactUpdate: traced },
     ...(allow !== undefined && { onActivate: allow }),
-    onTurnStart({ taskId, number, attempt, clock, rows }: ExtensionTurn): Trace {
+    onTurnStart(turn: ExtensionTurn): Trace {
+      const { taskId, number, attempt, clock } = turn;
       const traceId = `trace-${taskId}-${number}`;
-      const stored = attempt > 1 ? () => rows.read() : undefined;
-      return new TraceRecorder({ traceId, attempt, clock, shape, maxBytes, describeError, stored });
+      const stored = attempt > 1 ? () => turn.rows.read() : undefined;
+      const recorder = new TraceRecorder({ traceId, attempt, clock, shape, maxBytes, describeError, stored });
+      if (recorder.restored !== undefined) turn.waitFor(recorder.restored);
+      return recorder;
     },
     onAppend(event, { started, rows }) {
       if (!(started instanceof TraceRecorder)) return event;
