@@ -24,11 +24,11 @@ import { aborted, bounded } from "../transport/client/signals.ts";
 import { type CardCache, type CardSource, findCard, noHeaders, toUrl } from "./card.ts";
 import { Client } from "./client.ts";
 import { download } from "./download.ts";
-import { Extending } from "./extending.ts";
 import { candidatesOf, firstAlive, type InterfaceChoice } from "./interfaces.ts";
 import { resilient } from "./resilient.ts";
 import { beforeRetry, callPolicy, isTransient, type RetryPolicy, streamPolicy } from "./retry.ts";
 import type { ClientParts } from "./parts.ts";
+import { explainingRequired, notConnectedWith } from "./required-extensions.ts";
 import { ClientTrust } from "./trust.ts";
 import type { OlderCard } from "./versions.ts";
 
@@ -148,24 +148,31 @@ export async function connectWith<E extends string | AnyExtension = string>(
   const guarded = observer === undefined ? options : { ...options, observer: safeObserver(observer, logger) };
   const trust = options.trust && new ClientTrust(kit, options.trust, logger);
   const session = options.credentials && new CredentialSession(options.credentials, logger);
-  const extending = new Extending(extensions, logger);
+  // Loaded for extensions that are values: most clients have none.
+  const extending = extensions.every((each) => typeof each === "string")
+    ? undefined
+    : new (await import("./extending.ts")).Extending(extensions, logger);
+  const uris = extensions.filter((each) => typeof each === "string");
   let checked: Promise<void> | undefined;
   const intercept: Intercept = (service, interceptors, card, named, trusted) => {
     session?.use(card, named, trusted);
     checked = trust?.check(card, named);
     const approved = trust?.wrap(service) ?? service;
-    return extending.below(interceptClient(session?.wrap(approved) ?? approved, interceptors), card);
+    const wrapped = interceptClient(session?.wrap(approved) ?? approved, interceptors);
+    return extending?.below(wrapped, card) ?? wrapped;
   };
   const own = {
     ...guarded,
-    extensions: extending.uris,
+    extensions: uris,
     // Headers that are given, and none: then errors say which origin gets no credentials.
     ...(session !== undefined && { headers: options.headers ?? {} }),
     ...(trust !== undefined && { cardCache: trust.cache(options.cardCache ?? new Map()) }),
   };
   const parts = await assemble(trust?.kit ?? kit, agent, own, intercept, session);
   await checked;
-  return new Client<Extract<E, AnyExtension>>(extending.above({ ...parts, download }));
+  const complete = { ...parts, download, ext: notConnectedWith };
+  const service = extending === undefined ? explainingRequired(parts.service, parts.card, uris) : parts.service;
+  return new Client<Extract<E, AnyExtension>>(extending?.above(complete) ?? { ...complete, service });
 }
 
 /** Puts interceptors around the service of a client. `named` is the URL that the user gave, `trusted` are the origins that get credentials. */

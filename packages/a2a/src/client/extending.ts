@@ -7,7 +7,7 @@ import { ClientExtensions } from "./extensions.ts";
 import type { ClientParts } from "./parts.ts";
 import { explainingRequired } from "./required-extensions.ts";
 
-/** What `extensions` of `connect()` makes of a client: nothing where they are URIs alone. */
+/** What extensions that are values make of a client. */
 export class Extending {
   /** Those that are given as URIs. */
   readonly uris: readonly string[];
@@ -32,7 +32,6 @@ export class Extending {
 
   /** Goes between the connections and the retries. */
   below(service: AgentService, card: AgentCard): AgentService {
-    if (this.#readers.length === 0) return service;
     this.#extensions = new ClientExtensions(this.#readers, card, this.#logger);
     return this.#extensions.tagged(service);
   }
@@ -42,7 +41,7 @@ export class Extending {
     const extensions = this.#extensions;
     const asked = [...this.uris, ...(extensions?.uris ?? [])];
     const service = explainingRequired(parts.service, parts.card, asked);
-    if (extensions === undefined) return { ...parts, service, ext: extOf([], parts) };
+    if (extensions === undefined) return { ...parts, service };
     const extended = { ...parts, service: extensions.wrapped(service, parts.clock) };
     return { ...extended, ext: extOf(this.#readers, extended, extensions) };
   }

@@ -18,6 +18,7 @@ import {
 } from "../protocol/index.ts";
 import { bounded } from "../transport/client/signals.ts";
 import type { ClientExtensions } from "./extensions.ts";
+import { notConnectedWith } from "./required-extensions.ts";
 import type { ClientParts } from "./parts.ts";
 import type { CallOptions } from "./requests.ts";
 
@@ -63,13 +64,11 @@ export type ExtOfClient<E extends AnyExtension> = <X extends E>(extension: X) =>
 export function extOf(
   readers: readonly ExtensionReader[],
   parts: ClientParts,
-  extensions?: ClientExtensions,
+  extensions: ClientExtensions,
 ): ExtOfClient<AnyExtension> {
-  return <X extends AnyExtension>({ uri }: X) => {
-    const reader = readers.find((each) => each.extension.uri === uri);
-    if (reader === undefined || extensions === undefined) {
-      throw new TypeError(`The client was connected without the extension ${uri}: connect(url, { extensions: [...] })`);
-    }
+  return <X extends AnyExtension>(extension: X) => {
+    const reader = readers.find((each) => each.extension.uri === extension.uri);
+    if (reader === undefined) return notConnectedWith(extension);
     return clientOf(reader, parts, extensions) as unknown as ExtensionClientOf<X>;
   };
 }

@@ -1,5 +1,5 @@
 import { A2AError, type AgentCard, hasCode } from "../model/index.ts";
-import type { AgentService } from "../protocol/index.ts";
+import type { AgentService, AnyExtension } from "../protocol/index.ts";
 
 /**
  * Says which extensions an agent requires where it has refused a call for them (A2A 1.0 §4.6.1). The server decides: the card may be out
@@ -22,4 +22,9 @@ export function explainingRequired(next: AgentService, card: AgentCard, requeste
     call: (operation, request, context) => next.call(operation, request, context).catch(explained),
     stream: (operation, request, context) => next.stream(operation, request, context).catch(explained),
   };
+}
+
+/** `client.ext()` for an extension that the client does not have. */
+export function notConnectedWith({ uri }: AnyExtension): never {
+  throw new TypeError(`The client was connected without the extension ${uri}: connect(url, { extensions: [...] })`);
 }

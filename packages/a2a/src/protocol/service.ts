@@ -90,6 +90,11 @@ export interface Reply<T> {
 
 /** What happened in a task, for the 1.1 draft (§3.2.8): its messages and statuses in order, and when its artifacts came. */
 export interface TaskTimeline {
+  /**
+   * The answer that it belongs to. An interceptor or an extension that replaces the answer may have taken something out, which the
+   * timeline still has: so a replaced answer has none.
+   */
+  readonly payload: Payload<unknown>;
   /** Its `TimelineEntry` members as JSON text, oldest first. */
   readonly entries: readonly string[];
   /** Its artifacts by id. */

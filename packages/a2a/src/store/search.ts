@@ -125,7 +125,12 @@ function atJoints(texts: readonly string[]): string {
   for (const [at, text] of texts.entries()) {
     const next = texts[at + 1] ?? "";
     if (!letter.test(text.slice(-1)) || !letter.test(next.slice(0, 1))) continue;
-    words.push(/[\p{L}\p{N}\p{M}]+$/u.exec(text.slice(-longestWord))?.[0] ?? "");
+    words.push(
+      text
+        .slice(-longestWord)
+        .split(/[^\p{L}\p{N}\p{M}]/u)
+        .at(-1) ?? "",
+    );
     words.push(/^[\p{L}\p{N}\p{M}]+/u.exec(next.slice(0, longestWord))?.[0] ?? "");
     if (words.length > 1000) break;
   }

@@ -18,7 +18,7 @@ export async function readTimeline(
   { task, seq, firstSeq }: Pick<TaskHead, "task" | "seq" | "firstSeq">,
   bytes: number,
   room?: Room,
-): Promise<TaskTimeline | undefined> {
+): Promise<Omit<TaskTimeline, "payload"> | undefined> {
   if (firstSeq > 1) return undefined;
   const timeline = new Timeline(bytes);
   for (let after = 0; after < seq;) {
@@ -32,7 +32,7 @@ export async function readTimeline(
 }
 
 /** Collects the entries as JSON text. */
-class Timeline implements TaskTimeline {
+class Timeline implements Omit<TaskTimeline, "payload"> {
   readonly entries: string[] = [];
   readonly artifacts: Map<string, Span> = new Map<string, Span>();
   #left: number;

@@ -37,7 +37,7 @@ export async function getTask(tasks: AgentTasks, request: GetTaskRequest, contex
   // Loaded where it is asked for: few callers speak the draft.
   const { readTimeline } = await import("../log/timeline.ts");
   const timeline = await readTimeline(store, snapshot.head, limits.pageBytes, hasRoom(context) ? context : undefined);
-  return timeline === undefined ? reply : { ...reply, timeline };
+  return timeline === undefined ? reply : { ...reply, timeline: { payload: reply.payload, ...timeline } };
 }
 
 /** CancelTask (§3.1.5). The task is canceled in its log before the answer, whatever its agent does. */

@@ -1,4 +1,5 @@
 import { plain } from "../../base/display.ts";
+import { withoutSlashes } from "../../base/index.ts";
 import { A2AError, type JsonValue } from "../../model/index.ts";
 import { boolean, object, optional, required, string } from "../../model/schema.ts";
 import { guardedFetch, type GuardedFetch } from "../../net/index.ts";
@@ -57,7 +58,7 @@ export interface HttpFacilitatorOptions {
  */
 export function httpFacilitator(url: string, options: HttpFacilitatorOptions = {}): Facilitator {
   const { headers, fetch = guardedFetch({ protocols: ["https:"], timeout: 30_000, maxBytes: 65_536 }) } = options;
-  const base = url.replace(/\/+$/, "");
+  const base = withoutSlashes(url);
   const call = async (path: string, request: FacilitatorRequest, own: Readonly<Record<string, string>>) => {
     const { payment, requirements, signal } = request;
     const response = await fetch(`${base}${path}`, {

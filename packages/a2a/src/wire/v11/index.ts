@@ -61,7 +61,8 @@ function shapesOf(
       return reply.generations === undefined ? value : generated(operation, value, reply.generations);
     },
     encodeResponse<Name extends OperationName>(operation: Name, reply: Reply<Operations[Name]["response"]>): string {
-      const { generations, timeline } = reply;
+      const { generations } = reply;
+      const timeline = timelineOf(reply);
       if (generations === undefined) return base.encodeResponse(operation, reply);
       if (timeline !== undefined)
         return spliced(withTimeline(base.encodeResponse(operation, reply), timeline), 1, firstOf(generations));
@@ -71,7 +72,8 @@ function shapesOf(
       return JSON.stringify(generated(operation, base.responseOf(operation, reply), generations));
     },
     responsePieces(operation, reply) {
-      const { generations, timeline } = reply;
+      const { generations } = reply;
+      const timeline = timelineOf(reply);
       const pieces = base.responsePieces?.(operation, reply);
       if (pieces === undefined || generations === undefined) return pieces;
       // A task in pieces is large, so its artifacts are not looked at.
@@ -95,6 +97,11 @@ function shapesOf(
       return pieces && splicedPieces(pieces, 2, item.generation);
     },
   };
+}
+
+/** The timeline of an answer that is as the engine gave it. */
+function timelineOf({ payload, timeline }: Reply<unknown>): TaskTimeline | undefined {
+  return timeline?.payload === payload ? timeline : undefined;
 }
 
 /**
