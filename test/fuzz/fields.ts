@@ -119,7 +119,9 @@ export const requests: ReadonlyMap<OperationName, Shape & { kind: "object" }> = 
   ["UnaryOperations", "StreamOperations"].flatMap((table) => {
     const declared = declarationsIn("protocol/operations.ts").get(table);
     if (declared === undefined) throw new Error(`The table ${table} does not exist`);
-    return (declared["body"] as { body: Node[] }).body.map((row) => {
+    // Methods of extensions have no name here: their requests are any object.
+    const rows = (declared["body"] as { body: Node[] }).body.filter(({ type }) => type === "TSPropertySignature");
+    return rows.map((row) => {
       const { members } = (row["typeAnnotation"] as { typeAnnotation: { members: Node[] } }).typeAnnotation;
       const request = members.find((member) => nameOf(member["key"]) === "request");
       if (request === undefined) throw new Error(`${nameOf(row["key"])} has no request`);

@@ -1,17 +1,14 @@
-import { type Clock, type Ids, type Logger, randomIds, silentLogger } from "../base/index.ts";
+import { type Clock, type Ids, type Logger, randomIds } from "../base/index.ts";
 import { A2AError, type AgentCard, invalidParams } from "../model/index.ts";
 import {
   type AgentService,
   type AnyExtension,
   idempotentSendExtension,
-  interceptClient,
   type Interceptor,
   type Observer,
   resumeExtension,
-  safeObserver,
 } from "../protocol/index.ts";
 import type { CredentialProvider } from "../credentials/port.ts";
-import { CredentialSession } from "../credentials/session.ts";
 import type {
   ClientBinding,
   ClientHost,
@@ -22,14 +19,10 @@ import type {
 import type { CardCheck } from "../cards/port.ts";
 import { aborted, bounded } from "../transport/client/signals.ts";
 import { type CardCache, type CardSource, findCard, noHeaders, toUrl } from "./card.ts";
-import { Client } from "./client.ts";
-import { download } from "./download.ts";
 import { candidatesOf, firstAlive, type InterfaceChoice } from "./interfaces.ts";
 import { resilient } from "./resilient.ts";
 import { beforeRetry, callPolicy, isTransient, type RetryPolicy, streamPolicy } from "./retry.ts";
 import type { ClientParts } from "./parts.ts";
-import { explainingRequired, notConnectedWith } from "./required-extensions.ts";
-import { ClientTrust } from "./trust.ts";
 import type { OlderCard } from "./versions.ts";
 
 /** Options of `connect()`. */
@@ -129,54 +122,8 @@ function policy(own: RetryPolicy, given: Partial<RetryPolicy> | false = {}): Ret
   return given === false ? { ...own, attempts: 1 } : { ...own, ...given };
 }
 
-/**
- * `connect()` with the bindings that you pass, and no others: a bundle then contains only these.
- *
- * @example
- * ```ts
- * const kit = { bindings: [restBinding([codecV1])], decodeCard: codecV1.decodeCard };
- * const client = await connectWith(kit, "https://example.com/weather");
- * ```
- */
-export async function connectWith<E extends string | AnyExtension = string>(
-  kit: ClientKit,
-  agent: string | URL | AgentCard | OlderCard,
-  { extensions = [], ...options }: ConnectOptions<E> = {},
-): Promise<Client<Extract<E, AnyExtension>>> {
-  const { observer, logger = silentLogger } = options;
-  checkBindings([...kit.bindings, ...(options.bindings ?? [])]);
-  const guarded = observer === undefined ? options : { ...options, observer: safeObserver(observer, logger) };
-  const trust = options.trust && new ClientTrust(kit, options.trust, logger);
-  const session = options.credentials && new CredentialSession(options.credentials, logger);
-  // Loaded for extensions that are values: most clients have none.
-  const extending = extensions.every((each) => typeof each === "string")
-    ? undefined
-    : new (await import("./extending.ts")).Extending(extensions, logger);
-  const uris = extensions.filter((each) => typeof each === "string");
-  let checked: Promise<void> | undefined;
-  const intercept: Intercept = (service, interceptors, card, named, trusted) => {
-    session?.use(card, named, trusted);
-    checked = trust?.check(card, named);
-    const approved = trust?.wrap(service) ?? service;
-    const wrapped = interceptClient(session?.wrap(approved) ?? approved, interceptors);
-    return extending?.below(wrapped, card) ?? wrapped;
-  };
-  const own = {
-    ...guarded,
-    extensions: uris,
-    // Headers that are given, and none: then errors say which origin gets no credentials.
-    ...(session !== undefined && { headers: options.headers ?? {} }),
-    ...(trust !== undefined && { cardCache: trust.cache(options.cardCache ?? new Map()) }),
-  };
-  const parts = await assemble(trust?.kit ?? kit, agent, own, intercept, session);
-  await checked;
-  const complete = { ...parts, download, ext: notConnectedWith };
-  const service = extending === undefined ? explainingRequired(parts.service, parts.card, uris) : parts.service;
-  return new Client<Extract<E, AnyExtension>>(extending?.above(complete) ?? { ...complete, service });
-}
-
 /** Puts interceptors around the service of a client. `named` is the URL that the user gave, `trusted` are the origins that get credentials. */
-type Intercept = (
+export type Intercept = (
   service: AgentService,
   interceptors: readonly Interceptor[],
   card: AgentCard,

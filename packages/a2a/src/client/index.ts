@@ -10,7 +10,8 @@ import { restBinding } from "../transport/rest/client.ts";
 import { codecV11, jsonRpcClientV1, wires } from "../wires.ts";
 import { respelling } from "./card-spellings.ts";
 import { Client } from "./client.ts";
-import { assemble, checkBindings, type ConnectOptions, connectWith } from "./connect.ts";
+import { assemble, checkBindings, type ConnectOptions } from "./connect.ts";
+import { connectWith } from "./connect-with.ts";
 import { adapted, type OlderCard, readCard } from "./versions.ts";
 
 /**
@@ -61,7 +62,8 @@ export async function connectJsonRpc(
   return new Client(parts);
 }
 
-export { connectWith, type ClientKit, type ConnectOptions } from "./connect.ts";
+export type { ClientKit, ConnectOptions } from "./connect.ts";
+export { connectWith } from "./connect-with.ts";
 export { Client } from "./client.ts";
 export type { ClientParts } from "./parts.ts";
 export { download, type Downloadable, type DownloadClient, type DownloadOptions } from "./download.ts";
