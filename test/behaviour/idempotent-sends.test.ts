@@ -4,7 +4,7 @@ import { bearer } from "@parley/a2a/auth";
 import { defineExtension } from "@parley/a2a/extensions";
 import { idempotentSends } from "@parley/a2a/extensions/idempotent-sends";
 import { A2AError, defineAgent, memoryStore, type Agent } from "@parley/a2a";
-import { idempotentSendExtension } from "@parley/a2a/protocol";
+import { idempotentSendExtension, resumeExtension } from "@parley/a2a/protocol";
 import { call, eventsOf, plainBindings, served, taskIn } from "./plain-client.ts";
 
 /* What packages/a2a/src/extensions/idempotent-sends/README.md promises, by its numbers, with a client that is `fetch` alone. */
@@ -129,4 +129,14 @@ test("the card declares it, unless the server does not remember messages", async
   expect(client.ext(idempotentSends).declared?.uri).toBe(idempotentSendExtension);
   const other = await connect((await served(counting(), { dedupe: false })).url, { extensions: [idempotentSends] });
   expect(other.ext(idempotentSends).declared).toBeUndefined();
+});
+
+test("a server that would not keep a promise of a card is not made", async () => {
+  const promised = (error: unknown): string => (error instanceof A2AError ? error.message : String(error));
+  const repeats = { ...counting(), extensions: [idempotentSends] };
+  await expect(served(repeats, { dedupe: false }).catch(promised)).resolves.toBe(
+    `This cannot be served: extensions cannot promise ${idempotentSendExtension} with \`dedupe: false\``,
+  );
+  const resumes = { ...counting(), capabilities: { streaming: false, extensions: [{ uri: resumeExtension }] } };
+  await expect(served(resumes).catch(promised)).resolves.toContain(`cannot promise ${resumeExtension} of an agent`);
 });

@@ -118,6 +118,11 @@ export interface WebhookDelivery {
   /** Which attempt of the sender this is, from 1, as the sender says. */
   readonly attempt?: number;
   /**
+   * URIs of the extensions that were active in the call that registered the webhook, as the sender says. Absent: none.
+   * `client.ext(extension).read(event)` reads what they have put into the event.
+   */
+  readonly extensions?: readonly string[];
+  /**
    * Set where events before this one did not come: how many. With a client the event is then the task as it is now, which may hold
    * what the next deliveries say. A memory that was emptied counts from 0.
    */

@@ -5,6 +5,7 @@ import { ByteBudget, type UniversalRequest, type UniversalResponse } from "../pr
 import { toFetch } from "../server/fetch.ts";
 import { unfinishedBodies } from "../server/options.ts";
 import type { RequestLimits } from "../transport/server/binding.ts";
+import { requestedExtensions } from "../transport/server/context.ts";
 import { bodyText, parseJson } from "../transport/server/request.ts";
 import { errorHeaders, failureOf } from "../transport/server/response.ts";
 import { encodeRestError } from "../wire/errors.ts";
@@ -169,6 +170,7 @@ function describe(
   if (taskId !== undefined && taskId !== named) throw new A2AError("Unauthenticated", "The JWT is for another task");
   const generation = countOf(request.header(webhookHeaders.generation));
   const attempt = countOf(request.header(webhookHeaders.attempt));
+  const extensions = requestedExtensions(request);
   return {
     ...(id !== undefined && { id }),
     taskId: named,
@@ -176,6 +178,7 @@ function describe(
     ...(place !== undefined && { sequence: place.sequence }),
     ...(generation !== undefined && { generation }),
     ...(attempt !== undefined && { attempt }),
+    ...(extensions.length > 0 && { extensions }),
   };
 }
 

@@ -83,6 +83,12 @@ export function serveAgent(mount: AgentMount, by: ServedBy): MountedAgent {
   };
 }
 
+/** Extensions that the server keeps by itself, and without what it does not. */
+const promises: readonly (readonly [string, string])[] = [
+  [resumeExtension, "of an agent that does not stream (`capabilities.streaming`)"],
+  [idempotentSendExtension, "with `dedupe: false`"],
+];
+
 /** The extensions that this server adds to the card. */
 function extensionsOf(
   { agent }: AgentMount,
@@ -104,6 +110,11 @@ function extensionsOf(
   const declared = new Set(agent.capabilities?.extensions?.map(({ uri }) => uri));
   const given = declarationsOf(new Set([...(agent.extensions ?? []), ...hooked]));
   const named = new Set(given.map(({ uri }) => uri));
+  const kept = new Set(extensions.map(({ uri }) => uri));
+  for (const [uri, without] of promises) {
+    if (kept.has(uri) || !(named.has(uri) || declared.has(uri))) continue;
+    throw cannotServe("extensions", `cannot promise ${uri} ${without}`);
+  }
   // What the agent writes into its capabilities counts, then what it and the server are given as values.
   return [...extensions.filter(({ uri }) => !named.has(uri)), ...given.filter(({ uri }) => !declared.has(uri))];
 }

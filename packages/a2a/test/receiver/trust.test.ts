@@ -48,6 +48,14 @@ describe("Standard Webhooks v1", () => {
     ]);
   });
 
+  test("a delivery says which extensions were active when its webhook was registered, under either name of the header", async () => {
+    const { send, deliveries } = receive();
+    const [one, two] = ["https://example.com/extensions/one/v1", "https://example.com/extensions/two/v1"];
+    await send(event, { id: "a", sequence: 1, headers: { "a2a-extensions": `${one}, ${two}, ${one}` } });
+    await send(event, { id: "b", sequence: 2, headers: { "x-a2a-extensions": two } });
+    expect(deliveries.map(({ extensions }) => extensions)).toEqual([[one, two], [two]]);
+  });
+
   const now = Math.floor(Date.now() / 1000);
   test.each([
     ["another secret", { key: otherSecret }],

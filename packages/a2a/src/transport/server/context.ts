@@ -149,7 +149,7 @@ const noExtensions: readonly string[] = [];
  *
  * @throws A2AError `RequestTooLarge`.
  */
-function requestedExtensions(request: UniversalRequest): readonly string[] {
+export function requestedExtensions(request: UniversalRequest): readonly string[] {
   const value = request.header(extensionsName);
   const former = request.header(formerExtensionsName);
   if (!value && !former) return noExtensions;
