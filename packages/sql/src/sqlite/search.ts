@@ -10,7 +10,7 @@ import {
   type SearchText,
 } from "@parley/a2a/store";
 import type { Driver, Value } from "./driver.ts";
-import { count, decodeName, int, logKey, maxSeq, optional, stateNumber, text } from "./rows.ts";
+import { count, decodeName, int, logKey, optional, stateNumber, text } from "./rows.ts";
 import type { ScopeIds } from "./scopes.ts";
 import { indexed } from "./search-index.ts";
 
@@ -32,8 +32,11 @@ export function findTasks(driver: Driver, scopes: ScopeIds, owner: Owner, query:
   const rows = driver.prepare(sql).all(...matches, ...filters, limit, skip);
   const [first] = rows.length > 0 || skip === 0 ? rows : driver.prepare(sql).all(...matches, ...filters, 1, 0);
   const snippets = new Snippets(terms);
+  const numbers = rows.map((row) => int(row, 0));
+  const best = bestTexts(driver, numbers, matches);
   const hits = rows.map((row): SearchHit => {
-    return { taskId: decodeName(text(row, 1)), snippets: snippets.of(textsOf(driver, int(row, 0), matches)) };
+    const texts = textsOf(driver, best.get(int(row, 0)) ?? []);
+    return { taskId: decodeName(text(row, 1)), snippets: snippets.of(texts) };
   });
   return { hits, total: first === undefined ? 0 : int(first, 2) };
 }
@@ -71,17 +74,40 @@ function pageStatement(terms: number): string {
     ORDER BY ${score} DESC, t.number DESC LIMIT ? OFFSET ?`;
 }
 
-/** The texts of a task that have terms, the best first. */
-function textsOf(driver: Driver, number: number, matches: readonly string[]): readonly SearchText[] {
-  const best = driver
-    .prepare(
-      `SELECT rowid FROM search_index WHERE search_index MATCH ? AND rowid > ? AND rowid <= ?
-       ORDER BY bm25(search_index), rowid DESC LIMIT ${mostSnippets}`,
-    )
-    .all(matches.map((match) => `(${match})`).join(" OR "), logKey(number, 0), logKey(number, maxSeq))
-    .map(count);
+/**
+ * The keys of the texts that have terms, by task: first those with more of the terms, and of these the newest. Each term is read once for
+ * all tasks. A rank of each text would count all texts of each term again for each task.
+ */
+function bestTexts(
+  driver: Driver,
+  numbers: readonly number[],
+  matches: readonly string[],
+): ReadonlyMap<number, readonly number[]> {
+  const found = new Map<number, Map<number, number>>();
+  const statement = driver.prepare(
+    `SELECT rowid FROM (SELECT rowid FROM search_index WHERE search_index MATCH ? ORDER BY rowid DESC LIMIT ${mostTexts})
+     WHERE rowid >> 24 IN (SELECT value FROM json_each(?))`,
+  );
+  for (const match of matches) {
+    for (const row of statement.all(match, JSON.stringify(numbers))) {
+      const key = int(row, 0);
+      const number = Math.floor(key / logKey(1, 0));
+      let texts = found.get(number);
+      if (texts === undefined) found.set(number, (texts = new Map()));
+      texts.set(key, (texts.get(key) ?? 0) + 1);
+    }
+  }
+  const best = Array.from(found, ([number, texts]): [number, readonly number[]] => {
+    const ranked = [...texts].sort(([one, terms], [other, others]) => others - terms || other - one);
+    return [number, ranked.slice(0, mostSnippets).map(([key]) => key)];
+  });
+  return new Map(best);
+}
+
+/** The texts of these keys. */
+function textsOf(driver: Driver, keys: readonly number[]): readonly SearchText[] {
   const select = driver.prepare("SELECT message, artifact, text FROM search_texts WHERE key = ?");
-  return best.flatMap((key) => {
+  return keys.flatMap((key) => {
     const row = select.get(key);
     return row === undefined ? [] : textOf(row);
   });
