@@ -92,9 +92,9 @@ function bestTexts(
     for (const row of statement.all(match, JSON.stringify(numbers))) {
       const key = int(row, 0);
       const number = Math.floor(key / logKey(1, 0));
-      let texts = found.get(number);
-      if (texts === undefined) found.set(number, (texts = new Map()));
+      const texts = found.get(number) ?? new Map<number, number>();
       texts.set(key, (texts.get(key) ?? 0) + 1);
+      found.set(number, texts);
     }
   }
   const best = Array.from(found, ([number, texts]): [number, readonly number[]] => {
