@@ -218,7 +218,7 @@ export interface DueFeature extends FeatureRow {
 export interface SweepOptions {
   /**
    * Deletes terminal tasks with an older status, with their keys, and conversations that have no task and were not changed
-   * since. Default: none.
+   * since. A conversation without a task stays as long as one of its own keys has still to expire. Default: none.
    */
   readonly deleteBefore?: number;
   /** Compacts the logs of terminal tasks with an older status: `load` returns the same as before, and `read` begins at `firstSeq`. Default: none. */

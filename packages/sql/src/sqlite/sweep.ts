@@ -34,9 +34,12 @@ export function sweep(driver: Driver, bounds: Bounds, options: SweepOptions): Sw
       deleted += 1;
     }
     more ||= found.length > deleted;
+    // A key that expires later keeps its context.
     const idle = driver
-      .prepare("SELECT id FROM scopes WHERE is_context = 1 AND tasks = 0 AND touched < ? ORDER BY touched LIMIT ?")
-      .all(deleteBefore, limit + 1)
+      .prepare(
+        "SELECT id FROM scopes WHERE is_context = 1 AND tasks = 0 AND touched < ? AND NOT EXISTS (SELECT 1 FROM keys WHERE context = scopes.id AND until > ?) ORDER BY touched LIMIT ?",
+      )
+      .all(deleteBefore, now, limit + 1)
       .map(count);
     for (const id of idle.slice(0, limit)) deleteContext(driver, id);
     more ||= idle.length > limit;

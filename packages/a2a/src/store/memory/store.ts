@@ -176,6 +176,8 @@ class MemoryStore implements Store {
       limit,
       (context) => context.touched < deleteBefore,
       (context) => this.#tables.drop(context),
+      // What must not be done again is known until it expires, however old its conversation is.
+      ({ keys: own }) => own.some(({ until }) => until !== Infinity && until > now),
     );
     const compacted = drain(
       this.#tables.loose,
@@ -223,12 +225,18 @@ function drain<Key, Item extends Key>(
   limit: number,
   due: (item: Item) => boolean,
   take: (item: Item) => void,
+  stays: (item: Item) => boolean = () => false,
 ): { count: number; more: boolean } {
   let count = 0;
-  for (let item = list.first(); item !== undefined && due(item); item = list.first()) {
-    if (count >= limit) return { count, more: true };
-    take(item);
-    count += 1;
+  let item = list.first();
+  while (item !== undefined && due(item)) {
+    const [next] = list.after(item, 1);
+    if (!stays(item)) {
+      if (count >= limit) return { count, more: true };
+      take(item);
+      count += 1;
+    }
+    item = next;
   }
   return { count, more: false };
 }

@@ -44,6 +44,13 @@ interface RefContext extends ContextKey {
   state?: string;
 }
 
+type InContext = Owner & { readonly contextId?: string; readonly task?: RefTask };
+
+/** Whether something belongs to a context itself, and to none of its tasks. */
+function isOf(thing: InContext, context: RefContext): boolean {
+  return thing.task === undefined && same(thing, context) && context.contextId === thing.contextId;
+}
+
 export class Reference {
   #tasks: RefTask[] = [];
   #keys: RefKey[] = [];
@@ -142,10 +149,10 @@ export class Reference {
     const idle = this.#contexts.filter(
       (context) =>
         context.touched < deleteBefore &&
+        !this.#keys.some((key) => key.until !== Infinity && isOf(key, context)) &&
         !this.#tasks.some((task) => same(task, context) && task.contextId === context.contextId),
     );
-    const inIdle = (thing: Owner & { contextId?: string; task?: RefTask }): boolean =>
-      thing.task === undefined && idle.some((context) => same(thing, context) && context.contextId === thing.contextId);
+    const inIdle = (thing: InContext): boolean => idle.some((context) => isOf(thing, context));
     this.#contexts = this.#contexts.filter((context) => !idle.includes(context));
     this.#keys = this.#keys.filter((key) => !inIdle(key));
     this.#messages = this.#messages.filter((message) => !inIdle(message));

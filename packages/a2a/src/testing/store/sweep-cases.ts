@@ -112,6 +112,23 @@ export const retentionCases: Cases = {
     expect((await store.once(alice, "k11", 0))?.hash).toEqual("h");
   },
 
+  async "a key that expires later keeps its context, also where that has no task and is old"({ store, expect }) {
+    const nonce = { effect: "once", key: "nonce", hash: "h", now: 10, until: 200 } as const;
+    await store.append([{ context: { ...alice, contextId: "old" }, effects: [nonce] }]);
+    await store.append([
+      { context: { ...alice, contextId: "older" }, effects: [{ effect: "once", key: "k", hash: "h", now: 9 }] },
+    ]);
+    await store.sweep({ now: 199, deleteBefore: 150, limit: 1 });
+    expect((await store.once(alice, "nonce", 199))?.hash).toEqual("h");
+    expect(await store.once(alice, "k", 199)).toEqual(undefined);
+    const [again] = await store.append([
+      { context: { ...alice, contextId: "new" }, effects: [{ ...nonce, hash: "other", now: 199, until: 300 }] },
+    ]);
+    expect(again?.ok === false && [again.reason, again.once?.hash]).toEqual(["duplicate", "h"]);
+    await store.sweep({ now: 200, deleteBefore: 150, limit: 9 });
+    expect(await store.once(alice, "nonce", 10)).toEqual(undefined);
+  },
+
   async "expired keys are deleted, others stay"({ store, expect }) {
     await append(store, {
       ...making("t"),
