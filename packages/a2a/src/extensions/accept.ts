@@ -1,9 +1,9 @@
 import type { Logger } from "../base/index.ts";
 import { check, messageSchema } from "../model/index.ts";
-import type { AcceptedCall, AcceptedInput, AnyExtension } from "../protocol/index.ts";
+import type { AcceptedCall, AcceptedInput, AnyExtension, ExtensionRow } from "../protocol/index.ts";
 import { failed, fails, isHarmless } from "./failures.ts";
 import { changedIdentity, inputProblems, listed } from "./results.ts";
-import { rowsOf, type RowStore } from "./rows.ts";
+import { rowsOf, type RowChange, type RowStore } from "./rows.ts";
 
 /** What `onAccept` of one extension makes of a message. No promise where the hook gives none. */
 export function acceptedBy(
@@ -14,8 +14,13 @@ export function acceptedBy(
   logger: Logger,
 ): AcceptedInput | Promise<AcceptedInput> {
   const { uri } = extension;
-  const { changes, end, commit } = rowsOf(uri, store, isHarmless(extension));
-  const given = { ...call, rows: { ...changes, read: () => store.read(uri) } };
+  let known: readonly ExtensionRow[] | undefined;
+  // What a hook decides by the rows that it has read holds only as long as they are like that: another message may come first.
+  const keep = (change: RowChange): void =>
+    store.keep(known === undefined ? change : { ...change, if: stateIn(known, change.key) });
+  const { changes, end, commit } = rowsOf(uri, { keep }, isHarmless(extension));
+  const read = async (): Promise<readonly ExtensionRow[]> => (known = await store.read(uri));
+  const given = { ...call, rows: { ...changes, read } };
   const leave = (thrown: unknown): AcceptedInput => {
     end();
     fails(extension, "onAccept", thrown, logger);
@@ -33,6 +38,11 @@ export function acceptedBy(
   } catch (thrown) {
     return leave(thrown);
   }
+}
+
+function stateIn(rows: readonly ExtensionRow[], key: string): NonNullable<RowChange["if"]> | null {
+  const row = rows.find((each) => each.key === key);
+  return row === undefined ? null : { value: row.value, ...(row.due !== undefined && { due: row.due }) };
 }
 
 /** What is stored must be a message, and the same one. */

@@ -1,7 +1,11 @@
 import type { ExtensionRow, TaskRows } from "../protocol/index.ts";
 
 /** A change of a row, under the URI of the extension that wants it. */
-export type RowChange = { readonly feature: string } & (
+export type RowChange = {
+  readonly feature: string;
+  /** The row as it must be when the change is stored. Absent: however it is. */
+  readonly if?: Pick<ExtensionRow, "value" | "due"> | null;
+} & (
   | { readonly op: "set"; readonly key: string; readonly value: string; readonly due?: number }
   | { readonly op: "delete"; readonly key: string }
 );

@@ -317,7 +317,10 @@ export interface TaskRows {
   set(key: string, value: string, options?: { readonly due?: number }): void;
   /** Deletes a row. Throws as `set` does. */
   delete(key: string): void;
-  /** What is stored, in the order in which keys were set first. Empty where the message makes its task. */
+  /**
+   * What is stored, in the order in which keys were set first. Empty where the message makes its task. What is set after it is stored only
+   * where those rows are still as they were read. Else the hook runs again: of two messages at a time, one comes first.
+   */
   read(): Promise<readonly ExtensionRow[]>;
 }
 

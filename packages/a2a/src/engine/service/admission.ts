@@ -45,6 +45,8 @@ export interface Send {
   readonly attempt: Attempt | undefined;
   /** What extensions keep with the task of the message, and its webhook. */
   readonly kept: readonly FeatureEffect[];
+  /** Lets the extensions accept the message again, where rows of its task that they have read have changed. */
+  readonly again?: () => Send | Promise<Send>;
   /** The credential or the refusal that the message brought for a request of its task. */
   readonly answer?: TakenAnswer | undefined;
 }
@@ -99,10 +101,15 @@ export function inContext(message: Message, contextId: string): Message {
   return Object.assign({}, message, { contextId });
 }
 
-/** The same send with what extensions have made of its message. */
-export function withInput(send: Send, { message, metadata }: AcceptedInput, kept: readonly FeatureEffect[]): Send {
+/** The same send with what extensions have made of its message. `again`: has them do it again. */
+export function withInput(
+  send: Send,
+  { message, metadata }: AcceptedInput,
+  kept: readonly FeatureEffect[],
+  again: NonNullable<Send["again"]>,
+): Send {
   const { request, call } = send;
-  return { ...send, request: { ...request, message }, call: { ...call, metadata }, kept };
+  return { ...send, request: { ...request, message }, call: { ...call, metadata }, kept, again };
 }
 
 const none: readonly string[] = [];

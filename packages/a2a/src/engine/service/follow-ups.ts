@@ -51,13 +51,13 @@ export class FollowUps {
   }
 
   /** Tries again when the task changes between the read and the append. */
-  async take(send: Send, task: TaskKey): Promise<Accepted> {
+  async take(first: Send, task: TaskKey): Promise<Accepted> {
     const { store } = this.#rooms.settings;
     const { budget } = this.#rooms;
-    const { message } = send.request;
-    const wanted = wantedGeneration(send);
+    const wanted = wantedGeneration(first);
     let webhook: AcceptedConfig | undefined;
-    for (;;) {
+    for (let send = first; ; send = await renewed(send)) {
+      const { message } = send.request;
       const head = await store.head(task, task.taskId);
       if (head === undefined) throw taskNotFound(task.taskId);
       checkContext(message, head);
@@ -248,6 +248,12 @@ export class FollowUps {
     if (reason !== "duplicate" || once === undefined) return undefined;
     return this.#retries.join(head.task, once, send.attempt);
   }
+}
+
+/** The message, accepted again by extensions that depend on rows of its task. */
+function renewed(send: Send): Send | Promise<Send> {
+  const depends = send.kept.some((effect) => effect.op !== "wake" && effect.if !== undefined);
+  return depends && send.again !== undefined ? send.again() : send;
 }
 
 /** The records of a message that begins a turn. */

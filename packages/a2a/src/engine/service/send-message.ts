@@ -171,24 +171,28 @@ export class Sends {
 
   /** Lets the active extensions change a message that came for the first time. */
   #prepare(send: Send): Admission | Promise<Admission> {
-    const { request, call, owner, principal } = send;
-    if (call.extensions.length === 0) return this.#admit(send);
+    if (send.call.extensions.length === 0) return this.#admit(send);
+    const accepted = this.#accepted(send);
+    return accepted instanceof Promise ? accepted.then((later) => this.#admit(later)) : this.#admit(accepted);
+  }
+
+  #accepted(send: Send): Send | Promise<Send> {
+    const { request, call, owner, principal, hosted } = send;
     const { extensions, store, clock, logger } = this.#rooms.settings;
-    const { card } = send.hosted;
     const { message, metadata } = request;
     const input: AcceptedInput = metadata === undefined ? { message } : { message, metadata };
     const kept: FeatureEffect[] = [];
     const accepted = extensions.accept(
       input,
-      { principal, extensions: call.extensions, card, clock, logger },
+      { principal, extensions: call.extensions, card: hosted.card, clock, logger },
       {
         keep: keepIn(kept),
         read: async (feature) => (message.taskId === undefined ? [] : store.features(owner, message.taskId, feature)),
       },
     );
-    if (accepted === input) return this.#admit(send);
-    if (accepted instanceof Promise) return accepted.then((later) => this.#admit(withInput(send, later, kept)));
-    return this.#admit(withInput(send, accepted, kept));
+    if (accepted === input) return send;
+    const taken = (later: AcceptedInput): Send => withInput(send, later, kept, () => this.#accepted(send));
+    return accepted instanceof Promise ? accepted.then(taken) : taken(accepted);
   }
 
   #admit(send: Send): Admission | Promise<Admission> {

@@ -191,6 +191,20 @@ describe("a message that is no payment is refused before it is stored (A2A 1.0 Â
     expect((await client.getTask(task?.id ?? "")).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
   });
 
+  test("a second payment for the same offer, also where both come at the same time", async () => {
+    const { client, wallet, facilitator } = await serving();
+    const { task } = await client.sendMessage("a boat");
+    const messages = await Promise.all(Array.from({ length: 8 }, () => submitted(wallet, task)));
+    const sent = await Promise.allSettled(messages.map((message) => client.sendMessage({ message })));
+    const refused = sent.filter((each) => each.status === "rejected");
+    expect(refused.map(({ reason }) => (reason as { readonly code: string }).code)).toEqual(
+      Array.from({ length: 7 }, () => "InvalidParams"),
+    );
+    const { history = [] } = await client.getTask(task?.id ?? "");
+    expect(history.filter(({ messageId }) => messageId.startsWith("payment-"))).toHaveLength(1);
+    expect(facilitator.calls).toEqual({ verify: 1, settle: 1 });
+  });
+
   test("one without a task, one for a task that asks for none, and a second one for the same offer", async () => {
     const { opened, open } = gate();
     const { client, wallet, facilitator } = await serving({
