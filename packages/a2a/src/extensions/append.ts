@@ -5,7 +5,7 @@ import type { AppendedEvent, AppendingTurn } from "../protocol/index.ts";
 import { fails, isHarmless, unhandled } from "./failures.ts";
 import { misfitsOfEvent } from "./misfits.ts";
 import type { ExtensionReader } from "./reads.ts";
-import { eventProblems, listed } from "./results.ts";
+import { changedByAddition, eventProblems, listed } from "./results.ts";
 import { rowsOf, type RowStore } from "./rows.ts";
 
 /** What `onAppend` of one extension makes of an event. */
@@ -19,18 +19,37 @@ export function appendedBy(
   const rows = store && rowsOf(extension.uri, store, isHarmless(extension));
   try {
     const given = rows === undefined ? turn : { ...turn, rows: rows.changes };
-    const after = eventOf(extension.onAppend?.(before, given), "kind");
+    const event = isHarmless(extension) ? copyOf(before) : before;
+    const after = eventOf(extension.onAppend?.(event, given), "kind") as AppendedEvent;
     rows?.end();
     // What the agent has said is checked when it becomes a record.
-    const problems = after === before ? [] : eventProblems(after as AppendedEvent);
+    const problems = after === before ? [] : eventProblems(after);
     if (problems.length > 0) throw new TypeError(`It returned an event that cannot be: ${listed(problems)}`);
+    if (isHarmless(extension)) checkAddition(before, after);
     rows?.commit();
-    return after as AppendedEvent;
+    return after;
   } catch (thrown) {
     rows?.end();
     fails(extension, "onAppend", thrown, logger);
     return before;
   }
+}
+
+/** For an extension that may fail nothing: what it does to the event itself is gone where it fails. */
+function copyOf(event: AppendedEvent): AppendedEvent {
+  try {
+    return structuredClone(event);
+  } catch {
+    // What the agent has said is no JSON, and fails when it becomes a record.
+    return event;
+  }
+}
+
+/** Data that is added must be JSON, and leaves the rest of the event as it is. */
+function checkAddition(before: AppendedEvent, after: AppendedEvent): void {
+  const changed = changedByAddition(before, after);
+  if (changed !== undefined) throw new TypeError(`It changed ${changed} of the event: the kind data adds data alone`);
+  JSON.stringify(after);
 }
 
 /**

@@ -10,6 +10,7 @@ import type {
   TurnBase,
 } from "../protocol/index.ts";
 import { checkOnCard, checkServed } from "./definition.ts";
+import { isHarmless } from "./failures.ts";
 import type { RowStore } from "./rows.ts";
 import type { RunningHooks } from "./running.ts";
 import type { ExtensionsOfTurn } from "./turn.ts";
@@ -84,14 +85,23 @@ export class ExtensionHooks {
     return this.all.length === 0 ? input : this.#there().accept(input, call, rows);
   }
 
-  /** Applies `onAppend`, and checks what comes of it. `rows`: absent for a direct reply. */
+  /** Applies `onAppend`, and checks what comes of it. `rows`: absent for a direct reply. `bare`: without those of the kind `data`. */
   append(
     event: AgentEvent,
     turn: Omit<AppendingTurn, "rows" | "started">,
     active: ExtensionsOfTurn | undefined,
     rows?: Pick<RowStore, "keep">,
+    bare = false,
   ): AgentEvent {
-    return this.all.length === 0 ? event : this.#there().append(event, turn, active, rows);
+    return this.all.length === 0 ? event : this.#there().append(event, turn, active, rows, bare);
+  }
+
+  /** URIs of the active extensions that add data to events, and that events can do without. */
+  adding(active: readonly string[]): readonly string[] {
+    if (active.length === 0) return active;
+    return this.all
+      .filter((each) => isHarmless(each) && each.onAppend !== undefined && active.includes(each.uri))
+      .map(({ uri }) => uri);
   }
 
   /** `onDeliver` of the active extensions, as one; `undefined` where none has it. */

@@ -116,3 +116,11 @@ export function changedIdentity(
 ): string | undefined {
   return (["messageId", "role", "taskId", "contextId"] as const).find((name) => before[name] !== after[name]);
 }
+
+/** What of an event an extension has changed that may add data alone. */
+export function changedByAddition(before: AppendedEvent, after: AppendedEvent): string | undefined {
+  const [was, is] = [before, after] as Readonly<Record<string, unknown>>[];
+  const changed = ["kind", "state", "keep", "append", "lastChunk"].find((name) => was?.[name] !== is?.[name]);
+  if (changed !== undefined || before.kind !== "artifact" || after.kind !== "artifact") return changed;
+  return before.artifact.artifactId === after.artifact.artifactId ? undefined : "artifactId";
+}

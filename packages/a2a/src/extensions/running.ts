@@ -85,19 +85,20 @@ export class RunningHooks {
     }
   }
 
-  /** Applies `onAppend`, and checks what comes of it. `rows`: absent for a direct reply. */
+  /** Applies `onAppend`, and checks what comes of it. `rows`: absent for a direct reply. `bare`: without those of the kind `data`. */
   append(
     event: AgentEvent,
     turn: Omit<AppendingTurn, "rows" | "started">,
     active: ExtensionsOfTurn | undefined,
-    rows?: Pick<RowStore, "keep">,
+    rows: Pick<RowStore, "keep"> | undefined,
+    bare: boolean,
   ): AgentEvent {
     if (event.kind === "checkpoint") return event;
     let appended: AppendedEvent = event;
     const readers = this.#active(turn.extensions).filter(({ extension }) => active?.hasLeft(extension.uri) !== true);
     for (const reader of readers) {
       const { uri, onAppend } = reader.extension;
-      if (onAppend === undefined) continue;
+      if (onAppend === undefined || (bare && isHarmless(reader.extension))) continue;
       const started = active?.get(uri);
       appended = appendedBy(reader, appended, { ...turn, started }, rows, this.#logger);
     }

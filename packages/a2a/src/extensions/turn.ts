@@ -79,8 +79,11 @@ export class ExtensionsOfTurn {
       if (extension.onFinish === undefined) continue;
       const added = this.#harmless(extension, "onFinish", () => {
         const given = extension.onFinish?.({ state }, this.#view(extension.uri));
-        if (given !== undefined && !isObject(given)) throw new TypeError("It returned what is no metadata");
-        return given;
+        if (given === undefined) return undefined;
+        // A copy: what is no JSON must fail here, where it is a log line.
+        const copy: unknown = isObject(given) ? JSON.parse(JSON.stringify(given)) : undefined;
+        if (!isObject(copy)) throw new TypeError("It returned what is no metadata");
+        return copy as JsonObject;
       });
       if (added !== undefined) metadata = { ...metadata, ...added };
     }

@@ -1,3 +1,4 @@
+export { Additions } from "./additions.ts";
 export { acquireLease, keepIn, lossOf, tooManyRows, type AppendResult, type Loss } from "./append.ts";
 export { Committer } from "./committer.ts";
 export { EventStream, snapshotItem, type StreamFrom } from "./event-stream.ts";

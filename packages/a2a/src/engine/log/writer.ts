@@ -2,6 +2,7 @@ import { Waiters } from "../../base/index.ts";
 import { A2AError, isTerminal, type NewRecord, type TaskState } from "../../model/index.ts";
 import type { AppendOutcome, StoredRun, TaskAppend, TaskEffect, TaskHead, TaskKey } from "../../store/index.ts";
 import type { EngineSettings } from "../options.ts";
+import type { Additions } from "./additions.ts";
 import {
   acquireLease,
   Batch,
@@ -36,6 +37,8 @@ export interface WriterInit {
   readonly contextId: string;
   /** Absent: the first records create the task. */
   readonly start?: WriterStart;
+  /** Has what the records can do without. */
+  readonly source?: { readonly additions: Additions | undefined };
   /** Called after each append, in their order. */
   readonly onResult: (result: AppendResult) => void;
 }
@@ -230,13 +233,14 @@ export class LogWriter implements Submission {
   #resultOf(batch: Batch, outcome: AppendOutcome): AppendResult {
     if (outcome.ok) return this.#stored(batch, outcome.seq, outcome.fence);
     if (outcome.reason === "stale" && this.#ending !== undefined) return this.#putBack(batch, this.#ending);
-    if (outcome.reason === "full") return this.#cut(batch, outcome.head);
+    if (outcome.reason === "full") return this.#leaveOut(batch) ?? this.#cut(batch, outcome.head);
     const once = outcome.reason === "duplicate" ? outcome.once : undefined;
     return { kind: "refused", loss: lossOf(outcome), once };
   }
 
   #stored({ records, sizes, state, run }: Batch, seq: number, fence: number): AppendResult {
     const isNew = !this.#isCreated;
+    this.#init.source?.additions?.forget(records);
     if (!isNew && seq - records.length !== this.#seq) this.#unreadMessages = true;
     this.#seq = seq;
     this.#fence = fence;
@@ -255,6 +259,17 @@ export class LogWriter implements Submission {
     this.#unreadMessages = true;
     this.#pending.prepend(batch, batch.records.length - (finish === undefined ? 0 : 1));
     this.#endingIs("messageWaits");
+    return { kind: "open" };
+  }
+
+  /** The task is full: the batch is appended again without what it can do without. `undefined`: there is no such thing. */
+  #leaveOut(batch: Batch): AppendResult | undefined {
+    const left = this.#init.source?.additions?.withoutAny(batch);
+    if (left === undefined) return undefined;
+    const end = this.#ending;
+    const hasEnd = end?.finish !== undefined && batch.records.at(-1) === end.finish;
+    this.#pending.prepend(left, left.records.length - Number(hasEnd));
+    if (hasEnd) this.#ending = { ...end, finish: left.records.at(-1) };
     return { kind: "open" };
   }
 

@@ -3,12 +3,13 @@ import { isTerminal, mayMove, type NewRecord, type TaskState } from "../../model
 import type { AgentEvent, DelegatedEvent } from "../../protocol/index.ts";
 import { delegationFeature, type FeatureEffect, type TaskEffect, type TaskKey } from "../../store/index.ts";
 import { exceeds } from "../bytes.ts";
-import { artifactRecord, keepIn, statusRecord, taskRecord, type Origin, type StatusInit } from "../log/index.ts";
+import { Additions, keepIn, statusRecord, taskRecord, type Origin, type StatusInit } from "../log/index.ts";
 import { agentMistake, jsonOf, mistakeOf } from "../mistakes.ts";
 import type { EngineSettings } from "../options.ts";
 import { Question, TaskArtifacts } from "./checks.ts";
 import type { Read, Recorded, RecordedTask } from "./recorded.ts";
 import { Replay, type LostTail } from "./replay.ts";
+import { recordOf, type EventPlace } from "./translate.ts";
 import { activeIn, attemptOf, type StoredCheckpoint, type SuspendedTurn, type TurnInput } from "./turn.ts";
 
 const none: readonly TaskEffect[] = [];
@@ -28,6 +29,8 @@ export class Recorder {
   /** Made when it is first needed. */
   #artifacts: TaskArtifacts | undefined;
   #turn: TurnInput;
+  /** What the task can do without where it has no room. Absent: nothing. */
+  additions: Additions | undefined;
   /** While a resumed run may repeat events of the lost one. */
   #replay: Replay | undefined;
   /** What the lost run had stored and this one has not repeated. */
@@ -90,7 +93,15 @@ export class Recorder {
   /** A status that the engine sets at the end of a turn, with what extensions add to it. */
   endStatus(init: StatusInit): NewRecord {
     const metadata = this.#turn.active?.finish(init.state);
-    return this.systemStatus(metadata === undefined ? init : { ...init, metadata });
+    if (metadata === undefined) return this.systemStatus(init);
+    const by = activeIn(this.#turn);
+    const record = this.systemStatus({ ...init, metadata });
+    if (exceeds(record.json, this.#settings.limits.eventBytes)) {
+      this.#addable().leftOut(by, "limits.eventBytes");
+      return this.systemStatus(init);
+    }
+    this.#addable().note(record, { by, bare: () => this.systemStatus(init), rows: [] });
+    return record;
   }
 
   /**
@@ -144,13 +155,9 @@ export class Recorder {
     if (event === undefined) return { records: [], kept: undefined, effects: [stored], endsTurn: false };
     if (this.#question.refuses(event, this.#turn.turn)) return { ...nothing, endsTurn: true };
     const kept: FeatureEffect[][] | undefined = activeIn(this.#turn).length === 0 ? undefined : [];
-    const extended = this.#extended(event, kept);
-    const record =
-      extended?.kind === "artifact"
-        ? artifactRecord(this.#origin(), extended, "delegate", this.#now())
-        : this.#delegatedStatus(extended);
+    const [record, extended] = this.#made(event, kept, "delegate");
     this.#check(record, state);
-    if (extended?.kind === "artifact") this.#ledger().note(extended, true);
+    if (extended.kind === "artifact") this.#ledger().note(extended, true);
     if (record.state !== "TASK_STATE_INPUT_REQUIRED") {
       return { records: [record], kept, effects: [stored], endsTurn: false };
     }
@@ -159,13 +166,6 @@ export class Recorder {
     const saved: StoredCheckpoint = { ...(this.#checkpoint ?? { events: 0, ids: 0 }), suspended };
     const checkpoint: TaskEffect = { effect: "checkpoint", value: JSON.stringify(saved) };
     return { records: [record], kept, effects: [stored, checkpoint], endsTurn: true, suspends: true };
-  }
-
-  #delegatedStatus(event: AgentEvent): NewRecord {
-    if (event?.kind !== "status") throw agentMistake("an extension turned an event of another agent into another kind");
-    const { turn, attempt } = this.#turn;
-    const messageId = `${this.#key.taskId}-${turn}-${attempt}-d${this.#delegated}`;
-    return statusRecord(this.#origin(), event, "delegate", messageId, this.#now());
   }
 
   #read(events: readonly AgentEvent[], state: TaskState | undefined): Read {
@@ -219,8 +219,9 @@ export class Recorder {
       if (before !== undefined && isTerminal(before)) {
         throw agentMistake(`the event before it ended the task (${before}), and nothing can follow: yield it earlier`);
       }
-      const record = this.#translate(this.#extended(event, kept));
+      const [record, extended] = this.#made(event, kept, "agent");
       this.#check(record, before);
+      if (extended.kind === "artifact") this.#ledger().note(extended, this.#replay !== undefined);
       return record;
     } catch (error) {
       throw mistakeOf(event, `event ${this.#events} of turn ${this.#turn.turn}`, error);
@@ -242,45 +243,52 @@ export class Recorder {
   /** The event as the extensions of the turn change it. */
   #extended(event: AgentEvent, kept: FeatureEffect[][] | undefined): AgentEvent {
     if (kept === undefined) return event;
-    const { active, resumes } = this.#turn;
-    const { message } = resumes ?? this.#turn;
-    const extensions = activeIn(this.#turn);
-    const { clock } = this.#settings;
-    const turn = { contextId: this.#contextId, taskId: this.#key.taskId, message, extensions, clock };
     const effects: FeatureEffect[] = [];
     kept.push(effects);
-    return this.#settings.extensions.append(event, turn, active, { keep: keepIn(effects) });
+    return this.#append(event, this.#turn, effects, false);
   }
 
-  #translate(event: AgentEvent): NewRecord {
-    switch (event?.kind) {
-      case "artifact": {
-        const record = artifactRecord(this.#origin(), event, "agent", this.#now());
-        this.#ledger().note(event, this.#replay !== undefined);
-        return record;
-      }
-      case "status":
-        return this.#status(event);
-      case "reply":
-        // The task was made before the answer was known: the answer completes it.
-        return this.#status({ state: "TASK_STATE_COMPLETED", message: event.message });
-      default:
-        throw agentMistake(
-          typeof event === "object" && event !== null && Symbol.asyncIterator in event
-            ? "it is a stream of events: write yield* turn.stream(…), with the star"
-            : "it is no event: yield what the builders of the turn give, turn.working() or turn.artifact()",
-        );
+  /** `bare`: without extensions of the kind `data`. */
+  #append(event: AgentEvent, input: TurnInput, effects: FeatureEffect[], bare: boolean): AgentEvent {
+    const { message } = input.resumes ?? input;
+    const { clock, extensions } = this.#settings;
+    const { taskId } = this.#key;
+    const turn = { contextId: this.#contextId, taskId, message, extensions: activeIn(input), clock };
+    return extensions.append(event, turn, input.active, { keep: keepIn(effects) }, bare);
+  }
+
+  /** The record of an event, and the event that it is of. What extensions of the kind `data` add is left out where it has no room. */
+  #made(
+    event: AgentEvent,
+    kept: FeatureEffect[][] | undefined,
+    actor: EventPlace["actor"],
+  ): readonly [NewRecord, AgentEvent] {
+    const input = this.#turn;
+    const number = actor === "delegate" ? `d${this.#delegated}` : String(this.#events);
+    const extended = this.#extended(event, kept);
+    const place = { key: this.#key, origin: this.#origin(), actor, number, time: this.#now() };
+    const record = recordOf(extended, place);
+    const by = kept === undefined ? [] : this.#settings.extensions.adding(activeIn(input));
+    if (by.length === 0) return [record, extended];
+    const bare = (rows: FeatureEffect[]): AgentEvent => this.#append(event, input, rows, true);
+    if (!exceeds(record.json, this.#settings.limits.eventBytes)) {
+      const rows = kept?.at(-1) ?? [];
+      this.#addable().note(record, { by, bare: () => recordOf(bare([]), place), rows });
+      return [record, extended];
     }
+    const rows: FeatureEffect[] = [];
+    const left = bare(rows);
+    kept?.splice(-1, 1, rows);
+    this.#addable().leftOut(by, "limits.eventBytes");
+    return [recordOf(left, place), left];
+  }
+
+  #addable(): Additions {
+    return (this.additions ??= new Additions(this.#settings.logger));
   }
 
   #ledger(): TaskArtifacts {
     return (this.#artifacts ??= new TaskArtifacts(this.#settings.store, this.#key, this.#isNew));
-  }
-
-  #status(init: StatusInit): NewRecord {
-    const { turn, attempt } = this.#turn;
-    const messageId = `${this.#key.taskId}-${turn}-${attempt}-${this.#events}`;
-    return statusRecord(this.#origin(), init, "agent", messageId, this.#now());
   }
 
   #origin(): Origin {

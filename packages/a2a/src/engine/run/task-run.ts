@@ -57,7 +57,7 @@ export class TaskRun implements Phase {
     this.#recorder = parts.recorder;
     this.#state = start.state;
     const onResult = (result: AppendResult): void => this.#appended(result);
-    const init = { committer, liveLogs, settings, task: key, contextId, onResult };
+    const init = { committer, liveLogs, settings, task: key, contextId, onResult, source: parts.recorder };
     if (start.run === null) {
       this.#result = start.result;
       this.#writer = new LogWriter(init);

@@ -1,0 +1,68 @@
+import type { Logger } from "../../base/index.ts";
+import type { NewRecord } from "../../model/index.ts";
+import type { FeatureEffect } from "../../store/index.ts";
+import { Batch } from "./append.ts";
+
+/** What extensions have added to a record that can do without it. */
+export interface Addition {
+  /** URIs of the extensions. */
+  readonly by: readonly string[];
+  /** The record without what they add. */
+  readonly bare: () => NewRecord;
+  /** The rows that go with the record, of all extensions. */
+  readonly rows: readonly FeatureEffect[];
+}
+
+/** What extensions have added to records that are not stored yet, and that is left out where the task has no room for it. */
+export class Additions {
+  readonly #logger: Logger;
+  readonly #of = new WeakMap<NewRecord, Addition>();
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  note(record: NewRecord, addition: Addition): void {
+    this.#of.set(record, addition);
+  }
+
+  /** The records are stored. */
+  forget(records: readonly NewRecord[]): void {
+    for (const record of records) this.#of.delete(record);
+  }
+
+  /** A line in the log. */
+  leftOut(by: readonly string[], limit: string): void {
+    for (const extension of by) {
+      this.#logger.warn("What an extension adds is left out: it does not fit", { extension, limit });
+    }
+  }
+
+  /** The batch without additions; `undefined` where it has none. */
+  withoutAny(batch: Batch): Batch | undefined {
+    const found = batch.records.map((record) => this.#bare(record));
+    if (found.every((each) => each === undefined)) return undefined;
+    const left = new Batch(batch.from, batch.run);
+    batch.records.forEach((record, at) => left.addRecord(found[at]?.bare ?? record));
+    const rows = new Set(found.flatMap((each) => each?.rows ?? []));
+    for (const effect of batch.effects) {
+      if (effect.effect !== "feature" || !rows.has(effect)) left.addEffect(effect, batch.placeOf(effect));
+    }
+    return left;
+  }
+
+  #bare(record: NewRecord): { readonly bare: NewRecord; readonly rows: readonly FeatureEffect[] } | undefined {
+    const addition = this.#of.get(record);
+    if (addition === undefined) return undefined;
+    this.#of.delete(record);
+    const { by, bare, rows } = addition;
+    try {
+      const made = bare();
+      this.leftOut(by, "limits.taskBytes");
+      return { bare: made, rows: rows.filter(({ feature }) => by.includes(feature)) };
+    } catch {
+      // Another extension fails without them: the record stays as it is.
+      return undefined;
+    }
+  }
+}

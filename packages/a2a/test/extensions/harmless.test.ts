@@ -1,0 +1,139 @@
+import { describe, expect, test } from "vitest";
+import type { AppendedEvent, Extension } from "../../src/protocol/index.ts";
+import { harness, type Harness, type OnMessage } from "../engine/support.ts";
+
+/* An extension of kind `data` adds data alone: whatever goes wrong in it is a line in the log (A2A, topic "Extensions"). */
+
+const uri = "urn:example:harmless";
+const active = { extensions: [uri] };
+
+function extended(onMessage: OnMessage, extension: Partial<Extension>, limits = {}): Harness {
+  return harness(onMessage, { extensions: [{ uri, kind: "data", ...extension }], limits });
+}
+
+/** An event with this in its metadata. */
+function adding(event: AppendedEvent, value: unknown): AppendedEvent {
+  const metadata = { added: value };
+  return event.kind === "reply"
+    ? { ...event, message: { ...event.message, metadata: metadata as never } }
+    : { ...event, metadata: metadata as never };
+}
+
+const circle: Record<string, unknown> = {};
+circle["circle"] = circle;
+
+function nested(depth: number): unknown {
+  let value: unknown = 1;
+  for (let at = 0; at < depth; at += 1) value = [value];
+  return value;
+}
+
+const result: OnMessage = async function* (turn) {
+  yield turn.working("at it");
+  yield turn.artifact({ parts: [{ text: "result" }] });
+};
+
+/** What hooks return in place of an event. */
+const returned: Readonly<Record<string, (event: AppendedEvent) => unknown>> = {
+  nothing: () => undefined,
+  null: () => null,
+  "a number": () => 1,
+  "a promise": (event) => Promise.resolve(event),
+  "a promise that is rejected": () => Promise.reject(new Error("no")),
+  "another kind": (event) => ({ ...event, kind: "other" }),
+  "another state": (event) => ({ ...event, kind: "status", state: "TASK_STATE_SINGING" }),
+  "a state that ends the task": (event) => ({ ...event, kind: "status", state: "TASK_STATE_FAILED" }),
+  "a checkpoint": () => ({ kind: "checkpoint", value: 1 }),
+  "too many bytes": (event) => adding(event, "x".repeat(5000)),
+  "a bigint": (event) => adding(event, 1n),
+  "a circle": (event) => adding(event, circle),
+  "deep nesting": (event) => adding(event, nested(100_000)),
+  "a member that throws": (event) =>
+    adding(event, {
+      toJSON() {
+        throw new Error("no");
+      },
+    }),
+  "an append to an artifact that is not open": () => ({
+    kind: "artifact",
+    artifact: { artifactId: "other", parts: [{ text: "x" }] },
+    append: true,
+  }),
+};
+
+describe("what onAppend of kind data cannot add is left out, with a log line", () => {
+  test.each(Object.entries(returned))("%s", async (_name, onAppend) => {
+    const made = extended(result, { onAppend: onAppend as never }, { eventBytes: 4096 });
+    const task = await made.send("go", active);
+    expect([task.status.state, task.artifacts?.[0]?.parts[0]?.text]).toEqual(["TASK_STATE_COMPLETED", "result"]);
+    expect(made.log.filter(({ level }) => level === "warn").map(({ extension }) => extension)).toContain(uri);
+  });
+
+  test.each(Object.entries(returned).filter(([name]) => name !== "too many bytes"))(
+    "%s, in a direct reply",
+    async (_name, onAppend) => {
+      const made = extended((turn) => turn.reply("direct"), { onAppend: onAppend as never });
+      const { message } = await made.ask("go", active);
+      expect(message?.parts[0]?.text).toBe("direct");
+      expect(made.log.filter(({ level }) => level === "warn").map(({ extension }) => extension)).toContain(uri);
+    },
+  );
+  test("what it changes in the event itself, before it throws", async () => {
+    const made = extended(result, {
+      onAppend(event) {
+        Object.assign(event, { state: "TASK_STATE_FAILED", metadata: { big: 1n } });
+        if (event.kind === "artifact") (event.artifact.parts as unknown[]).length = 0;
+        throw new Error("no");
+      },
+    });
+    const task = await made.send("go", active);
+    expect([task.status.state, task.artifacts?.[0]?.parts[0]?.text]).toEqual(["TASK_STATE_COMPLETED", "result"]);
+  });
+
+  test("what the task has no room for", async () => {
+    const made = extended(
+      async function* (turn) {
+        for (let at = 0; at < 6; at += 1) {
+          yield turn.artifact({ parts: [{ text: "x".repeat(500) }] });
+          await turn.flush();
+        }
+      },
+      { onAppend: (event) => adding(event, "x".repeat(3000)) },
+      { taskBytes: 18_000 },
+    );
+    const task = await made.send("go", active);
+    expect([task.status.state, task.artifacts?.length]).toEqual(["TASK_STATE_COMPLETED", 6]);
+    expect(
+      task.artifacts?.[0]?.metadata === undefined && made.log.some(({ limit }) => limit === "limits.taskBytes"),
+    ).toBe(true);
+  });
+
+  test("rows that the task has no room for", async () => {
+    const made = extended(
+      async function* (turn) {
+        for (let at = 0; at < 4; at += 1) yield turn.artifact({ artifactId: `a${at}`, parts: [{ text: "x" }] });
+      },
+      {
+        onAppend(event, { rows }) {
+          if (event.kind === "artifact")
+            for (let at = 0; at < 200; at += 1) rows?.set(`${event.artifact.artifactId}-${at}`, "1");
+          return event;
+        },
+      },
+    );
+    const task = await made.send("go", active);
+    expect([task.status.state, task.artifacts?.length]).toEqual(["TASK_STATE_COMPLETED", 4]);
+  });
+});
+
+describe("what onFinish cannot add is left out, with a log line", () => {
+  test.each(Object.entries({ bigint: 1n, circle, nested: nested(100_000), large: "x".repeat(20_000_000) }))(
+    "%s",
+    async (_name, value) => {
+      const made = extended(result, { onFinish: () => ({ value }) as never });
+      const task = await made.send("go", active);
+      expect([task.status.state, task.artifacts?.[0]?.parts[0]?.text]).toEqual(["TASK_STATE_COMPLETED", "result"]);
+      expect(made.log.filter(({ level }) => level === "warn").map(({ extension }) => extension)).toContain(uri);
+    },
+  );
+});
