@@ -112,10 +112,14 @@ export function negotiate(
     supportedCatalogIds: [versions[version].basicCatalog],
     inlineCatalogs: [],
   };
-  const known = wanted.filter((id) => supportedCatalogIds.includes(id)).map((catalogId) => ({ catalogId }));
-  if (!acceptsInlineCatalogs) return known;
-  const inline = inlineCatalogs.map((catalog) => ({ catalogId: catalog.catalogId, inline: catalog }));
-  return [...known, ...inline.filter(({ catalogId }) => !known.some((one) => one.catalogId === catalogId))];
+  const supported = new Set(supportedCatalogIds);
+  const agreed = new Map<string, A2uiNegotiated>();
+  for (const catalogId of wanted) if (supported.has(catalogId)) agreed.set(catalogId, { catalogId });
+  for (const inline of acceptsInlineCatalogs ? inlineCatalogs : []) {
+    const { catalogId } = inline;
+    if (!agreed.has(catalogId)) agreed.set(catalogId, { catalogId, inline });
+  }
+  return [...agreed.values()];
 }
 
 /** Checks `a2uiClientDataModel`, which is of one version: that of another one is nobody's. */

@@ -62,6 +62,8 @@ export interface ReducedSurfaces {
 
 const defaultMaxBytes = 8 * 1024 * 1024;
 const maxSeen = 1000;
+/** Longest name of a message or an artifact that is remembered, in characters: agents choose their ids. */
+const longestSource = 2200;
 
 /**
  * Applies messages to surfaces, one after the other: those of an event, or a list. A message that cannot be applied is left out as a whole.
@@ -131,6 +133,7 @@ class Reducer {
 
   /** The first message of a piece that has not been applied. */
   newFrom(source: string, append: boolean, count: number): number {
+    if (source.length > longestSource) return 0;
     const before = this.#seen.get(source) ?? 0;
     this.#seen.delete(source);
     this.#seen.set(source, append ? before + count : this.#replay ? Math.max(before, count) : count);

@@ -15,9 +15,13 @@ import {
   type WithdrawRequest,
 } from "./shapes.ts";
 import { RouteTable, type Route } from "./table.ts";
+import { Telling } from "./telling.ts";
 
 /** Least time between two refreshes, in milliseconds: strangers must not make a gateway call others. */
 const cooldown = 10_000;
+
+/** Longest time between two rounds of announcements to peers, in milliseconds. Timers of runtimes fire at once after 24 days. */
+const longestWait = 24 * 60 * 60_000;
 
 /**
  * Makes a gateway: a table of routes that squads announce (AGP §3).
@@ -37,13 +41,6 @@ export function agentGateway(options: AgentGatewayOptions): AgentGateway {
   return new Gateway(options);
 }
 
-/** Peers that are told of a capability. */
-interface Telling {
-  /** Set where it has changed since. */
-  again: readonly string[] | undefined;
-  done: Promise<void>;
-}
-
 class Gateway implements AgentGateway {
   readonly name: string;
   readonly maxHops: number;
@@ -52,13 +49,12 @@ class Gateway implements AgentGateway {
   readonly #logger: Logger;
   readonly #table: RouteTable;
   readonly #lifetime: number;
-  /** What peers are told now, by capability. */
-  readonly #telling = new Map<string, Telling>();
+  readonly #telling = new Telling((capability, via) => this.#tellNow(capability, via));
   #refreshing: Promise<void> | undefined;
   #refreshed = -Infinity;
 
   constructor(options: AgentGatewayOptions) {
-    const { name, lifetime = 300, maxHops = 8, tableBytes = 1 << 20, clock = systemClock } = options;
+    const { name, lifetime = 300, maxHops = 8, tableBytes = 1 << 20, transitCost = 0, clock = systemClock } = options;
     const wrong = [
       typeof name === "string" && name !== "" && name.length <= 256
         ? undefined
@@ -66,6 +62,7 @@ class Gateway implements AgentGateway {
       lifetime > 0 ? undefined : ["lifetime", "must be more than 0 seconds"],
       Number.isInteger(maxHops) && maxHops > 0 ? undefined : ["maxHops", "must be a whole number, 1 or more"],
       tableBytes > 0 ? undefined : ["tableBytes", "must be more than 0"],
+      Number.isFinite(transitCost) && transitCost >= 0 ? undefined : ["transitCost", "must be a number, 0 or more"],
     ].filter((each) => each !== undefined);
     if (wrong.length > 0) throw invalidParams(wrong.map(([field = "", description = ""]) => ({ field, description })));
     this.name = name;
@@ -89,7 +86,7 @@ class Gateway implements AgentGateway {
     const lifetime = Math.min(this.#lifetime, asked * 1000);
     const isNew = this.#table.add({ announcement, path, by: by && announcerOf(by), via, lifetime });
     if (isNew && this.#isTold(by && announcerOf(by))) {
-      const told = this.#tellOf(announcement.capability, via);
+      const told = this.#telling.tell(announcement.capability, via, by !== undefined);
       // Who announces does not wait for the peers.
       if (by === undefined) await told;
     }
@@ -103,7 +100,7 @@ class Gateway implements AgentGateway {
     const route = this.#table.remove(by && announcerOf(by), capability, path);
     if (route === undefined) return false;
     if (this.#isTold(route.by)) {
-      const told = this.#tellOf(capability, route.via);
+      const told = this.#telling.tell(capability, route.via, by !== undefined);
       if (by === undefined) await told;
     }
     return true;
@@ -139,12 +136,12 @@ class Gateway implements AgentGateway {
   }
 
   async routeAll({ sub_intents: intents }: DelegationIntent): Promise<DelegationReport> {
-    const results: Record<string, "SUCCESS" | "FAILED"> = {};
+    const results: (readonly [string, "SUCCESS" | "FAILED"])[] = [];
     for (const intent of intents) {
       const route = await this.route(intent).catch(() => undefined);
-      results[intent.target_capability] = route === undefined ? "FAILED" : "SUCCESS";
+      results.push([intent.target_capability, route === undefined ? "FAILED" : "SUCCESS"]);
     }
-    return results;
+    return Object.fromEntries(results);
   }
 
   async advertise(): Promise<void> {
@@ -156,7 +153,7 @@ class Gateway implements AgentGateway {
     let isOver = false;
     const run = (): void => {
       void this.advertise().finally(() => {
-        if (!isOver) stop = this.#clock.after(this.#lifetime / 3, run);
+        if (!isOver) stop = this.#clock.after(Math.min(this.#lifetime / 3, longestWait), run);
       });
     };
     run();
@@ -178,32 +175,6 @@ class Gateway implements AgentGateway {
   /** The cheapest route to each capability that peers are told. They know this gateway by one path. */
   #told(capability?: string): readonly Route[] {
     return cheapest(this.#table.live(capability).filter(({ by }) => this.#isTold(by)));
-  }
-
-  /**
-   * Tells the peers what is the best route to a capability now. `via`: the gateways that the change came through. Changes that come while peers
-   * are told are told together: a caller who announces all the time must not make this gateway call others all the time.
-   */
-  #tellOf(capability: string, via: readonly string[]): Promise<void> {
-    const running = this.#telling.get(capability);
-    if (running !== undefined) {
-      running.again = via;
-      return running.done;
-    }
-    const telling: Telling = { again: via, done: Promise.resolve() };
-    const run = async (): Promise<void> => {
-      try {
-        for (let next = telling.again; next !== undefined; next = telling.again) {
-          telling.again = undefined;
-          await this.#tellNow(capability, next);
-        }
-      } finally {
-        this.#telling.delete(capability);
-      }
-    };
-    this.#telling.set(capability, telling);
-    telling.done = run();
-    return telling.done;
   }
 
   async #tellNow(capability: string, via: readonly string[]): Promise<void> {
@@ -242,7 +213,12 @@ class Gateway implements AgentGateway {
   async #tell(route: Route): Promise<void> {
     const { transitCost = 0 } = this.#options;
     const { capability, version, cost, policy, by, via } = route;
-    const announcement = { capability, version, cost: by === undefined ? cost : cost + transitCost, policy };
+    const announcement = {
+      capability,
+      version,
+      cost: by === undefined ? cost : Math.min(cost + transitCost, Number.MAX_VALUE),
+      policy,
+    };
     const request: AnnounceRequest = {
       announcement,
       path: this.#path,

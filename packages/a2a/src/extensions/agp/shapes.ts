@@ -95,10 +95,16 @@ function text(most: number): Schema<string> {
 /** Largest policy of a route, in bytes of JSON. */
 const policyBytes = 4096;
 
-const policy: Schema<JsonObject> = (value, state) =>
-  isObject(value) && jsonBytes(value) > policyBytes
-    ? fail(state, `must not be larger than ${policyBytes} bytes`)
-    : struct(value, state);
+/** Largest constraints of an intent, in bytes of JSON. No policy satisfies larger ones. */
+const constraintsBytes = 2 * policyBytes;
+
+/** An object of at most so many bytes of JSON. */
+function bounded(most: number): Schema<JsonObject> {
+  return (value, state) =>
+    isObject(value) && jsonBytes(value) > most
+      ? fail(state, `must not be larger than ${most} bytes`)
+      : struct(value, state);
+}
 
 const announcement: Schema<CapabilityAnnouncement> = withoutOthers(
   ["capability", "version", "cost", "policy"],
@@ -106,7 +112,7 @@ const announcement: Schema<CapabilityAnnouncement> = withoutOthers(
     capability: required(text(longestName)),
     version: required(text(longestName)),
     cost: optional(number(0)),
-    policy: required(policy),
+    policy: required(bounded(policyBytes)),
   }),
 );
 
@@ -115,7 +121,7 @@ const intent: Schema<IntentPayload> = withoutOthers(
   object<IntentPayload>({
     target_capability: required(text(longestName)),
     payload: required(struct),
-    policy_constraints: optional(struct),
+    policy_constraints: optional(bounded(constraintsBytes)),
   }),
 );
 

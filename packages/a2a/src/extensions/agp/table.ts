@@ -67,10 +67,10 @@ export class RouteTable {
   add({ announcement: { capability, version, cost = 0, policy }, path, by, via, lifetime }: Announced): boolean {
     const key = keyOf(by, path);
     const bytes = aroundRoute + utf8Length(JSON.stringify([capability, version, policy, path, by, via]));
-    const before = this.#rows.get(capability)?.get(key);
-    const more = bytes - (before?.bytes ?? 0);
-    if (!this.#hasRoom(by, more)) this.#dropExpired();
-    if (!this.#hasRoom(by, more)) {
+    // What is dropped may be the route itself.
+    const more = (): number => bytes - (this.#rows.get(capability)?.get(key)?.bytes ?? 0);
+    if (!this.#hasRoom(by, more())) this.#dropExpired();
+    if (!this.#hasRoom(by, more())) {
       throw new A2AError("TooManyRequests", "The routing table is full", { retryAfter: Math.ceil(lifetime / 1000) });
     }
     const row: Row = {
@@ -125,10 +125,12 @@ export class RouteTable {
     const all = [...(this.#rows.get(target_capability)?.values() ?? [])].filter(
       ({ via }) => !via.some((name) => visited.includes(name)),
     );
+    // A caller may send many of them, and there may be many routes.
+    const constraints = Object.entries(policy_constraints);
     let best: Route | undefined;
     let isStale = false;
     for (const row of all) {
-      const satisfies = satisfiesConstraints(row, policy_constraints);
+      const satisfies = satisfiesAll(row, constraints);
       if (this.#isOver(row)) {
         isStale ||= satisfies;
         continue;
@@ -187,11 +189,15 @@ function isSame(one: Row, other: Row): boolean {
  * Whether a route satisfies the constraints of an intent: `security_level` is a least level where both are numbers, `cost_max` a bound on the
  * cost of the route, and any other value must be the one of the policy.
  */
-export function satisfiesConstraints(
+export function satisfiesConstraints(route: Pick<RouteEntry, "policy" | "cost">, constraints: JsonObject): boolean {
+  return satisfiesAll(route, Object.entries(constraints));
+}
+
+function satisfiesAll(
   { policy, cost }: Pick<RouteEntry, "policy" | "cost">,
-  constraints: JsonObject,
+  constraints: readonly (readonly [string, JsonValue])[],
 ): boolean {
-  return Object.entries(constraints).every(([name, wanted]) => {
+  return constraints.every(([name, wanted]) => {
     if (name === "cost_max" && typeof wanted === "number") return cost <= wanted;
     if (!Object.hasOwn(policy, name)) return false;
     const given = policy[name] as JsonValue;
@@ -209,6 +215,7 @@ function isEqual(one: JsonValue, other: JsonValue): boolean {
   }
   if (!isObject(one) || !isObject(other)) return false;
   const names = Object.keys(one);
-  if (names.length !== Object.keys(other).length) return false;
-  return names.every((name) => Object.hasOwn(other, name) && isEqual(one[name] as JsonValue, other[name] as JsonValue));
+  const has = (name: string): boolean =>
+    Object.hasOwn(other, name) && isEqual(one[name] as JsonValue, other[name] as JsonValue);
+  return names.every(has) && names.length === Object.keys(other).length;
 }

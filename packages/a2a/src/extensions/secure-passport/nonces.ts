@@ -69,8 +69,9 @@ export function memoryNonces(options: MemoryNoncesOptions = {}): PassportNonces 
 
   /** Forgets what has expired; at most once a second, since it looks at all. */
   function forget(now: number): void {
-    if (now < nextWalk) return;
-    nextWalk = now + 1000;
+    // The wall clock may jump ahead and come back.
+    if (clock.elapsed() < nextWalk) return;
+    nextWalk = clock.elapsed() + 1000;
     for (const [key, { until }] of kept) if (until <= now) drop(key);
   }
 

@@ -120,6 +120,16 @@ describe("both choose a catalog", () => {
     expect(ids("0.9", { ...agent, acceptsInlineCatalogs: false }, client(["b"]))).toEqual([]);
   });
 
+  test("each one once, however often the client names it", () => {
+    const agent = { supportedCatalogIds: ["a"], acceptsInlineCatalogs: true };
+    const own = { ...inline, catalogId: "a" };
+    const wanted = client(
+      Array.from({ length: 1000 }, () => "a"),
+      [own, inline, inline],
+    );
+    expect(ids("0.9", agent, wanted)).toEqual(["a", inline.catalogId]);
+  });
+
   test("the one of the version, where the client says nothing and the agent has it", () => {
     expect(ids("0.9", { supportedCatalogIds: [own, basic] }, undefined)).toEqual([basic]);
     expect(ids("0.9", { supportedCatalogIds: [own] }, undefined)).toEqual([]);

@@ -382,6 +382,8 @@ test("options that cannot work are refused", () => {
   expect(() => agentGateway({ name: "G", lifetime: 0 })).toThrow(/lifetime must be/);
   expect(() => agentGateway({ name: "G", maxHops: 0 })).toThrow(/maxHops must be/);
   expect(() => agentGateway({ name: "G", tableBytes: 0 })).toThrow(/tableBytes must be/);
+  expect(() => agentGateway({ name: "G", transitCost: NaN })).toThrow(/transitCost must be/);
+  expect(() => agentGateway({ name: "G", transitCost: -1 })).toThrow(/transitCost must be/);
   expect(() => agentGateway({ name: "G", routes: [{ capability: "a" } as never] })).toThrow(
     /announcement.version is required/,
   );

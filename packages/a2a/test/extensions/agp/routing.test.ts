@@ -257,6 +257,7 @@ describe("the shapes (AGP §1, §2)", () => {
     ["announcement", { ...announcement, policy: { a: "x".repeat(4096) } }, false],
     ["intent", { ...intent, policy_constraints: { requires_pii: true } }, true],
     ["intent", intent, true],
+    ["intent", { ...intent, policy_constraints: { a: "x".repeat(8192) } }, false],
     ["intent", { ...intent, payload: "text" }, false],
     ["intent", { ...intent, extra: 1 }, false],
     ["delegation", { meta_task: "m", sub_intents: [intent], origin_squad: "HR" }, true],

@@ -282,4 +282,22 @@ describe("the memory of used passports", () => {
     expect(nonces.use({ clientId: "a2a://greedy", jti: "late", use: "a", until: until + 60_000 })).toBe("fresh");
     expect(nonces.use({ clientId: "a2a://greedy", jti: "0", use: "b", until: until + 60_000 })).toBe("fresh");
   });
+
+  test("has room again after a wall clock that has jumped ahead and back", () => {
+    const clock = fakeClock(start);
+    const nonces = memoryNonces({ clock, bytes: 20_000, bytesPerClient: 20_000 });
+    let count = 0;
+    const use = () => nonces.use({ clientId, jti: `${(count += 1)}`, use: "a", until: clock.now() + 60_000 });
+    const fill = (): void => {
+      while (use() !== "full") expect(count).toBeLessThan(1000);
+    };
+    fill();
+    clock.advance(1000);
+    clock.jump(86_400_000);
+    expect(use()).toBe("fresh");
+    clock.jump(-86_400_000);
+    fill();
+    clock.advance(120_000);
+    expect(use()).toBe("fresh");
+  });
 });
