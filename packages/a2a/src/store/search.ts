@@ -141,6 +141,8 @@ function atJoints(texts: readonly string[]): string {
 export class SearchTexts {
   readonly #messages = new Map<string, SearchText>();
   readonly #artifacts = new Map<string, { head: string; texts: string[]; length: number; others: string[] }>();
+  /** Characters of all artifacts that were added. */
+  #held = 0;
   #left: number;
 
   /** @param bytes - How much of the task is searched. Default: all that may be. */
@@ -159,17 +161,24 @@ export class SearchTexts {
   /** Adds an artifact, or the next piece of one. */
   piece(artifact: Artifact, append: boolean): void {
     const { artifactId, name, description, parts = [] } = artifact as Pick<Artifact, "artifactId"> & Partial<Artifact>;
-    let held = append ? this.#artifacts.get(artifactId) : undefined;
+    const before = this.#artifacts.get(artifactId);
+    let held = append ? before : undefined;
     if (held === undefined) {
+      this.#held -= before === undefined ? 0 : before.head.length + before.length;
+      this.#artifacts.delete(artifactId);
+      // What is beyond would not be taken.
+      if (this.#held > searchBounds.task) return;
       held = { head: lines([name ?? [], description ?? []].flat()), texts: [], length: 0, others: [] };
+      this.#held += held.head.length;
       this.#artifacts.set(artifactId, held);
     }
     for (const part of parts) {
-      if (held.length > searchBounds.text) return;
+      if (held.length > searchBounds.text || this.#held > searchBounds.task) return;
       const texts = part.text === undefined ? held.others : held.texts;
       for (const text of textsOfPart(part)) {
         texts.push(text);
         held.length += text.length;
+        this.#held += text.length;
       }
     }
   }

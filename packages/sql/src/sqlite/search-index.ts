@@ -1,6 +1,6 @@
 import type { Message, TaskArtifactUpdateEvent } from "@parley/a2a/model";
 import { messagesOf, searchBounds, SearchTexts, searchWords, type SearchText } from "@parley/a2a/store";
-import type { Driver } from "./driver.ts";
+import type { Driver, Row } from "./driver.ts";
 import { count, encodeJson, encodeName, int, logKey, maxSeq, optional, text } from "./rows.ts";
 
 /*
@@ -101,14 +101,30 @@ export function indexTask(driver: Driver, { number, owner, seq, isActive }: Grow
 const searched = `(octet_length(json) <= ${searchBounds.text}
   OR (octet_length(json) <= ${searchBounds.record} AND instr(substr(json, 1, 1024), '"raw":"') = 0))`;
 
+/** Records that are read at once: each may be as large as `searchBounds.record`. */
+const recordsAtOnce = 16;
+/** Records of a task that are read: more than the texts of most tasks have. */
+const mostRecords = 20_000;
+
+/** The rows of a statement that selects the records after a key, by their key, up to another one. A task may be larger than the memory. */
+function* recordsOf(driver: Driver, sql: string, number: number, after: number): Generator<Row, void, void> {
+  const statement = driver.prepare(
+    `${sql} AND key > ? AND key <= ? AND ${searched} ORDER BY key LIMIT ${recordsAtOnce}`,
+  );
+  let from = logKey(number, after);
+  for (let read = 0; read < mostRecords; read += recordsAtOnce) {
+    const found = statement.all(from, logKey(number, maxSeq));
+    yield* found;
+    const last = found[recordsAtOnce - 1];
+    if (last === undefined) return;
+    from = int(last, 0);
+  }
+}
+
+const selectMessages = "SELECT key, kind, json FROM log INDEXED BY log_history WHERE place IS NOT NULL";
+
 function readMessages(driver: Driver, number: number, after: number, texts: SearchTexts, rows: TextRows): void {
-  const found = driver
-    .prepare(
-      `SELECT key, kind, json FROM log INDEXED BY log_history WHERE place IS NOT NULL AND key > ? AND key <= ?
-       AND ${searched} ORDER BY key LIMIT ${mostRecords}`,
-    )
-    .all(logKey(number, after), logKey(number, maxSeq));
-  for (const row of found) {
+  for (const row of recordsOf(driver, selectMessages, number, after)) {
     const kind = (["task", "message", "statusUpdate"] as const)[int(row, 1)] ?? "message";
     const said = messagesOf({ kind, json: text(row, 2) }).flatMap((json) => {
       return texts.message(JSON.parse(json) as Message) ?? [];
@@ -118,19 +134,12 @@ function readMessages(driver: Driver, number: number, after: number, texts: Sear
   }
 }
 
-/** Records that are read at once: more than the texts of most tasks have. */
-const mostRecords = 20_000;
+const selectArtifacts = "SELECT key, json FROM log NOT INDEXED WHERE kind = 3";
 
 function readArtifacts(driver: Driver, number: number, after: number, texts: SearchTexts, rows: TextRows): void {
-  const found = driver
-    .prepare(
-      `SELECT key, json FROM log NOT INDEXED WHERE kind = 3 AND key > ? AND key <= ?
-       AND ${searched} ORDER BY key LIMIT ${mostRecords}`,
-    )
-    .all(logKey(number, after), logKey(number, maxSeq));
   /** The key of the last record of each artifact. */
   const keys = new Map<string, number>();
-  for (const row of found) {
+  for (const row of recordsOf(driver, selectArtifacts, number, after)) {
     const { artifact, append = false } = JSON.parse(text(row, 1)) as TaskArtifactUpdateEvent;
     if (!append) rows.forget(artifact.artifactId);
     texts.piece(artifact, append);

@@ -3,10 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { searchTerms } from "../../../a2a/src/store/search.ts";
-import { append, making } from "../../../a2a/src/testing/store/given.ts";
+import { append, chunk, completed, making, said } from "../../../a2a/src/testing/store/given.ts";
 import { sqliteStore } from "@parley/sql/sqlite";
 import type { Driver } from "../../src/sqlite/driver.ts";
 import { ScopeIds } from "../../src/sqlite/scopes.ts";
+import { stepIndex } from "../../src/sqlite/search-index.ts";
 import { findTasks } from "../../src/sqlite/search.ts";
 import { openDriver } from "./drivers.ts";
 
@@ -15,22 +16,26 @@ afterAll(() => rm(folder, { recursive: true }));
 
 const alice = { agent: "agent", owner: "alice" };
 
-/** A driver that counts how often it looks into the index of words. */
-function counting(driver: Driver): { readonly driver: Driver; readonly looks: () => number } {
-  let looks = 0;
+/** A driver that tells of the rows of each statement. */
+function watched(driver: Driver, onRows: (sql: string, rows: number) => void): Driver {
   const prepare: Driver["prepare"] = (sql) => {
     const statement = driver.prepare(sql);
-    const terms = sql.split(" MATCH ").length - 1;
     return {
       run: (...values) => statement.run(...values),
       get: (...values) => statement.get(...values),
       all(...values) {
-        looks += terms;
-        return statement.all(...values);
+        const rows = statement.all(...values);
+        onRows(sql, rows.length);
+        return rows;
       },
     };
   };
-  return { driver: { ...driver, prepare, close: () => driver.close() }, looks: () => looks };
+  return {
+    prepare,
+    exec: (sql) => driver.exec(sql),
+    transaction: (mode, body) => driver.transaction(mode, body),
+    close: () => driver.close(),
+  };
 }
 
 it("a search reads each term twice, however many tasks the page has", async () => {
@@ -40,14 +45,40 @@ it("a search reads each term twice, however many tasks the page has", async () =
   for (let at = 0; at < 30; at += 1) await append(store, making(`t${at}`, { text: "a red sailboat" }));
   await store.close();
 
-  const { driver, looks } = counting(openDriver(path));
+  let looks = 0;
+  const driver = watched(openDriver(path), (sql) => (looks += sql.split(" MATCH ").length - 1));
   const scopes = new ScopeIds(driver);
   const terms = searchTerms("red sailb*");
   for (const limit of [1, 30]) {
-    const before = looks();
+    looks = 0;
     const { hits } = findTasks(driver, scopes, alice, { terms, limit });
     expect(hits.map(({ snippets }) => snippets.length)).toEqual(Array.from({ length: limit }, () => 1));
-    expect(looks() - before).toBe(4);
+    expect(looks).toBe(4);
+  }
+  driver.close();
+});
+
+it("the texts of a long task are read a few records at a time", async () => {
+  const path = join(folder, "long.db");
+  const store = await sqliteStore({ path, thread: false });
+  await append(store, making("t"));
+  const task = { ...alice, taskId: "t" };
+  const messages = Array.from({ length: 50 }, (_, at) => said(`message${at}`));
+  const chunks = Array.from({ length: 50 }, (_, at) => chunk("t", `a${at}`, `artifact${at}`));
+  await append(store, { task, records: [...messages, ...chunks, completed("t")] });
+  await store.close();
+
+  let most = 0;
+  const driver = watched(
+    openDriver(path),
+    (sql, rows) => (most = sql.includes("FROM log") ? Math.max(most, rows) : most),
+  );
+  driver.transaction("write", () => stepIndex(driver, "on"));
+  expect(most).toBe(16);
+  const scopes = new ScopeIds(driver);
+  for (const text of ["message0", "message16", "message49", "artifact0", "artifact16", "artifact49"]) {
+    const { total } = findTasks(driver, scopes, alice, { terms: searchTerms(text), limit: 1 });
+    expect([text, total]).toEqual([text, 1]);
   }
   driver.close();
 });
