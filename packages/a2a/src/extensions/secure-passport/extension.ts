@@ -11,6 +11,7 @@ import type {
 } from "../../protocol/index.ts";
 import { defineExtension, type DefinedExtension } from "../index.ts";
 import { standardSchema } from "../schemas.ts";
+import { audienceOf } from "./audience.ts";
 import {
   callerContextSchema,
   malformed,
@@ -68,7 +69,7 @@ export interface SecurePassportOptions {
    * false: agents get what is not verified with `verified: false`.
    */
   readonly require?: boolean;
-  /** Names of the agent that a passport may be for. Default: the addresses of its card. */
+  /** Names of the agent that a passport may be for. Default: the addresses of its card, with their tenants. */
   readonly audience?: readonly string[];
   /** Remembers used passports. Default: the memory of this process, 4 MiB. */
   readonly nonces?: PassportNonces;
@@ -196,7 +197,7 @@ async function verdictOf(
   if (trust === undefined) {
     return { verified: false, problem: context.signature === undefined ? "unsigned" : "untrusted" };
   }
-  const audience = options.audience ?? (card.supportedInterfaces ?? []).map(({ url }) => url);
+  const audience = options.audience ?? (card.supportedInterfaces ?? []).map(audienceOf);
   const verdict = await verifyPassport(context, {
     trust,
     audience,
@@ -291,7 +292,7 @@ async function passportFor(
     ...(session !== undefined && { sessionId: session }),
     state: supportedStateKeys === undefined ? whole : only(whole, supportedStateKeys),
   };
-  const audience = card.supportedInterfaces?.[0]?.url;
-  if (key === undefined || audience === undefined) return context;
-  return signPassport(context, key, { audience, clock, ...(lifetime !== undefined && { lifetime }) });
+  const to = card.supportedInterfaces?.[0];
+  if (key === undefined || to === undefined) return context;
+  return signPassport(context, key, { audience: audienceOf(to), clock, ...(lifetime !== undefined && { lifetime }) });
 }

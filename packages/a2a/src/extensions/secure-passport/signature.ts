@@ -26,7 +26,7 @@ export type PassportAlgorithm = SigningAlgorithm;
 
 /** For whom and for how long a passport is signed. */
 export interface SignPassportOptions {
-  /** The agent that it is for: an address of its card. A passport that another agent gets from it is no good there. */
+  /** The agent that it is for: an address of its card, followed by `#` and its tenant where it has one. It is no good at others. */
   readonly audience: string;
   /** How long it is valid, in seconds. Default 300. */
   readonly lifetime?: number;
