@@ -14,6 +14,7 @@ function extended(onMessage: OnMessage, extension: Partial<Extension>, limits = 
 /** An event with this in its metadata. */
 function adding(event: AppendedEvent, value: unknown): AppendedEvent {
   const metadata = { added: value };
+  if (event.kind === "delegated") return event;
   return event.kind === "reply"
     ? { ...event, message: { ...event.message, metadata: metadata as never } }
     : { ...event, metadata: metadata as never };
