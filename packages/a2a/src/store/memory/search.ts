@@ -3,16 +3,16 @@ import { messagesOf, type StoredEvent } from "../assemble.ts";
 import type { Message, TaskArtifactUpdateEvent } from "../../model/index.ts";
 import type { Owner, SearchHit, SearchPage, SearchQuery, SearchTerm, TaskSearch } from "../port.ts";
 import { isSearched, SearchTexts, searchWords, type SearchText } from "../search.ts";
-import { findTerm, Snippets } from "../snippets.ts";
+import { Snippets } from "../snippets.ts";
 import type { StoredTask } from "./rows.ts";
 import type { MemoryTables } from "./tables.ts";
 
-/** A text with its words. */
+/** The words of a text. It takes about as many bytes as the text. */
 interface Indexed {
-  readonly source: SearchText;
-  readonly words: readonly string[];
-  /** How often each word is in it: most words that are looked for are in no text. */
-  readonly counts: ReadonlyMap<string, number>;
+  /** The words in order, with a space before and after each: ` a red sailboat `. */
+  readonly words: string;
+  /** How many these are. */
+  readonly count: number;
 }
 
 interface Found {
@@ -64,11 +64,9 @@ export class MemorySearch implements TaskSearch {
     const { seq } = task.head;
     const known = this.#known.get(task);
     if (known?.seq === seq) return known.texts;
-    const texts = textsOf(task).map((source): Indexed => {
-      const words = searchWords(source.text);
-      const counts = new Map<string, number>();
-      for (const each of words) counts.set(each, (counts.get(each) ?? 0) + 1);
-      return { source, words, counts };
+    const texts = textsOf(task).map(({ text }): Indexed => {
+      const words = searchWords(text);
+      return { words: ` ${words.join(" ")} `, count: words.length };
     });
     this.#known.set(task, { seq, texts });
     return texts;
@@ -95,20 +93,26 @@ function scoreOf(texts: readonly Indexed[], term: SearchTerm): number {
   let score = 0;
   for (const text of texts) {
     const places = placesOf(text, term);
-    if (places > 0) score += places / (places + 1 + text.words.length / 200);
+    if (places > 0) score += places / (places + 1 + text.count / 200);
   }
   return score;
 }
 
-function placesOf({ words, counts }: Indexed, term: SearchTerm): number {
-  const [first = "", ...others] = term.words;
-  if (term.prefix !== true && others.length === 0) return counts.get(first) ?? 0;
-  if (others.length > 0 && !counts.has(first)) return 0;
-  return Array.from(findTerm(words, term)).length;
+/** Places of a term in a text that are counted: more do not change its score much. */
+const mostPlaces = 1000;
+
+function placesOf({ words }: Indexed, { words: wanted, prefix = false }: SearchTerm): number {
+  const sought = ` ${wanted.join(" ")}${prefix ? "" : " "}`;
+  let places = 0;
+  for (let at = words.indexOf(sought); at >= 0 && places < mostPlaces; at = words.indexOf(sought, at + 1)) places += 1;
+  return places;
 }
 
 function hitOf({ task, texts }: Found, terms: readonly SearchTerm[], snippets: Snippets): SearchHit {
-  const scored = texts.map((text) => ({ text, score: terms.reduce((sum, term) => sum + scoreOf([text], term), 0) }));
+  const sources = textsOf(task);
+  const scored = texts.map((text, at) => {
+    return { source: sources[at] as SearchText, score: terms.reduce((sum, term) => sum + scoreOf([text], term), 0) };
+  });
   const best = scored.filter(({ score }) => score > 0).sort((one, other) => other.score - one.score);
-  return { taskId: task.head.task.taskId, snippets: snippets.of(best.map(({ text }) => text.source)) };
+  return { taskId: task.head.task.taskId, snippets: snippets.of(best.map(({ source }) => source)) };
 }
