@@ -23,7 +23,14 @@ import {
   type StreamName,
   type UnaryName,
 } from "../protocol/index.ts";
-import { checkedRequest, type ExtensionReader, paramsOf, requestedFrom, wrongInRequest } from "../extensions/index.ts";
+import {
+  checkedRequest,
+  copyFor,
+  type ExtensionReader,
+  paramsOf,
+  requestedFrom,
+  wrongInRequest,
+} from "../extensions/index.ts";
 import { aborted } from "../transport/client/signals.ts";
 import { activatedIn, give, readingBatches } from "./received.ts";
 
@@ -163,7 +170,7 @@ export class ClientExtensions {
       const params = this.paramsOf(extension);
       const call: RequestingCall = { operation, card: this.#card, params, clock };
       try {
-        const returned = onRequest.call(extension, changed, call);
+        const returned = onRequest.call(extension, copyFor(changed), call);
         // A wallet may wait for its user for ever.
         const after: unknown = returned instanceof Promise ? await Promise.race([returned, aborted(signal)]) : returned;
         changed = checkedRequest(changed, after);

@@ -1,9 +1,13 @@
-import type { Logger } from "../base/index.ts";
+import { utf8Length, type Logger } from "../base/index.ts";
 import { check, messageSchema } from "../model/index.ts";
 import type { AcceptedCall, AcceptedInput, AnyExtension, ExtensionRow } from "../protocol/index.ts";
 import { failed, fails, isHarmless } from "./failures.ts";
+import { copyFor } from "./copies.ts";
 import { changedIdentity, inputProblems, listed } from "./results.ts";
 import { rowsOf, type RowChange, type RowStore } from "./rows.ts";
+
+/** Most bytes that an extension of the kind `data` may add to a message: the task must have room for it. */
+const mostAdded = 1 << 20;
 
 /** What `onAccept` of one extension makes of a message. No promise where the hook gives none. */
 export function acceptedBy(
@@ -33,7 +37,7 @@ export function acceptedBy(
     return after;
   };
   try {
-    const returned = extension.onAccept?.(before, given);
+    const returned = extension.onAccept?.(copyFor(before), given);
     return returned instanceof Promise ? returned.then(take).catch(leave) : take(returned);
   } catch (thrown) {
     return leave(thrown);
@@ -53,8 +57,17 @@ function checked(extension: AnyExtension, before: AcceptedInput, returned: unkno
   }
   const { message, metadata } = returned as AcceptedInput;
   const copy = check(messageSchema, message, "copy");
+  // What is no JSON must fail here: it cannot be stored.
+  const bytes = bytesOf(returned);
+  if (isHarmless(extension) && bytes > mostAdded && bytes - bytesOf(before) > mostAdded) {
+    throw new TypeError(`It returned ${bytes} bytes: the kind data may add ${mostAdded}`);
+  }
   const after: AcceptedInput = { message: copy.ok ? copy.value : message, ...(metadata && { metadata }) };
   const changed = changedIdentity(before, after);
   if (changed === undefined) return after;
   throw failed(extension, "onAccept", new TypeError(`It changed ${changed} of the message`));
+}
+
+function bytesOf(value: unknown): number {
+  return utf8Length(JSON.stringify(value));
 }

@@ -2,6 +2,7 @@ import type { Logger } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 import type { AppendedEvent, AppendingTurn } from "../protocol/index.ts";
+import { copyFor } from "./copies.ts";
 import { fails, isHarmless, unhandled } from "./failures.ts";
 import { misfitsOfEvent } from "./misfits.ts";
 import type { ExtensionReader } from "./reads.ts";
@@ -19,7 +20,7 @@ export function appendedBy(
   const rows = store && rowsOf(extension.uri, store, isHarmless(extension));
   try {
     const given = rows === undefined ? turn : { ...turn, rows: rows.changes };
-    const event = isHarmless(extension) ? copyOf(before) : before;
+    const event = isHarmless(extension) ? copyFor(before) : before;
     const after = eventOf(extension.onAppend?.(event, given), "kind") as AppendedEvent;
     rows?.end();
     // What the agent has said is checked when it becomes a record.
@@ -32,16 +33,6 @@ export function appendedBy(
     rows?.end();
     fails(extension, "onAppend", thrown, logger);
     return before;
-  }
-}
-
-/** For an extension that may fail nothing: what it does to the event itself is gone where it fails. */
-function copyOf(event: AppendedEvent): AppendedEvent {
-  try {
-    return structuredClone(event);
-  } catch {
-    // What the agent has said is no JSON, and fails when it becomes a record.
-    return event;
   }
 }
 

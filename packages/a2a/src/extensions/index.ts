@@ -1,3 +1,4 @@
+export { copyFor } from "./copies.ts";
 export {
   defineExtension,
   extensionMethod,

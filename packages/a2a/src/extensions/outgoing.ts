@@ -1,5 +1,6 @@
 import type { FieldViolation, Part, SendMessageRequest } from "../model/index.ts";
 import type { MetadataPlace } from "../protocol/index.ts";
+import { isObject } from "../model/schema.ts";
 import type { ExtensionReader } from "./reads.ts";
 import { listed, messageProblems } from "./results.ts";
 import { misfits } from "./values.ts";
@@ -46,7 +47,6 @@ const ofMessage = ["metadata", "parts", "extensions"];
  * @throws TypeError that says what is wrong.
  */
 export function checkedRequest<T extends object>(before: T, after: unknown): T {
-  if (after === before) return before;
   if (typeof after !== "object" || after === null) throw new TypeError(`It returned ${typeof after}, and no request`);
   const changed = [...changes(before, after, ofRequest, "")];
   if ("message" in before) {
@@ -55,8 +55,12 @@ export function checkedRequest<T extends object>(before: T, after: unknown): T {
     const problems = messageProblems(before.message, message);
     if (problems.length > 0) throw new TypeError(`It returned no valid message: ${listed(problems)}`);
   }
+  const { metadata } = after as { readonly metadata?: unknown };
+  if (metadata !== undefined && !isObject(metadata)) throw new TypeError("It returned metadata that is no object");
   if (changed.length > 0)
     throw new TypeError(`It changed ${changed.join(", ")}: it may add data to metadata and parts`);
+  // What is no JSON must fail here, where the extension is known.
+  JSON.stringify(after);
   return after as T;
 }
 

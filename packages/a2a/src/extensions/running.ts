@@ -115,8 +115,10 @@ export class RunningHooks {
         try {
           const after = eventOf(extension.onDeliver?.(before), memberOf(before)) as StreamResponse;
           const problems = deliveredProblems(after);
-          if (problems.length === 0) return after;
-          throw new TypeError(`It returned what cannot be: ${listed(problems)}`);
+          if (problems.length > 0) throw new TypeError(`It returned what cannot be: ${listed(problems)}`);
+          // What is no JSON must fail here, where the extension is known.
+          if (isHarmless(extension)) JSON.stringify(after);
+          return after;
         } catch (thrown) {
           fails(extension, "onDeliver", thrown, this.#logger);
           return before;

@@ -259,6 +259,15 @@ describe("hooks of a client", () => {
         "adds a field to a part",
         (request: { message: object }) => ({ message: { ...request.message, parts: [{ text: "Go", extra: 1 }] } }),
       ],
+      ["adds what is no JSON", (request: object) => ({ ...request, metadata: { value: 1n } })],
+      ["makes a text of the metadata", (request: object) => ({ ...request, metadata: "x" })],
+      [
+        "changes the message itself",
+        (request: { message: object }) => {
+          Object.assign(request.message, { messageId: "x", parts: [{ text: "Stop" }] });
+          return request;
+        },
+      ],
       [
         "changes who speaks",
         (request: { message: object }) => ({ message: { ...request.message, role: "ROLE_BOSS" } }),

@@ -138,3 +138,57 @@ describe("what onFinish cannot add is left out, with a log line", () => {
     },
   );
 });
+
+/** What is no JSON. */
+const noJson = { bigint: 1n, circle, nested: nested(100_000) };
+
+describe("what onAccept returns and is no JSON", () => {
+  test.each(Object.entries(noJson))("%s: is left out, with a log line", async (_name, value) => {
+    const made = extended(result, {
+      onAccept: ({ message }) => ({ message: { ...message, metadata: { value } as never } }),
+    });
+    const task = await made.send("go", active);
+    expect(task).toMatchObject({ status: { state: "TASK_STATE_COMPLETED" }, history: [{ parts: [{ text: "go" }] }] });
+    expect(made.log).toMatchObject([{ level: "warn", extension: uri, hook: "onAccept" }]);
+  });
+
+  test.each(Object.entries(noJson))("%s: refuses the message, of another kind", async (_name, value) => {
+    const made = extended(result, {
+      kind: "profile",
+      onAccept: ({ message }) => ({ message: { ...message, metadata: { value } as never } }),
+    });
+    await expect(made.send("go", active)).rejects.toMatchObject({ code: "InternalError" });
+  });
+
+  test("too many bytes of the kind data are left out", async () => {
+    const made = extended(result, {
+      onAccept: ({ message }) => ({ message: { ...message, metadata: { value: "x".repeat(40 << 20) } } }),
+    });
+    expect(await made.send("go", active)).toMatchObject({ status: { state: "TASK_STATE_COMPLETED" } });
+  });
+
+  test.each(["data", "profile"] as const)("a message that the hook itself changes, of kind %s", async (kind) => {
+    const made = extended(result, {
+      kind,
+      onAccept(input) {
+        Object.assign(input.message, { messageId: "another" });
+        return input;
+      },
+    });
+    const outcome = made.send("go", { ...active, message: { messageId: "own" } });
+    if (kind === "data") expect((await outcome).history?.[0]?.messageId).toBe("own");
+    else await expect(outcome).rejects.toMatchObject({ code: "InternalError" });
+  });
+});
+
+describe("what onDeliver of kind data returns and is no JSON", () => {
+  test.each(Object.entries(noJson))("%s: is left out, with a log line", async (_name, value) => {
+    const made = extended(result, {
+      onDeliver: (event) =>
+        event.task === undefined ? event : { task: { ...event.task, metadata: { value } as never } },
+    });
+    const task = await made.send("go", active);
+    expect(JSON.parse(JSON.stringify(task))).toMatchObject({ status: { state: "TASK_STATE_COMPLETED" } });
+    expect(made.log).toMatchObject([{ level: "warn", extension: uri, hook: "onDeliver" }]);
+  });
+});
