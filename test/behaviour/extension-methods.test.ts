@@ -212,6 +212,17 @@ describe.each(interfaces)("a method of an extension over $binding of $version", 
     expect((await refusal(client.ext(notes).call("notes/find", { text: "refuse" }))).code).toBe("TaskNotFound");
   });
 
+  test("is a MethodNotFound of client.ext() where the card does not declare the extension", async () => {
+    const [name, grpc] = bindings[binding];
+    const headers = { authorization: "Bearer ada-token" };
+    const card = cardOf(await served(agentOf("Plain")));
+    const client = await connect(card, { binding: name, version, headers, bindings: [grpc], extensions: [notes] });
+    expect(await refusal(client.ext(notes).call("notes/find", { text: "milk" }))).toMatchObject({
+      code: "MethodNotFound",
+      message: `The agent has no method notes/find: its card does not declare the extension ${uri}`,
+    });
+  });
+
   test("has the caller's own rights in the operations that it calls", async () => {
     const host = await served(agentOf("Notes", [notes]), {
       authorizer: ({ operation, principal }) =>

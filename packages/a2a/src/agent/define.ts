@@ -58,6 +58,9 @@ export function defineAgent<Types extends AgentTypes<Types> = object>(definition
       .filter((field) => typeof rest[field] !== "string" || rest[field] === "")
       .map((field) => ({ field, description: "is required" })),
     ...(Array.isArray(rest.skills) ? [] : [{ field: "skills", description: "is required; it may be empty" }]),
+    ...(rest.extensions === undefined || Array.isArray(rest.extensions)
+      ? []
+      : [{ field: "extensions", description: "must be a list, such as [timestamp]" }]),
     ...(typeof onMessage === "function" ? [] : [{ field: "onMessage", description: "must be a function" }]),
   ];
   if (fields.length > 0) {

@@ -1,5 +1,5 @@
 import { silentLogger } from "../base/index.ts";
-import type { AgentCard } from "../model/index.ts";
+import { type AgentCard, invalidParams } from "../model/index.ts";
 import { type AnyExtension, interceptClient, safeObserver } from "../protocol/index.ts";
 import { CredentialSession } from "../credentials/session.ts";
 import { Client } from "./client.ts";
@@ -25,6 +25,8 @@ export async function connectWith<E extends string | AnyExtension = string>(
   { extensions = [], ...options }: ConnectOptions<E> = {},
 ): Promise<Client<Extract<E, AnyExtension>>> {
   const { observer, logger = silentLogger } = options;
+  if (!Array.isArray(extensions))
+    throw invalidParams([{ field: "extensions", description: "must be a list, such as [timestamp]" }]);
   checkBindings([...kit.bindings, ...(options.bindings ?? [])]);
   const guarded = observer === undefined ? options : { ...options, observer: safeObserver(observer, logger) };
   const trust = options.trust && new ClientTrust(kit, options.trust, logger);

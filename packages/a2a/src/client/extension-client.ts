@@ -1,6 +1,8 @@
 import {
   A2AError,
+  type AgentCard,
   type AgentExtension,
+  hasCode,
   invalidParams,
   type StandardSchema,
   type StreamResponse,
@@ -39,7 +41,7 @@ export interface ExtensionClient<Types extends ExtensionTypes> extends Omit<Exte
    * Calls a method of the extension.
    *
    * @throws A2AError `InvalidParams` for a request that does not fit, which is not sent, `InvalidResponse` for an answer that does not,
-   * and what the agent answers.
+   * `MethodNotFound` where the agent does not have the extension, and what the agent answers.
    */
   call<Name extends keyof Types["methods"] & string>(
     method: Name,
@@ -93,7 +95,10 @@ function clientOf(
       return extensions.paramsOf(extension);
     },
     read: (from) => extensions.read(reader, eventOf(from)),
-    call: (name, request, options = {}) => callMethod(extension, name, request, options, parts) as Promise<never>,
+    call: (name, request, options = {}) =>
+      callMethod(extension, name, request, options, parts).catch((thrown: unknown) => {
+        throw explained(thrown, extension, name, extensions.card);
+      }) as Promise<never>,
   };
 }
 
@@ -102,6 +107,14 @@ function eventOf(from: Readable): StreamResponse {
   if ("messageId" in from) return { message: from };
   if ("artifactId" in from) return { artifactUpdate: { taskId: "", contextId: "", artifact: from } };
   return "status" in from ? { task: from } : from;
+}
+
+/** An agent without a method says so in other words on each binding. Where its card does not declare the extension, this is why. */
+function explained(thrown: unknown, { uri }: AnyExtension, name: string, card: AgentCard): unknown {
+  const isUnknown = hasCode(thrown, "MethodNotFound", "UnsupportedOperation");
+  if (!isUnknown || declarationOf(uri, card) !== undefined) return thrown;
+  const text = `The agent has no method ${name}: its card does not declare the extension ${uri}`;
+  return new A2AError("MethodNotFound", text, { cause: thrown });
 }
 
 async function callMethod(

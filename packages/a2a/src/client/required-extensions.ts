@@ -26,5 +26,7 @@ export function explainingRequired(next: AgentService, card: AgentCard, requeste
 
 /** `client.ext()` for an extension that the client does not have. */
 export function notConnectedWith({ uri }: AnyExtension): never {
-  throw new TypeError(`The client was connected without the extension ${uri}: connect(url, { extensions: [...] })`);
+  throw new TypeError(
+    `The client was connected without the extension ${uri}, or with its URI alone: name its value in connect(url, { extensions: [...] })`,
+  );
 }

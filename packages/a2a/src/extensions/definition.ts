@@ -60,16 +60,16 @@ function about(field: string, description: string | undefined | false): Problems
  * @throws A2AError `InvalidParams` that names each wrong field.
  */
 export function checkDefinition(extension: unknown, path = ""): asserts extension is AnyExtension {
-  const problems = problemsOf(extension).map(({ field, description }) => ({ field: path + field, description }));
+  const problems = isObject(extension)
+    ? problemsOf(extension).map(({ field, description }) => ({ field: path + field, description }))
+    : about(path.slice(0, -1) || "extension", "must be an object, as defineExtension() makes it");
   if (problems.length === 0) return;
   const uri = isObject(extension) && typeof extension["uri"] === "string" ? ` ${extension["uri"].slice(0, 200)}` : "";
   const list = problems.map(({ field, description }) => `${field} ${description}`).join("; ");
   throw invalidParams(problems, `The extension${uri} cannot be: ${list}`);
 }
 
-function problemsOf(value: unknown): Problems {
-  if (!isObject(value))
-    return [{ field: "extension", description: "must be an object, as defineExtension() makes it" }];
+function problemsOf(value: object): Problems {
   const extension = value as unknown as AnyExtension;
   const { uri, kind, required, description, params, paramsSchema, methods, wakeRows } = extension;
   const isData = kind === "data";

@@ -95,7 +95,7 @@ export function valuesIn(
   for (const { name, keys, schema } of entries) {
     for (const key of keys) {
       if (!Object.hasOwn(metadata, key)) continue;
-      const result = fit(schema, metadata[key]);
+      const result = fit(schema, metadata[key], key);
       if (result.ok) {
         values[name] = result.value;
         break;
@@ -116,7 +116,7 @@ export function dataIn(
     entries.map(({ name, schema, matches }) => [
       name,
       parts.filter(matches).flatMap(({ data }) => {
-        const result = fit(schema, data);
+        const result = fit(schema, data, name);
         if (!result.ok) misfit?.(name);
         return result.ok ? [result.value] : [];
       }),

@@ -11,9 +11,11 @@ type Issues = readonly SchemaIssue[];
 /**
  * Checks a value. A schema that throws does not fit: what a stranger sends must not end more than its own call.
  *
+ * @param field - Which value it is, for the error.
+ *
  * @throws TypeError for a schema that answers by a promise. That is a mistake of who wrote the extension.
  */
-export function fit(schema: StandardSchema, value: unknown): Fit {
+export function fit(schema: StandardSchema, value: unknown, field?: string): Fit {
   let result: unknown;
   try {
     // A copy: some libraries set defaults in the value itself, which is part of a message.
@@ -24,7 +26,8 @@ export function fit(schema: StandardSchema, value: unknown): Fit {
   if (isPromise(result)) {
     // Without a handler its rejection would end the process.
     result.then(undefined, () => undefined);
-    throw new TypeError("A schema of an extension has answered by a promise: it must answer at once");
+    const which = field === undefined ? "" : `, of ${field},`;
+    throw new TypeError(`A schema of an extension${which} has answered by a promise: it must answer at once`);
   }
   const { issues, value: output } = (typeof result === "object" && result !== null ? result : unanswered) as {
     readonly issues?: unknown;
@@ -47,7 +50,7 @@ function isPromise(result: unknown): result is PromiseLike<unknown> {
 
 /** Why a value at `field` does not fit, without the value, since it may be a secret. Empty where it fits. */
 export function misfits(schema: StandardSchema, field: string, value: unknown): readonly FieldViolation[] {
-  const result = fit(schema, value);
+  const result = fit(schema, value, field);
   if (result.ok) return [];
   return result.issues.map((issue) => violation(field, value, issueOf(issue)));
 }

@@ -107,6 +107,8 @@ function extensionsOf(
   if (push !== undefined && agent.capabilities?.pushNotifications !== false) {
     extensions.push({ uri: webhooksExtension, description: "Webhooks are signed", params: { ...push } });
   }
+  const isList: boolean = Array.isArray(hooked);
+  if (!isList) throw cannotServe("extensions", "must be a list, such as [timestamp]");
   const declared = new Set(agent.capabilities?.extensions?.map(({ uri }) => uri));
   const given = declarationsOf(new Set([...(agent.extensions ?? []), ...hooked]));
   const named = new Set(given.map(({ uri }) => uri));

@@ -100,11 +100,21 @@ describe("what a client reads (A2A 1.0 §4.6)", () => {
     expect(task?.ext(defineExtension({ uri: "urn:other" }) as never)).toBeUndefined();
   });
 
+  test("it is refused where a value is in place of the list", async () => {
+    const wrong = agent([uri], stamp as never, (call) => call.answer({ task: done() }));
+    await expect(wrong).rejects.toMatchObject({
+      code: "InvalidParams",
+      fields: [{ field: "extensions", description: "must be a list, such as [timestamp]" }],
+    });
+  });
+
   test("a client without extensions adds nothing", async () => {
     const { client } = await agent([uri], [uri], (call) => call.answer({ task: done() }));
     const answer = await client.sendMessage("Go");
     expect(Object.getOwnPropertyNames(answer)).toEqual(["task"]);
-    expect(() => (client as unknown as Client<typeof stamp>).ext(stamp)).toThrow(/connected without the extension/);
+    expect(() => (client as unknown as Client<typeof stamp>).ext(stamp)).toThrow(
+      `The client was connected without the extension ${uri}, or with its URI alone: name its value in connect`,
+    );
   });
 });
 

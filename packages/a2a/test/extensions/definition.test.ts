@@ -171,6 +171,14 @@ describe("the extensions of a server", () => {
       /^The extension x cannot be: extensions\[0\]\.uri must be an absolute URI/,
     ],
     [
+      "one by its URI alone",
+      [["urn:a" as never]],
+      [],
+      /^The extension cannot be: extensions\[0\] must be an object, as/,
+    ],
+    ["a value in place of a list", [base as never], [], /: extensions must be a list, such as \[timestamp\]$/],
+    ["a value in place of the list of the server", [[]], base as never, /: extensions must be a list, such as/],
+    [
       "two values with one URI, at different agents",
       [[base], [{ ...base }]],
       [],

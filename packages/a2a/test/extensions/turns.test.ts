@@ -483,7 +483,7 @@ describe("metadata and data that break their schemas", () => {
       code: "InternalError",
       cause: {
         message: expect.stringMatching(
-          /urn:example:turns failed: TypeError: A schema of an extension has answered by a promise/,
+          /urn:example:turns failed: TypeError: A schema of an extension, of .+, has answered by a promise/,
         ) as string,
       },
     });

@@ -9,8 +9,8 @@ export interface A2uiComponent {
   readonly id: string;
   /** Its type, such as `Text`. */
   readonly component: string;
-  /** Its properties. */
-  readonly [property: string]: JsonValue;
+  /** Its properties. One that is `undefined` is none: a list of several components has such types. */
+  readonly [property: string]: JsonValue | undefined;
 }
 
 /** A component of 0.8: its type is the one key of `component`. */
