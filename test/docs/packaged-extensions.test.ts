@@ -13,7 +13,8 @@ const packaged = readdirSync(join(root, folder), { withFileTypes: true })
 
 test("the table has each packaged extension, by the title of its page", () => {
   const page = readFileSync(join(root, "docs/extensions.md"), "utf8");
-  const [, section = ""] = page.split("\n## Packaged extensions\n");
+  const [, section = "", ...others] = page.split("\n## Packaged extensions\n");
+  expect(others).toEqual([]);
   const [table = ""] = section.split("\n## ");
   const rows = [...table.matchAll(/^\| \[([^\]]+)\]\(([^)]+)\) +\| `([^`]+)` +\| (.*?) +\|$/gm)];
   expect(rows.map(([, title, link, entry]) => [title, link, entry])).toEqual(
