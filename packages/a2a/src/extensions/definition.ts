@@ -2,7 +2,7 @@ import { utf8Length } from "../base/index.ts";
 import { invalidParams, isTaskState, type AgentCard, type FieldViolation } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 import type { AnyExtension, ExtensionKind, MetadataPlace } from "../protocol/index.ts";
-import { fieldsOf, isSchema, type ExtensionFields } from "./fields.ts";
+import { bare, fieldsOf, isSchema, type ExtensionFields } from "./fields.ts";
 import { misfits } from "./values.ts";
 
 /* What an extension must be. A definition may come from JavaScript, so its types are not taken for granted. */
@@ -25,15 +25,8 @@ function uriProblem(uri: unknown): string | undefined {
 }
 
 const kinds: readonly ExtensionKind[] = ["data", "profile", "method", "state"];
-const places: readonly MetadataPlace[] = [
-  "request",
-  "message",
-  "part",
-  "artifact",
-  "task",
-  "statusUpdate",
-  "artifactUpdate",
-];
+const ofMessages: readonly MetadataPlace[] = ["request", "message", "part"];
+const places: readonly MetadataPlace[] = [...ofMessages, "artifact", "task", "statusUpdate", "artifactUpdate"];
 const hooks = [
   "onActivate",
   "onAccept",
@@ -71,7 +64,7 @@ export function checkDefinition(extension: unknown, path = ""): asserts extensio
 
 function problemsOf(value: object): Problems {
   const extension = value as unknown as AnyExtension;
-  const { uri, kind, required, description, params, paramsSchema, methods, wakeRows } = extension;
+  const { uri, kind, required, description, params, paramsSchema, methods, wakeRows, searchesTasks } = extension;
   const isData = kind === "data";
   const isTooLongForRows = wakeRows === true && typeof uri === "string" && utf8Length(uri) > maxFeatureBytes;
   return [
@@ -80,15 +73,17 @@ function problemsOf(value: object): Problems {
       "wakeRows",
       isTooLongForRows && `needs a uri of at most ${maxFeatureBytes} bytes, which is the name of the rows`,
     ),
+    ...about("wakeRows", isNoFlag(wakeRows) && noFlag),
+    ...about("searchesTasks", isNoFlag(searchesTasks) && noFlag),
     ...about("description", description !== undefined && typeof description !== "string" && "must be a text"),
     ...about("kind", kind !== undefined && !kinds.includes(kind) && `must be one of ${kinds.join(", ")}`),
-    ...about("required", required !== undefined && typeof required !== "boolean" && "must be true or false"),
+    ...about("required", isNoFlag(required) && noFlag),
     ...about(
       "required",
       isData && required === true && "cannot be true for the kind data: what adds data alone may be left out",
     ),
     ...about("methods", isData && isObject(methods) && Object.keys(methods).length > 0 && "are not for the kind data"),
-    ...about("params", params !== undefined && !isObject(params) && "must be a JSON object"),
+    ...about("params", params !== undefined && !isJsonObject(params) && "must be a JSON object"),
     ...about("paramsSchema", paramsSchema !== undefined && !isUsable(paramsSchema) && noSchema),
     ...(isObject(params) && isUsable(paramsSchema) ? misfits(paramsSchema, "params", params) : []),
     ...requiresProblems(extension),
@@ -101,6 +96,26 @@ function problemsOf(value: object): Problems {
   ];
 }
 
+const noFlag = "must be true or false";
+
+function isNoFlag(value: unknown): boolean {
+  return value !== undefined && typeof value !== "boolean";
+}
+
+/** Whether a card can carry it. */
+function isJsonObject(value: unknown): boolean {
+  try {
+    return isObject(value) && JSON.stringify(value) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** A name is a member of what agents and clients read. */
+function isNoName(name: string): boolean {
+  return name === "" || name === "__proto__";
+}
+
 const noSchema = "must be a schema of a library of Standard Schema (https://standardschema.dev), such as zod";
 
 function isUsable(schema: unknown): schema is Parameters<typeof misfits>[0] {
@@ -111,11 +126,16 @@ function isUsable(schema: unknown): schema is Parameters<typeof misfits>[0] {
 
 function requiresProblems({ uri, requires = [] }: AnyExtension): Problems {
   if (!Array.isArray(requires)) return about("requires", "must be a list of URIs");
-  return requires.flatMap((each: unknown, at) => [
-    ...about(`requires[${at}]`, uriProblem(each)),
-    ...about(`requires[${at}]`, each === uri && "is the extension itself"),
-    ...about(`requires[${at}]`, requires.indexOf(each as string) !== at && "is there twice"),
-  ]);
+  const before = new Set<unknown>();
+  return requires.flatMap((each: unknown, at) => {
+    const isTwice = before.has(each);
+    before.add(each);
+    return [
+      ...about(`requires[${at}]`, uriProblem(each)),
+      ...about(`requires[${at}]`, each === uri && "is the extension itself"),
+      ...about(`requires[${at}]`, isTwice && "is there twice"),
+    ];
+  });
 }
 
 function metadataProblems(extension: AnyExtension): Problems {
@@ -129,7 +149,11 @@ function metadataProblems(extension: AnyExtension): Problems {
     return Object.entries(fields).flatMap(([name, field]) => {
       const schema = isSchema(field) ? field : isObject(field) ? field["schema"] : undefined;
       return [
-        ...about(`metadata.${place}.${name}`, name === "" && "must have a name"),
+        ...about(`metadata.${place}.${name}`, isNoName(name) && "must have another name"),
+        ...about(
+          `metadata.${place}.${name}.volatile`,
+          !isSchema(field) && isObject(field) && isNoFlag(field["volatile"]) && noFlag,
+        ),
         ...about(`metadata.${place}.${name}`, !isUsable(schema) && noSchema),
       ];
     });
@@ -170,11 +194,11 @@ function dataProblems({ data }: AnyExtension): Problems {
     if (!isObject(field)) return about(place, "must have a schema");
     const { matches, mediaType, schema } = field;
     const isType = typeof mediaType === "string" && /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;.*)?$/.test(mediaType);
-    const type = matches === undefined && typeof mediaType === "string" ? mediaType.toLowerCase() : undefined;
+    const type = matches === undefined && typeof mediaType === "string" ? bare(mediaType) : undefined;
     const before = type === undefined ? undefined : types.get(type);
     if (type !== undefined) types.set(type, name);
     return [
-      ...about(place, name === "" && "must have a name"),
+      ...about(place, isNoName(name) && "must have another name"),
       ...about(`${place}.schema`, !isUsable(schema) && noSchema),
       ...about(
         `${place}.mediaType`,
@@ -195,6 +219,7 @@ function subStateProblems({ subStates }: AnyExtension): Problems {
     const place = `subStates.${name}`;
     if (!isObject(subState)) return about(place, "must have the state that it annotates");
     const { state, key = name, value = true } = subState as { state?: unknown; key?: unknown; value?: unknown };
+    if (isNoName(name)) return about(place, "must have another name");
     const identity = JSON.stringify([state, key, value]);
     const before = found.get(identity);
     found.set(identity, name);

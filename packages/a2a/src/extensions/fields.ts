@@ -77,7 +77,7 @@ function matching(matches: ((part: Part) => boolean) | undefined, mediaType: str
 }
 
 /** A media type without its parameters. */
-function bare(mediaType: string | undefined): string | undefined {
+export function bare(mediaType: string | undefined): string | undefined {
   return mediaType?.split(";", 1)[0]?.trim().toLowerCase();
 }
 
