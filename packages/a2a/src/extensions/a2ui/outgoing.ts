@@ -15,9 +15,14 @@ export interface Told {
   readonly taskId: string;
 }
 
+/** Longest path in a line of the log, in characters: a stranger may give members names of a megabyte. */
+const longestPath = 200;
+
 /** Logs what was left out. A stranger may send any number of wrong messages: the first ones are enough. */
 export function report({ logger, ...facts }: Told, text: string, problems: readonly A2uiProblem[]): void {
-  for (const { path, message } of problems.slice(0, 5)) logger.warn(text, { ...facts, path, problem: message });
+  for (const { path, message } of problems.slice(0, 5)) {
+    logger.warn(text, { ...facts, path: path.slice(0, longestPath), problem: message });
+  }
 }
 
 /** An event without messages that are wrong. */
