@@ -1,4 +1,4 @@
-import { isLoopback } from "../../base/index.ts";
+import { isLoopback, utf8Length } from "../../base/index.ts";
 import { check, type JsonObject, type Message } from "../../model/index.ts";
 import {
   isObject,
@@ -39,7 +39,7 @@ export interface Oid4vpMetadata {
   readonly authorizationRequest: Oid4vpRequest;
 }
 
-/** Most characters of a request as JSON. It is kept in a row while its turn waits. */
+/** Most bytes of a request as JSON. It is kept in a row while its turn waits. */
 const mostRequest = 16 << 10;
 
 const anyObject: Schema<JsonObject> = struct;
@@ -52,7 +52,7 @@ const clientId = satisfying(
 const shape = object<Oid4vpRequest>({
   client_id: required(clientId),
   request_uri: optional(satisfying(string, "must be an absolute URI that a wallet can open", isWalletUri)),
-  request: optional(anyObject),
+  request: optional(satisfying(anyObject, "must have no request and no request_uri of its own (RFC 9101 §4)", isWhole)),
 });
 
 const oneOf = satisfying(shape, "must have exactly one of request_uri and request", isOneOf);
@@ -61,8 +61,8 @@ const oneClient = satisfying(oneOf, "must have the client_id that its request ha
 /** The rules of the extension: exactly one of two members, and one client identifier. */
 const requestSchema: Schema<Oid4vpRequest> = satisfying(
   oneClient,
-  `must not take more than ${mostRequest} characters of JSON`,
-  (request) => JSON.stringify(request).length <= mostRequest,
+  `must not take more than ${mostRequest} bytes of JSON`,
+  (request) => utf8Length(JSON.stringify(request)) <= mostRequest,
 );
 
 export const metadataSchema: Schema<Oid4vpMetadata> = object<Oid4vpMetadata>({
@@ -72,14 +72,23 @@ export const metadataSchema: Schema<Oid4vpMetadata> = object<Oid4vpMetadata>({
 export const paramsSchema: Schema<Oid4vpParams> = object<Oid4vpParams>({ oid4vpVersions: required(strings) });
 
 /** A browser or an operating system does something else with these than to open a wallet. */
-const otherSchemes = /^(?:javascript|data|file|blob|filesystem|about|vbscript|wss?|ftp|view-source):$/;
+const otherSchemes =
+  /^(?:javascript|data|file|blob|filesystem|about|chrome|resource|jar|vbscript|wss?|s?ftp|view-source|intent|ms-.*|search|shell|smb|ssh|telnet|mailto|tel|sms):$/;
 
 /** Whether a URI may be given to a wallet: of a web server with TLS, of this machine, or with a scheme of wallets. */
 function isWalletUri(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname, username, password } = new URL(text);
   if (otherSchemes.test(protocol) || username + password !== "") return false;
-  return protocol !== "http:" || isLoopback(hostname);
+  if (protocol === "https:") return true;
+  if (protocol === "http:") return isLoopback(hostname);
+  // What a wallet is invoked with may name a place as well.
+  return new URL(text).searchParams.getAll("request_uri").every((at) => /^https?:/i.test(at) && isWalletUri(at));
+}
+
+/** Whether a request has all that it asks for in itself: `walletUrl()` would pass on a place that nobody has looked at. */
+function isWhole(request: JsonObject): boolean {
+  return request["request"] === undefined && request["request_uri"] === undefined;
 }
 
 function isOneOf({ request_uri: at, request }: Oid4vpRequest): boolean {
