@@ -33,7 +33,8 @@ export interface TurnRows {
    *
    * @param name - At most 512 bytes.
    * @param until - When it may be taken again, in milliseconds since the Unix epoch.
+   * @param family - A URI: extensions that say the same one share their names, as versions of one do. Default: that of the extension.
    * @returns `false`: another turn has it.
    */
-  claim(name: string, until: number): Promise<boolean>;
+  claim(name: string, until: number, family?: string): Promise<boolean>;
 }

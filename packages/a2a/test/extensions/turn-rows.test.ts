@@ -32,6 +32,15 @@ describe("names that an extension claims for a turn", () => {
     expect(await rowsOf("two", "ada", 1, "https://example.com/other").claim("nonce", until)).toBe(true);
   });
 
+  test("are shared by the versions of an extension that say so", async () => {
+    const { clock, rowsOf } = host();
+    const until = clock.now() + 1000;
+    expect(await rowsOf("one", "ada").claim("nonce", until)).toBe(true);
+    const later = rowsOf("two", "ada", 1, "https://example.com/extensions/toy/v2");
+    expect(await later.claim("nonce", until, uri)).toBe(false);
+    expect(await later.claim("nonce", until)).toBe(true);
+  });
+
   test("are claimed once, also where many turns want one at the same time", async () => {
     const { clock, rowsOf } = host();
     const wanted = Array.from({ length: 20 }, (_, at) =>

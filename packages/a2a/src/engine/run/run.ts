@@ -138,7 +138,7 @@ export class Run implements TurnHost, PhaseHost {
     return {
       read: async () => (await rows()).read(),
       store: async (changes) => (await rows()).store(changes),
-      claim: async (name, until) => (await rows()).claim(name, until),
+      claim: async (...name) => (await rows()).claim(...name),
     };
   }
 

@@ -30,13 +30,13 @@ export function turnRows(feature: string, { store, clock, task, turn, phase }: R
       phase().makeTask();
       await phase().keep(effects);
     },
-    async claim(name, until) {
+    async claim(name, until, family = feature) {
       const { agent, taskId } = task;
       const now = Math.floor(clock.now());
       // Names of one day go together, so that no sweep deletes very many at once.
-      const context = { agent, owner: claims, contextId: `${feature} ${Math.floor(now / day)}` };
+      const context = { agent, owner: claims, contextId: `${family} ${Math.floor(now / day)}` };
       const hash = `${taskId} ${turn}`;
-      const once: OnceEffect = { effect: "once", key: `${feature} ${name}`, hash, now, until: Math.ceil(until) };
+      const once: OnceEffect = { effect: "once", key: `${family} ${name}`, hash, now, until: Math.ceil(until) };
       const [outcome] = await store.append([{ context, effects: [once] }]);
       if (outcome?.ok === true) return true;
       if (outcome?.reason !== "duplicate") throw new A2AError("Unavailable", "The name could not be claimed");

@@ -3,24 +3,36 @@ import type { AcceptedCall, AcceptedInput } from "../../protocol/index.ts";
 import { paymentOfMandate } from "./embedded.ts";
 import { clientStatuses, mayMovePayment } from "./states.ts";
 import { chargeRow, paymentsOf } from "./stored.ts";
-import { x402Keys, type PaymentStatus } from "./types.ts";
+import { x402Keys, x402UriV01, x402UriV02, type PaymentStatus } from "./types.ts";
 
 /**
  * A message about a payment comes in. It has to belong to a task that asks for one; the charge is then submitted, with this message, in the
  * same transaction. So a second payment for the same offer is refused before it is stored. The metadata fits its schemas already.
  */
-export function acceptPayment(input: AcceptedInput, call: AcceptedCall): AcceptedInput | Promise<AcceptedInput> {
+export function acceptPayment(
+  input: AcceptedInput,
+  call: AcceptedCall,
+  uri: string,
+): AcceptedInput | Promise<AcceptedInput> {
   const status = input.message.metadata?.[x402Keys.status];
-  return status === undefined || status === null ? input : submitted(input, status as PaymentStatus, call);
+  return status === undefined || status === null ? input : submitted(input, status as PaymentStatus, call, uri);
 }
 
-async function submitted(input: AcceptedInput, status: PaymentStatus, { rows }: AcceptedCall): Promise<AcceptedInput> {
+async function submitted(
+  input: AcceptedInput,
+  status: PaymentStatus,
+  { rows, extensions }: AcceptedCall,
+  uri: string,
+): Promise<AcceptedInput> {
   const { message } = input;
   if (!clientStatuses.includes(status)) {
     throw refused("status", `must be ${clientStatuses.join(" or ")}: the agent sets the others`);
   }
   if (message.taskId === undefined) throw refused("status", "belongs to a task: set message.taskId");
   const { charges } = paymentsOf(await rows.read());
+  const other = uri === x402UriV01 ? x402UriV02 : x402UriV01;
+  // The caller has activated both versions, and the agent charges with the other one.
+  if (charges.size === 0 && extensions.includes(other)) return input;
   const [id, charge] = [...charges].find(([, each]) => mayMovePayment(each.status, "payment-submitted")) ?? [];
   if (id === undefined || charge === undefined) throw refused("status", "this task asks for no payment now");
   const hasPayload = (message.metadata?.[x402Keys.payload] ?? undefined) !== undefined;

@@ -2,7 +2,13 @@ import { partsOf, type Content, type JsonObject, type JsonValue, type TaskState 
 import type { AgentEvent, ArtifactEvent, StatusEvent } from "../../protocol/index.ts";
 import { cartPart } from "./embedded.ts";
 import type { StoredCharge } from "./stored.ts";
-import { x402Keys, type PaymentReceipt, type PaymentRequiredResponse, type PaymentStatus } from "./types.ts";
+import {
+  x402Keys,
+  x402Version,
+  type PaymentReceipt,
+  type PaymentRequiredResponse,
+  type PaymentStatus,
+} from "./types.ts";
 
 /* The events of a payment: statuses whose messages have the metadata of the extension. */
 
@@ -56,7 +62,7 @@ export function cartEvent(uri: string, id: string, charge: StoredCharge, cart: J
 }
 
 function requiredOf({ accepts, problem }: StoredCharge): PaymentRequiredResponse {
-  return { x402Version: 1, accepts, ...(problem !== undefined && { error: problem.reason }) };
+  return { x402Version, accepts, ...(problem !== undefined && { error: problem.reason }) };
 }
 
 /** A payment that has failed: the task fails with it, or goes on to ask again. */

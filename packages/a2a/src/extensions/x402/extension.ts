@@ -16,7 +16,7 @@ import { withReceipts } from "./events.ts";
 import type { Facilitator } from "./facilitator.ts";
 import type { ChargeInit } from "./price.ts";
 import { errorSchema, payloadSchema, receiptsSchema, requiredSchema, statusSchema } from "./schemas.ts";
-import { PaymentRows } from "./stored.ts";
+import { chargeRow, PaymentRows, type StoredCharge } from "./stored.ts";
 import {
   x402Keys,
   x402UriV01,
@@ -113,6 +113,11 @@ class TurnPayments implements Payments {
     return this.#rows.receipts;
   }
 
+  /** The charge that the message of this turn pays, where the agent has not looked at the payment yet. */
+  get untaken(): readonly [id: string, charge: StoredCharge] | undefined {
+    return this.#rows.submittedBy(this.#turn.message.messageId);
+  }
+
   async *charge<Result = void>(init: ChargeInit<Result>): AsyncGenerator<AgentYield, Result, void> {
     const host = { uri: this.#uri, turn: this.#turn, facilitator: this.#facilitator, rows: this.#rows };
     return yield* new Charge(host, init).run();
@@ -148,14 +153,26 @@ export function x402({ facilitator, version = "0.1", required = true }: X402Opti
         error: { key: x402Keys.error, schema: standardSchema(errorSchema) },
       },
     },
-    onAccept: acceptPayment,
-    onTurnStart: (turn): Payments => new TurnPayments(uri, turn, facilitator),
+    onAccept: (input, call) => acceptPayment(input, call, uri),
+    onTurnStart: (turn): Payments => {
+      const payments = new TurnPayments(uri, turn, facilitator);
+      if (turn.message.metadata?.[x402Keys.status] !== undefined) turn.waitFor(payments.receipts());
+      return payments;
+    },
     onAppend: (event, turn) => appended(event, uri, turn),
   });
 }
 
 /** The last word of the agent has the receipts of the task. */
-function appended(event: AppendedEvent, uri: string, { started }: AppendingTurn): AppendedEvent {
+function appended(event: AppendedEvent, uri: string, { started, rows }: AppendingTurn): AppendedEvent {
+  if (event.kind === "status" && event.state === "TASK_STATE_INPUT_REQUIRED" && started instanceof TurnPayments) {
+    const [id, charge] = started.untaken ?? [];
+    // The agent asks something else first. Nobody would look at the payment later, so another one may come.
+    if (id !== undefined && charge !== undefined && rows !== undefined) {
+      const { key, value } = chargeRow(id, { ...charge, status: "payment-required" });
+      rows.set(key, value);
+    }
+  }
   const isLast = event.kind === "reply" || (event.kind === "status" && isTerminal(event.state));
   if (!isLast || !(started instanceof TurnPayments) || started.known.length === 0) return event;
   return withReceipts(event, uri, started.known);

@@ -3,6 +3,7 @@ import { withoutSlashes } from "../../base/index.ts";
 import { A2AError, type JsonValue } from "../../model/index.ts";
 import { boolean, object, optional, required, string } from "../../model/schema.ts";
 import { guardedFetch, type GuardedFetch } from "../../net/index.ts";
+import type { ExtensionTurn } from "../../protocol/index.ts";
 import { fitting, receiptSchema } from "./schemas.ts";
 import type { PaymentErrorCode, PaymentPayload, PaymentReceipt, PaymentRequirements } from "./types.ts";
 
@@ -78,17 +79,48 @@ export function httpFacilitator(url: string, options: HttpFacilitatorOptions = {
     async verify(request) {
       const { status, body } = await call("/verify", request, {});
       const verification = fitting(verificationSchema, body);
-      if (verification === undefined) throw unavailable("verify", status);
+      // A yes that is an error as well is no yes.
+      if (verification === undefined || (verification.isValid && status >= 300)) throw unavailable("verify", status);
       return verification;
     },
     async settle(request) {
       const { status, body } = await call("/settle", request, { "idempotency-key": request.idempotencyKey });
       const receipt = fitting(receiptSchema, body);
       // The outcome of a settlement that is still going on is not known.
-      if (receipt === undefined || status >= 500 || isPending(receipt)) throw unavailable("settle", status);
+      const isKnown = receipt !== undefined && status < (receipt.success ? 300 : 500) && !isPending(receipt);
+      if (!isKnown) throw unavailable("settle", status);
       return receipt;
     },
   };
+}
+
+/** How long a facilitator may take for an answer, in milliseconds. */
+const longestAnswer = 60_000;
+
+/**
+ * Asks a facilitator. One that does not answer in time is not waited for, also where it does not look at its signal.
+ *
+ * @param until - Aborted when the answer is no longer wanted. Default: it is always wanted.
+ */
+export async function asked<T>(
+  ask: (signal: AbortSignal) => Promise<T>,
+  clock: ExtensionTurn["clock"],
+  until?: AbortSignal,
+): Promise<T> {
+  until?.throwIfAborted();
+  const late = new AbortController();
+  const stop = (): void => late.abort(until?.reason);
+  const end = clock.after(longestAnswer, () => late.abort(new Error("The facilitator took too long")));
+  until?.addEventListener("abort", stop, { once: true });
+  try {
+    return await new Promise<T>((resolve, reject) => {
+      late.signal.addEventListener("abort", () => reject(late.signal.reason as Error), { once: true });
+      ask(late.signal).then(resolve, reject);
+    });
+  } finally {
+    end();
+    until?.removeEventListener("abort", stop);
+  }
 }
 
 const verificationSchema = object<Verification>({
@@ -133,7 +165,7 @@ export function errorCodeOf(reason: string | undefined, otherwise: PaymentErrorC
 export function keptReceipt(receipt: PaymentReceipt, network: string): PaymentReceipt {
   const { success, transaction = "", payer, errorReason } = receipt;
   return {
-    success,
+    success: success === true,
     transaction: plain(transaction, 256),
     network: plain(receipt.network ?? network, 256),
     ...(payer !== undefined && { payer: plain(payer, 256) }),

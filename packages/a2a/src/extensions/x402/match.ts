@@ -1,7 +1,7 @@
-import type { JsonValue } from "../../model/index.ts";
+import type { JsonObject, JsonValue } from "../../model/index.ts";
 import { isObject } from "../../model/schema.ts";
 import { fingerprint } from "./fingerprint.ts";
-import type { PaymentErrorCode, PaymentPayload, PaymentRequirements } from "./types.ts";
+import { x402Version, type PaymentErrorCode, type PaymentPayload, type PaymentRequirements } from "./types.ts";
 
 /* Compares a payment with what was offered for its task (v0.2 §5.1, §10), before anybody else is asked. */
 
@@ -43,6 +43,7 @@ export async function matchPayment(
   accepts: readonly PaymentRequirements[],
   { now, offeredAt }: { readonly now: number; readonly offeredAt: number },
 ): Promise<Matched> {
+  if (payment.x402Version !== x402Version) return invalid("The payment has another version of x402 than was offered.");
   const onNetwork = accepts.filter(({ network }) => network === payment.network);
   if (onNetwork.length === 0) {
     return { code: "NETWORK_MISMATCH", reason: "The payment is for a network that was not offered." };
@@ -123,7 +124,7 @@ function expired(reason: string): PaymentProblem {
 /** What a payment says: of an authorization of EIP-3009 everything, of any other form what makes it unique. */
 async function factsOf({ payload }: PaymentPayload): Promise<PaymentFacts | PaymentProblem> {
   const { authorization } = payload as { readonly authorization?: JsonValue };
-  if (authorization === undefined) return { nonce: await fingerprint(payload["transaction"] ?? payload) };
+  if (authorization === undefined) return { nonce: await fingerprint(signedPart(payload)) };
   if (!isObject(authorization)) return invalid("The payment has no authorization.");
   const read = (...names: readonly string[]): string | undefined => {
     const value = names.map((name) => authorization[name]).find((each) => each !== undefined);
@@ -155,9 +156,20 @@ function whole(text: string | undefined): bigint | undefined {
   return text !== undefined && /^\d{1,78}$/.test(text) ? BigInt(text) : undefined;
 }
 
-/** The same number is the same nonce, however it is written. */
+/** The same number is the same nonce, however it is written: facilitators read it with and without its prefix. */
 function plainNonce(nonce: string): string {
-  return /^0x[\da-f]+$/i.test(nonce) ? BigInt(nonce).toString(16) : nonce;
+  const digits = nonce.replaceAll(/\s/g, "").replace(/^0x/i, "");
+  return /^[\da-f]+$/i.test(digits) ? BigInt(`0x${digits}`).toString(16) : nonce;
+}
+
+/** What makes a payment of an unknown form unique: a member that nobody has signed must not make another payment of it. */
+function signedPart(payload: JsonObject): JsonValue {
+  const { transaction, signature } = payload as { readonly transaction?: JsonValue; readonly signature?: JsonValue };
+  // The alphabet of base64 for URLs, its padding and the case of hexadecimal digits change nothing.
+  if (typeof transaction === "string")
+    return transaction.replaceAll(/[\s=]/g, "").replaceAll("-", "+").replaceAll("_", "/");
+  if (typeof signature === "string") return /^0x/i.test(signature) ? signature.toLowerCase() : signature;
+  return payload;
 }
 
 /**

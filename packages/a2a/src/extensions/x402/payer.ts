@@ -129,6 +129,8 @@ export class PaymentRefused extends A2AError {
 /**
  * Makes a payer.
  *
+ * @throws TypeError for an amount that is none.
+ *
  * @example
  * ```ts
  * const payer = createPayer({ wallet: testWallet(), limits: [{ network: "base", asset: "0x8335", maxAmount: "1000000" }] });
@@ -136,6 +138,10 @@ export class PaymentRefused extends A2AError {
  */
 export function createPayer(options: PayerOptions): Payer {
   const { wallet, ledger = memoryLedger(), confirm, now = () => Date.now() } = options;
+  for (const [at, { maxAmount }] of options.limits.entries()) {
+    if (typeof maxAmount === "bigint" ? maxAmount >= 0n : /^\d{1,78}$/.test(maxAmount)) continue;
+    throw new TypeError(`limits[${at}].maxAmount must be a whole number, as a bigint or in decimal digits as text`);
+  }
   const pay = async (
     client: PayingClient,
     task: Task,

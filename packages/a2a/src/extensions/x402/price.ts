@@ -21,7 +21,10 @@ export type Work<Result> = () => AsyncGenerator<AgentYield, Result, void> | Prom
 
 /** What `charge()` takes. */
 export interface ChargeInit<Result = void> {
-  /** The ways to pay, of which the client chooses one: 1 to 16. The price may depend on the message. What was offered holds until it expires. */
+  /**
+   * The ways to pay, of which the client chooses one: 1 to 16. The price may depend on the message. What was offered holds until it expires,
+   * whatever later messages say, also the one that pays: keep what it was offered for (`turn.setState()`), and do that work.
+   */
   readonly accepts: readonly PaymentOption[];
   /**
    * The work. It is done after the payment is verified and before it is settled, so nobody pays for work that fails. A run that is resumed

@@ -82,13 +82,20 @@ const signed = satisfying(
   (value) => utf8Length(JSON.stringify(value)) <= mostPayload,
 );
 
-export const payloadSchema: Schema<PaymentPayload> = object<PaymentPayload>({
-  x402Version: required(integer(1)),
-  scheme: required(name),
-  network: required(name),
-  payload: required(signed),
-  accepted: optional(requirementsSchema),
-});
+/** Most bytes of all of it. The option that a wallet repeats has members of any size. */
+const mostPayment = 12 << 10;
+
+export const payloadSchema: Schema<PaymentPayload> = satisfying(
+  object<PaymentPayload>({
+    x402Version: required(integer(1)),
+    scheme: required(name),
+    network: required(name),
+    payload: required(signed),
+    accepted: optional(requirementsSchema),
+  }),
+  `must not take more than ${mostPayment} bytes of JSON`,
+  (payment) => utf8Length(JSON.stringify(payment)) <= mostPayment,
+);
 
 export const receiptSchema: Schema<PaymentReceipt> = object<PaymentReceipt>({
   success: required(boolean),

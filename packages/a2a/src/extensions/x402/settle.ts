@@ -1,5 +1,5 @@
 import type { ExtensionTurn } from "../../protocol/index.ts";
-import { errorCodeOf, keptReceipt, type Facilitator } from "./facilitator.ts";
+import { asked, errorCodeOf, keptReceipt, type Facilitator } from "./facilitator.ts";
 import type { StoredPayment } from "./stored.ts";
 import type { PaymentErrorCode, PaymentReceipt } from "./types.ts";
 
@@ -10,9 +10,8 @@ export interface Settled {
   readonly code?: PaymentErrorCode;
 }
 
-/** How often the facilitator is asked in one run, and how long the first answer may take. */
+/** How often the facilitator is asked in one run. */
 const mostTries = 3;
-const longestTry = 60_000;
 
 /**
  * Settles a payment. Where the outcome of a call is not known, the facilitator is asked again under the same key. A cancel does not stop a call
@@ -27,19 +26,16 @@ export async function settle(
 ): Promise<Settled> {
   for (let tries = 1; ; tries += 1) {
     signal.throwIfAborted();
-    const late = new AbortController();
-    const end = clock.after(longestTry, () => late.abort(new Error("The facilitator took too long")));
     try {
-      const call = { payment: payload, requirements, idempotencyKey: key, signal: late.signal };
-      const receipt = keptReceipt(await facilitator.settle(call), requirements.network);
+      const call = { payment: payload, requirements, idempotencyKey: key };
+      const answer = await asked((late) => facilitator.settle({ ...call, signal: late }), clock);
+      const receipt = keptReceipt(answer, requirements.network);
       if (receipt.success) return { receipt };
       logger.warn("A payment was not settled", { taskId, key, reason: receipt.errorReason });
       return { receipt, code: failureOf(receipt) };
     } catch (cause) {
       logger.error("The outcome of a settlement is not known", { taskId, key, tries, cause });
       if (tries === mostTries) return unknownOutcome(requirements.network);
-    } finally {
-      end();
     }
     await pause(tries * 1000, clock, signal);
   }

@@ -1,6 +1,13 @@
 import type { JsonObject } from "../../model/index.ts";
 import type { ExtensionRow, TurnRows } from "../../protocol/index.ts";
-import type { PaymentErrorCode, PaymentPayload, PaymentReceipt, PaymentRequirements, PaymentStatus } from "./types.ts";
+import {
+  x402UriV01,
+  type PaymentErrorCode,
+  type PaymentPayload,
+  type PaymentReceipt,
+  type PaymentRequirements,
+  type PaymentStatus,
+} from "./types.ts";
 
 /*
  * What is kept of payments, as rows of the task: what was offered, what was paid, and the receipts. So another process, or the same one
@@ -97,6 +104,11 @@ export class PaymentRows {
     return this.#charges.get(id);
   }
 
+  /** The charge that a message has submitted a payment for, where nothing has become of it yet. */
+  submittedBy(messageId: string): readonly [id: string, charge: StoredCharge] | undefined {
+    return [...this.#charges].find(([, each]) => each.status === "payment-submitted" && each.messageId === messageId);
+  }
+
   /** Resolves when the charge is stored, with a new receipt where there is one, and with it all events before. */
   async store(id: string, charge: StoredCharge, receipt?: PaymentReceipt): Promise<StoredCharge> {
     const row = { op: "set", ...chargeRow(id, charge) } as const;
@@ -107,8 +119,8 @@ export class PaymentRows {
     return charge;
   }
 
-  /** Takes a name for this turn, among all tasks of the agent. */
+  /** Takes a name for this turn, among all tasks of the agent, in whichever version they speak. */
   claim(name: string, until: number): Promise<boolean> {
-    return this.#rows.claim(name, until);
+    return this.#rows.claim(name, until, x402UriV01);
   }
 }

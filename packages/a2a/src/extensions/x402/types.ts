@@ -8,6 +8,9 @@ export const x402UriV01 = "https://github.com/google-a2a/a2a-x402/v0.1";
 /** The URI of version 0.2, which adds payments inside of other protocols. */
 export const x402UriV02 = "https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2";
 
+/** The version of x402 that is offered: its objects have the form that is here. */
+export const x402Version = 1;
+
 /** The keys in the metadata of messages (v0.2 §7). */
 export const x402Keys = {
   status: "x402.payment.status",

@@ -1,5 +1,5 @@
 import type { ExtensionTurn } from "../../protocol/index.ts";
-import { errorCodeOf, type Facilitator } from "./facilitator.ts";
+import { asked, errorCodeOf, type Facilitator } from "./facilitator.ts";
 import { matchPayment, nonceName, type PaymentProblem } from "./match.ts";
 import type { PaymentRows, StoredCharge, StoredPayment } from "./stored.ts";
 import { fingerprint } from "./fingerprint.ts";
@@ -37,8 +37,9 @@ export async function verify(
   let problem: PaymentProblem | undefined;
   for (const requirements of options) {
     try {
-      const { isValid, invalidReason } = await facilitator.verify({ payment: payload, requirements, signal });
-      if (!isValid) {
+      const ask = (until: AbortSignal) => facilitator.verify({ payment: payload, requirements, signal: until });
+      const { isValid, invalidReason } = await asked(ask, clock, signal);
+      if (isValid !== true) {
         const code = errorCodeOf(invalidReason, "INVALID_SIGNATURE");
         problem = { code, reason: sentences[code] };
         logger.info("A payment was not accepted", { taskId, reason: invalidReason });

@@ -63,9 +63,15 @@ describe("a facilitator with the public HTTP API", () => {
     expect(await facilitator.settle(settling)).toMatchObject({ success: false });
   });
 
+  test("does not verify with a yes that is an error as well", async () => {
+    const { facilitator } = await facilitatorOf([500, '{"isValid":true}']);
+    await expect(facilitator.verify(request)).rejects.toThrow("could not verify");
+  });
+
   const unknown: readonly (readonly [name: string, status: number, body: string])[] = [
     ["an error of the server", 503, '{"success":false,"errorReason":"down","network":"base"}'],
     ["a page", 200, "<html>"],
+    ["a yes that is an error", 400, '{"success":true,"transaction":"0xabc","network":"base"}'],
     ["another object", 200, '{"ok":true}'],
     ["nothing", 204, ""],
     ["a redirect, which is not followed", 307, ""],

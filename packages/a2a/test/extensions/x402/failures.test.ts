@@ -8,7 +8,7 @@ import {
 } from "../../../src/extensions/x402/index.ts";
 import type { JsonObject } from "../../../src/model/index.ts";
 import { gate } from "../../engine/support.ts";
-import { option } from "./support.ts";
+import { option, paymentOf } from "./support.ts";
 import { painting, said, serving, statesOf, submitted, type SubmittedChange } from "./serving.ts";
 
 const address = "0x857b06519E91e3A54538791bDbb0E22373e36b66";
@@ -170,6 +170,14 @@ describe("a message that is no payment is refused before it is stored (A2A 1.0 Â
       {
         [x402Keys.status]: "payment-submitted",
         [x402Keys.payload]: { x402Version: 1, scheme: "exact", network: "base", payload: { big: "â‚¬".repeat(3000) } },
+      },
+    ],
+    [
+      "a payload whose option is too large",
+      "payload",
+      {
+        [x402Keys.status]: "payment-submitted",
+        [x402Keys.payload]: { ...paymentOf(), accepted: { ...option, extra: { big: "x".repeat(13_000) } } },
       },
     ],
   ];

@@ -32,6 +32,7 @@ describe("a payment is compared with what was offered for its task (v0.2 §5.1, 
   const half = { authorization: { from: "a", to: "b", value: "1", nonce: "c" } };
   const wrong: readonly (readonly [name: string, code: string, payment: PaymentPayload])[] = [
     ["another network", "NETWORK_MISMATCH", { ...paymentOf(), network: "base-sepolia" }],
+    ["another version of x402", "INVALID_SIGNATURE", { ...paymentOf(), x402Version: 2 }],
     ["another scheme", "INVALID_SIGNATURE", { ...paymentOf(), scheme: "upto" }],
     ["another payee", "INVALID_SIGNATURE", paymentOf({ to: "0xMallory" })],
     ["less", "INVALID_AMOUNT", paymentOf({ value: "48239999" })],
@@ -81,7 +82,9 @@ describe("a payment has a name, under which it is used once (v0.2 §10)", () => 
 
   test("which is the same however the nonce and the payer are written", async () => {
     const name = await nameOf(paymentOf({ from: "0xAB", nonce: "0xDEF" }));
-    expect(await nameOf(paymentOf({ from: "0xab", nonce: "0x000def" }))).toBe(name);
+    for (const nonce of ["0x000def", "def", "DEF", "0XDEF", " 0xdef", "d ef"]) {
+      expect(await nameOf(paymentOf({ from: "0xab", nonce }))).toBe(name);
+    }
     const { authorization = null } = paymentOf({ from: "0xAB", nonce: "0xDEF" }).payload;
     expect(await nameOf({ ...paymentOf(), payload: { authorization, signature: "0xother" } })).toBe(name);
   });
@@ -95,6 +98,14 @@ describe("a payment has a name, under which it is used once (v0.2 §10)", () => 
     const signed = (payload: PaymentPayload["payload"]): PaymentPayload => ({ ...paymentOf(), payload });
     const name = await nameOf(signed({ transaction: "AQID" }));
     expect(await nameOf(signed({ transaction: "AQID", note: "again" }))).toBe(name);
+    expect(await nameOf(signed({ transaction: "AQID\n" }))).toBe(name);
     expect(await nameOf(signed({ transaction: "AQIE" }))).not.toBe(name);
+  });
+
+  test("which is that of the signature, where there is no transaction: what nobody has signed changes nothing", async () => {
+    const signed = (payload: PaymentPayload["payload"]): PaymentPayload => ({ ...paymentOf(), payload });
+    const name = await nameOf(signed({ signature: "0xAB", permit: { amount: "1" } }));
+    expect(await nameOf(signed({ permit: { amount: "1" }, signature: "0xab", note: "again" }))).toBe(name);
+    expect(await nameOf(signed({ signature: "0xac", permit: { amount: "1" } }))).not.toBe(name);
   });
 });

@@ -3,6 +3,7 @@ import {
   createPayer,
   memoryLedger,
   payWith,
+  testWallet,
   x402Keys,
   type PayerOptions,
   type PayingClient,
@@ -67,6 +68,13 @@ describe("a client that pays (v0.2 §5.4, §5.5)", () => {
     const limits = [{ ...limit, network: "polygon" }, { ...limit, asset: "0xab", payTo: [option.payTo] }, limit];
     const { client, payer } = await paying({ limits }, { onMessage: painting({ accepts }) });
     expect((await payWith(client, payer, "a boat")).payment?.requirements.maxAmountRequired).toBe("1");
+  });
+
+  test.each(["1e6", "-1", "0.5", "", "abc", -1n, 0.5, undefined])("refuses %s as a limit", (amount) => {
+    const limits = [limit, { ...limit, maxAmount: amount as string }];
+    expect(() => createPayer({ wallet: testWallet(), limits })).toThrow(
+      /^limits\[1\]\.maxAmount must be a whole number/,
+    );
   });
 
   test("asks before it pays, where it is told to", async () => {
