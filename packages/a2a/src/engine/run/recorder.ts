@@ -3,7 +3,15 @@ import { isTerminal, mayMove, type NewRecord, type TaskState } from "../../model
 import type { AgentEvent, DelegatedEvent } from "../../protocol/index.ts";
 import { delegationFeature, type FeatureEffect, type TaskEffect, type TaskKey } from "../../store/index.ts";
 import { exceeds } from "../bytes.ts";
-import { Additions, keepIn, statusRecord, taskRecord, type Origin, type StatusInit } from "../log/index.ts";
+import {
+  Additions,
+  artifactRecord,
+  keepIn,
+  statusRecord,
+  taskRecord,
+  type Origin,
+  type StatusInit,
+} from "../log/index.ts";
 import { agentMistake, jsonOf, mistakeOf } from "../mistakes.ts";
 import type { EngineSettings } from "../options.ts";
 import { Question, TaskArtifacts } from "./checks.ts";
@@ -218,6 +226,13 @@ export class Recorder {
     try {
       if (before !== undefined && isTerminal(before)) {
         throw agentMistake(`the event before it ended the task (${before}), and nothing can follow: yield it earlier`);
+      }
+      // A chunk without extensions is what agents yield most: row `chunk` of the budgets.
+      if (kept === undefined && event?.kind === "artifact") {
+        const chunk = artifactRecord(this.#origin(), event, "agent", this.#now());
+        this.#check(chunk, before);
+        this.#ledger().note(event, this.#replay !== undefined);
+        return chunk;
       }
       const [record, extended] = this.#made(event, kept, "agent");
       this.#check(record, before);
