@@ -46,7 +46,8 @@ export async function publishAll(): Promise<Published> {
     for (const child of children.splice(0)) {
       if (child.exitCode !== null || child.signalCode !== null) continue;
       const gone = once(child, "exit");
-      child.kill("SIGKILL");
+      // With what it has started: npx runs the program in a process of its own.
+      process.kill(-(child.pid as number), "SIGKILL");
       await gone;
     }
   }
@@ -60,7 +61,12 @@ export async function publishAll(): Promise<Published> {
       return stdout;
     },
     serving(line, cwd, pattern) {
-      const child = spawn("sh", ["-c", `exec ${line}`], { cwd, env: environment(), stdio: ["ignore", "pipe", "pipe"] });
+      const child = spawn("sh", ["-c", `exec ${line}`], {
+        cwd,
+        env: environment(),
+        stdio: ["ignore", "pipe", "pipe"],
+        detached: true,
+      });
       children.push(child);
       let said = "";
       return new Promise((resolve, reject) => {
