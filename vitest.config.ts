@@ -22,6 +22,9 @@ const release = ["test/release/**/*.test.ts", "test/types/**/*.test.ts"];
 /** Processes with a small heap, and what may be done to them: a command of its own. */
 const attack = ["test/attack/**/*.test.ts"];
 
+/** A PostgreSQL server. */
+const postgres = ["packages/sql/test/postgres/**/*.test.ts", "test/cluster/**/*.test.ts"];
+
 useFastFolder();
 
 export default defineConfig({
@@ -61,6 +64,7 @@ export default defineConfig({
             ...docs,
             ...examples,
             ...release,
+            ...postgres,
           ],
           globalSetup: "test/built.ts",
           // Files share processes: most of them take less time than to load the sources into a new process.
@@ -151,6 +155,17 @@ export default defineConfig({
           name: "keychain",
           include: keychain,
           globalSetup: "test/built.ts",
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "postgres",
+          include: postgres,
+          globalSetup: ["test/built.ts", "test/postgres/setup.ts"],
+          isolate: false,
+          setupFiles: ["test/shared-process.ts", "test/quiet-about-secrets.ts"],
+          sequence: { groupOrder: 7 },
         },
       },
       {

@@ -31,6 +31,11 @@ export function diskFolder(): string {
   return (inFull ? process.env[onDisk] : undefined) ?? tmpdir();
 }
 
+/** A folder like `tmpdir()` that other users may enter: some programs refuse to run as root. */
+export function sharedFolder(): string {
+  return process.env[onDisk] === undefined ? tmpdir() : memory;
+}
+
 function hasRoom(): boolean {
   try {
     const { bavail, bsize } = statfsSync(memory);

@@ -1,0 +1,126 @@
+import { silentLogger, type Logger } from "@parley/a2a";
+import { unavailable } from "@parley/a2a/store";
+import { openDatabase, type Database } from "./database.ts";
+import type { PostgresDriver } from "./driver.ts";
+import { isPlainServer, isRefusedSetting } from "./errors.ts";
+import { poolDriver, type PoolLike } from "./pool.ts";
+import { readUrl, withoutTls } from "./url.ts";
+
+/** How the store reaches its database. */
+export interface ConnectOptions {
+  /**
+   * The URL of a database, such as `postgres://user:password@host:5432/database?sslmode=verify-full`; or a `Pool` of `pg` that the
+   * program has, which stays open when the store is closed; or an adapter to another library.
+   */
+  readonly database: string | PoolLike | PostgresDriver;
+  /** With a URL: the most connections at one time. One of them listens for wake-ups. Default 10. */
+  readonly connections?: number;
+  /** Milliseconds until a connection must be there. With a pool, its own setting counts. Default 5000. */
+  readonly connectTimeout?: number;
+  /** Milliseconds after which the server stops a statement. Default 10000. */
+  readonly statementTimeout?: number;
+  /** Milliseconds that a statement waits for a lock. Default 5000. */
+  readonly lockTimeout?: number;
+  /**
+   * Milliseconds that a call waits for a database that cannot be reached, restarts, is read-only or has too many connections, before
+   * it fails as `Unavailable`. Opening does not wait. Default 10000.
+   */
+  readonly outageTimeout?: number;
+  /** Default: silent. */
+  readonly logger?: Logger;
+}
+
+/** Opens a database. Rejects with an `A2AError` of code `Unavailable`. */
+export async function connect(options: ConnectOptions): Promise<Database> {
+  const { statementTimeout = 10_000, lockTimeout = 5000, outageTimeout = 10_000, logger = silentLogger } = options;
+  const settings = { statementTimeout, lockTimeout, outageTimeout, logger };
+  const { database } = options;
+  if (typeof database === "string") return connectTo(database, { ...options, ...settings });
+  // What was passed is a pool, or an adapter, which has `hold`.
+  const driver = "hold" in database ? database : poolDriver(database, { ...poolSettings(settings), owned: false });
+  return openOr(driver, settings);
+}
+
+interface Settings {
+  readonly statementTimeout: number;
+  readonly lockTimeout: number;
+  readonly outageTimeout: number;
+  readonly logger: Logger;
+}
+
+/** Milliseconds more than the limit of the server, after which a connection without an answer is lost. */
+const silenceMargin = 5000;
+
+function poolSettings({ statementTimeout, logger }: Settings): {
+  silence: number;
+  onIdleError: (error: Error) => void;
+} {
+  return {
+    silence: statementTimeout + silenceMargin,
+    onIdleError: (cause) => logger.debug("PostgreSQL: an idle connection ended", { cause }),
+  };
+}
+
+async function openOr(driver: PostgresDriver, settings: Settings): Promise<Database> {
+  try {
+    return await openDatabase(driver, settings);
+  } catch (thrown) {
+    await driver.close().catch(() => undefined);
+    throw thrown;
+  }
+}
+
+async function connectTo(url: string, options: ConnectOptions & Settings): Promise<Database> {
+  const { Pool } = await loadPg();
+  const { connections = 10, connectTimeout = 5000, statementTimeout, lockTimeout, logger } = options;
+  const target = readUrl(url);
+  const limits = { statement_timeout: statementTimeout, lock_timeout: lockTimeout };
+  const open = (connectionString: string, more: object): Promise<Database> => {
+    const pool = new Pool({
+      connectionString,
+      ...more,
+      max: connections,
+      connectionTimeoutMillis: connectTimeout,
+      idleTimeoutMillis: 30_000,
+      keepAlive: true,
+      fallback_application_name: "parley",
+      // What is called at once travels at once.
+      pipeline: true,
+    });
+    return openOr(poolDriver(pool, { ...poolSettings(options), owned: true }), options);
+  };
+  let more: object = limits;
+  let { connectionString } = target;
+  for (;;) {
+    try {
+      return await open(connectionString, more);
+    } catch (thrown) {
+      if (more === limits && isRefusedSetting(thrown)) {
+        logger.info(
+          "PostgreSQL: the pooler sets no time limits. Statements outside of transactions have only those of the client",
+        );
+        more = {};
+      } else if (connectionString === target.connectionString && target.prefersTls && isPlainServer(thrown)) {
+        logger.warn(
+          "PostgreSQL: the server has no TLS, so the connection is not encrypted. sslmode=disable says that it need not be",
+        );
+        connectionString = withoutTls(url);
+      } else throw thrown;
+    }
+  }
+}
+
+interface PgModule {
+  readonly Pool: new (config: object) => PoolLike;
+}
+
+async function loadPg(): Promise<PgModule> {
+  try {
+    const { default: pg } = await import("pg");
+    return pg;
+  } catch (cause) {
+    const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
+    if (code !== "ERR_MODULE_NOT_FOUND" || !String(cause).includes("'pg'")) throw cause;
+    throw unavailable("The driver pg is not installed: `npm install pg`", cause);
+  }
+}

@@ -1,0 +1,301 @@
+import { silentLogger, type Logger } from "@parley/a2a";
+import { unavailable } from "@parley/a2a/store";
+import type { Connection, PostgresDriver, Queries, Result, Value } from "./driver.ts";
+import { isConflict, isDisconnection, isOutage, isReadOnly, readable } from "./errors.ts";
+
+/**
+ * The database as the store uses it: what can be repeated is repeated within limits, and every error is one that a client may
+ * read. Made with `openDatabase()`.
+ */
+export interface Database {
+  /**
+   * Runs one statement on its own. It is repeated where the connection was lost, so it reads, or may take effect twice. What must
+   * take effect once belongs into a transaction.
+   *
+   * @throws A2AError `Unavailable` where the database cannot do it now. Other errors of the server come as they are, such as a
+   * violated constraint (`sqlState`).
+   */
+  query(text: string, values?: readonly Value[]): Promise<Result>;
+  /**
+   * Runs `body` in a transaction, which is rolled back when `body` rejects. After a serialization failure, a deadlock or a connection
+   * that was lost before the commit, `body` runs again in a new transaction: it keeps nothing from an earlier run. Where the
+   * connection is lost during the commit, the server is asked what became of it.
+   *
+   * Statements need not wait for one another: what is called at once travels at once. All of their promises must be awaited. A
+   * statement that failed fails the transaction, whatever `body` makes of it.
+   *
+   * @throws A2AError `Unavailable` as `query()`. Nothing is stored then, unless the message says that this is not known.
+   */
+  transaction<T>(options: TransactionOptions, body: (transaction: Queries) => Promise<T>): Promise<T>;
+  /** What was found out about the server when it was opened. */
+  readonly server: ServerFacts;
+  /** The driver underneath, for wake-ups. */
+  readonly driver: PostgresDriver;
+  /** Refuses further calls, waits for those that run, and closes what was opened here. */
+  close(): Promise<void>;
+}
+
+export interface TransactionOptions {
+  /** `write`: READ COMMITTED. `read`: the database at one moment (REPEATABLE READ, READ ONLY). */
+  readonly mode: "read" | "write";
+  /** Milliseconds after which the server stops a statement. 0: never. Default: that of the database. */
+  readonly statementTimeout?: number;
+  /** Milliseconds that a statement waits for a lock. 0: without end. Default: that of the database. */
+  readonly lockTimeout?: number;
+}
+
+/** What a server and the way to it can do. */
+export interface ServerFacts {
+  /** `server_version_num`, such as 150018. */
+  readonly version: number;
+  /** Whether a pooler stands before the server: each transaction may then be in another session of the server. */
+  readonly pooled: boolean;
+  /** Whether it only reads: a replica. */
+  readonly readOnly: boolean;
+}
+
+export interface DatabaseOptions {
+  readonly statementTimeout: number;
+  readonly lockTimeout: number;
+  /** Milliseconds that a call waits for a database that cannot be reached. */
+  readonly outageTimeout: number;
+  readonly logger?: Logger;
+}
+
+/** The oldest server that is supported. */
+const oldest = 15;
+/** How often a transaction runs in all where it conflicts with others. */
+const mostConflicts = 8;
+/**
+ * Milliseconds that a transaction may wait for its program, which otherwise keeps rows locked while it is stopped: another node could
+ * not take over its tasks.
+ */
+const idleTimeout = 2000;
+/** Milliseconds more than the server's own limit, after which a connection without an answer is lost. */
+const silenceMargin = 5000;
+
+/** Asks a server what it is, and refuses one that is too old. */
+export async function openDatabase(driver: PostgresDriver, options: DatabaseOptions): Promise<Database> {
+  const database = new RetryingDatabase(driver, options);
+  await database.open();
+  return database;
+}
+
+/** A commit whose answer was lost. */
+class CommitLost extends Error {
+  readonly transaction: string;
+
+  constructor(transaction: string, cause: unknown) {
+    super("The connection was lost during a commit", { cause });
+    this.transaction = transaction;
+  }
+}
+
+/** What became of a transaction on a connection that works. */
+type Settled<T> = { readonly result: T } | { readonly failure: unknown };
+
+class RetryingDatabase implements Database {
+  readonly driver: PostgresDriver;
+  readonly #options: DatabaseOptions;
+  readonly #logger: Logger;
+  readonly #calls = new Set<Promise<unknown>>();
+  readonly #closing = new AbortController();
+  #facts: ServerFacts | undefined;
+  /** Changes with a failover: numbers of transactions then mean others. */
+  #timeline = "";
+
+  constructor(driver: PostgresDriver, options: DatabaseOptions) {
+    this.driver = driver;
+    this.#options = options;
+    this.#logger = options.logger ?? silentLogger;
+  }
+
+  get server(): ServerFacts {
+    if (this.#facts === undefined) throw new TypeError("The database is not open");
+    return this.#facts;
+  }
+
+  async open(): Promise<void> {
+    const facts = await this.#run(() => this.driver.hold(readFacts));
+    const major = Math.trunc(facts.version / 10_000);
+    if (major < oldest) {
+      throw unavailable(`PostgreSQL ${oldest} or newer is needed. This server is PostgreSQL ${major}`);
+    }
+    this.#facts = facts;
+    this.#timeline = facts.timeline;
+  }
+
+  query(text: string, values?: readonly Value[]): Promise<Result> {
+    return this.#run(() => this.driver.query(text, values));
+  }
+
+  transaction<T>(options: TransactionOptions, body: (transaction: Queries) => Promise<T>): Promise<T> {
+    return this.#run(() => this.#attempt(options, body));
+  }
+
+  async close(): Promise<void> {
+    if (this.#closing.signal.aborted) return;
+    this.#closing.abort(unavailable("The store is closed"));
+    await Promise.allSettled(this.#calls);
+    await this.driver.close();
+  }
+
+  /** Repeats `attempt` after conflicts and while the database is away, and throws what a client may read. */
+  #run<T>(attempt: () => Promise<T>): Promise<T> {
+    const call = this.#repeat(attempt);
+    this.#calls.add(call);
+    const forget = (): void => void this.#calls.delete(call);
+    call.then(forget, forget);
+    return call;
+  }
+
+  async #repeat<T>(attempt: () => Promise<T>): Promise<T> {
+    const end = performance.now() + this.#options.outageTimeout;
+    for (let conflicts = 0, outages = 0; ;) {
+      this.#closing.signal.throwIfAborted();
+      try {
+        return await attempt();
+      } catch (thrown) {
+        const mayRepeat = isConflict(thrown)
+          ? ++conflicts < mostConflicts
+          : (isOutage(thrown) || isReadOnly(thrown)) && performance.now() < end && this.#facts !== undefined;
+        if (!mayRepeat) throw readable(thrown);
+        if (!isConflict(thrown)) outages += 1;
+        this.#logger.debug("PostgreSQL: a call is repeated", { cause: thrown, conflicts, outages });
+      }
+      await this.#pause(conflicts, outages);
+    }
+  }
+
+  /** Longer each time, up to half a second, and never the same for two nodes. Ends early when the database is closed. */
+  async #pause(conflicts: number, outages: number): Promise<void> {
+    const { signal } = this.#closing;
+    if (signal.aborted) return;
+    const most = outages > 0 ? Math.min(500, 50 * 2 ** Math.min(outages, 8)) : 5 * 2 ** conflicts;
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", done);
+        resolve();
+      };
+      const timer = setTimeout(done, most * (0.5 + Math.random() / 2));
+      signal.addEventListener("abort", done);
+    });
+  }
+
+  async #attempt<T>(options: TransactionOptions, body: (transaction: Queries) => Promise<T>): Promise<T> {
+    const { statementTimeout = this.#options.statementTimeout } = options;
+    const silence = statementTimeout === 0 ? 0 : statementTimeout + silenceMargin;
+    let result: T | undefined;
+    let lost: CommitLost;
+    try {
+      const settled = await this.driver.hold(
+        (connection) =>
+          settle(connection, this.#begin(options), async (transaction) => (result = await body(transaction))),
+        silence,
+      );
+      if ("failure" in settled) throw settled.failure;
+      return settled.result;
+    } catch (thrown) {
+      if (!(thrown instanceof CommitLost)) throw thrown;
+      lost = thrown;
+    }
+    if (await this.#isCommitted(lost)) return result as T;
+    // Rolled back, so it can run again.
+    throw lost.cause;
+  }
+
+  #begin({ mode, statementTimeout, lockTimeout }: TransactionOptions): string {
+    const limits =
+      `SET LOCAL statement_timeout = ${Math.trunc(statementTimeout ?? this.#options.statementTimeout)};` +
+      `SET LOCAL lock_timeout = ${Math.trunc(lockTimeout ?? this.#options.lockTimeout)};` +
+      `SET LOCAL idle_in_transaction_session_timeout = ${idleTimeout};`;
+    return mode === "read"
+      ? `BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;${limits}`
+      : `BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE;${limits}SELECT pg_current_xact_id()`;
+  }
+
+  /** Asks the server what became of a commit whose answer was lost. */
+  async #isCommitted(lost: CommitLost): Promise<boolean> {
+    const end = performance.now() + this.#options.outageTimeout;
+    for (let outages = 1; performance.now() < end && !this.#closing.signal.aborted; outages += 1) {
+      try {
+        const { rows } = await this.driver.query(`SELECT pg_xact_status($1::xid8), ${timeline}`, [lost.transaction]);
+        const [status, now] = rows[0] ?? [];
+        if (now !== this.#timeline) {
+          this.#timeline = String(now);
+          break;
+        }
+        if (status === "committed") return true;
+        if (status === "aborted") return false;
+      } catch (thrown) {
+        if (!isOutage(thrown) && !isReadOnly(thrown)) break;
+      }
+      await this.#pause(0, outages);
+    }
+    throw unavailable("The connection was lost during a commit: it is not known whether it took effect", lost);
+  }
+}
+
+/** Runs a transaction on a connection. Rejects where the connection is of no use any more. */
+async function settle<T>(
+  connection: Connection,
+  begin: string,
+  body: (transaction: Queries) => Promise<T>,
+): Promise<Settled<T>> {
+  const failures: unknown[] = [];
+  const noteFailure = (thrown: unknown): void => void failures.push(thrown);
+  const begun = connection.query(begin);
+  // The first statement travels with BEGIN. If that fails, so does this.
+  begun.catch(noteFailure);
+  let result: T;
+  try {
+    result = await body({
+      query(text, values) {
+        const answer = connection.query(text, values);
+        answer.catch(noteFailure);
+        return answer;
+      },
+    });
+    // A commit after a statement that failed would roll back, and say nothing.
+    await begun;
+    if (failures.length > 0) throw failures[0];
+  } catch (thrown) {
+    // The first failure is the reason of those after it.
+    const failure = failures[0] ?? thrown;
+    // A server that has become a replica, and a connection that is lost, are connected to again.
+    if (isReadOnly(failure) || isDisconnection(failure)) throw failure;
+    try {
+      await connection.query("ROLLBACK");
+    } catch {
+      throw failure;
+    }
+    return { failure };
+  }
+  const transaction = (await begun).rows[0]?.[0];
+  try {
+    await connection.query("COMMIT");
+  } catch (thrown) {
+    if (isDisconnection(thrown) && typeof transaction === "string") throw new CommitLost(transaction, thrown);
+    throw thrown;
+  }
+  return { result };
+}
+
+/** The number of the timeline: each promotion of a replica begins another (PostgreSQL §26.3). NULL on a replica. */
+const timeline = "CASE WHEN pg_is_in_recovery() THEN '' ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END";
+
+async function readFacts(connection: Connection): Promise<ServerFacts & { readonly timeline: string }> {
+  const { rows } = await connection.query(
+    `SELECT current_setting('server_version_num')::int, pg_backend_pid(), pg_is_in_recovery(), ${timeline},
+       current_setting('server_encoding')`,
+  );
+  const [version, backend, isReplica, found, encoding] = rows[0] ?? [];
+  if (encoding !== "UTF8") throw unavailable(`The database must have the encoding UTF8. It has ${String(encoding)}`);
+  return {
+    version: Number(version),
+    pooled: connection.backend !== undefined && connection.backend !== backend,
+    readOnly: isReplica === true,
+    timeline: String(found),
+  };
+}

@@ -1,0 +1,69 @@
+import { isIP } from "node:net";
+import { A2AError } from "@parley/a2a";
+
+/** What a URL of a database says about TLS. */
+export interface Target {
+  /** The URL as `pg` takes it. */
+  readonly connectionString: string;
+  /** Whether TLS is only tried: `sslmode=prefer`, and a URL that says nothing and names another machine. */
+  readonly prefersTls: boolean;
+}
+
+/**
+ * Reads `sslmode` as PostgreSQL's own clients do (libpq, §34.19): `disable`, `prefer`, `require`, `verify-ca`, `verify-full`. `pg` 8 has
+ * meanings of its own, and no fallback for `prefer`. A URL without `sslmode` has `prefer`, or `disable` where the server is on this
+ * machine.
+ *
+ * @throws A2AError `Unavailable` without the URL, which has the password.
+ */
+export function readUrl(url: string): Target {
+  const parsed = parse(url);
+  const { searchParams } = parsed;
+  const own = ["ssl", "sslnegotiation", "uselibpqcompat"].some((name) => searchParams.has(name));
+  const mode = searchParams.get("sslmode") ?? (own ? undefined : isLocal(parsed) ? "disable" : "prefer");
+  if (mode === "allow") throw refused("sslmode=allow is not supported. `prefer` is");
+  // A name of `pg`.
+  if (mode !== undefined && mode !== "no-verify") {
+    if (!modes.has(mode)) throw refused("its sslmode is none of PostgreSQL's");
+    searchParams.set("sslmode", mode);
+    searchParams.set("uselibpqcompat", "true");
+    // The certificates of the system are those of Node.
+    if (searchParams.get("sslrootcert") === "system") {
+      searchParams.delete("sslrootcert");
+      searchParams.set("sslmode", "verify-full");
+    }
+  }
+  return { connectionString: parsed.href, prefersTls: mode === "prefer" };
+}
+
+/** The same without TLS. */
+export function withoutTls(url: string): string {
+  const parsed = parse(url);
+  parsed.searchParams.set("sslmode", "disable");
+  return parsed.href;
+}
+
+const modes: ReadonlySet<string> = new Set(["disable", "prefer", "require", "verify-ca", "verify-full"]);
+
+function parse(url: string): URL {
+  let parsed: URL;
+  try {
+    parsed = new URL(url);
+  } catch {
+    throw refused("it is no URL");
+  }
+  if (!/^postgres(?:ql)?:$/.test(parsed.protocol)) throw refused("it must begin with postgres:// or postgresql://");
+  return parsed;
+}
+
+function refused(reason: string): A2AError {
+  return new A2AError("Unavailable", `The URL of the database cannot be used: ${reason}`);
+}
+
+/** A Unix socket, or an address of this machine. */
+function isLocal({ hostname, searchParams }: URL): boolean {
+  const host = searchParams.get("host") ?? decodeURIComponent(hostname);
+  if (host === "" || host.startsWith("/") || host === "localhost") return true;
+  const address = host.replace(/^\[(.*)\]$/, "$1");
+  return address === "::1" || (isIP(address) === 4 && address.startsWith("127."));
+}
