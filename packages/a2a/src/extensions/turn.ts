@@ -1,4 +1,5 @@
 import type { Logger } from "../base/index.ts";
+import { jsonTextOf } from "../base/json-text.ts";
 import type { JsonObject, TaskState } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 import type {
@@ -81,7 +82,7 @@ export class ExtensionsOfTurn {
         const given = extension.onFinish?.({ state }, this.#view(extension.uri));
         if (given === undefined) return undefined;
         // A copy: what is no JSON must fail here, where it is a log line.
-        const copy: unknown = isObject(given) ? JSON.parse(JSON.stringify(given)) : undefined;
+        const copy: unknown = isObject(given) ? JSON.parse(jsonTextOf(given)) : undefined;
         if (!isObject(copy)) throw new TypeError("It returned what is no metadata");
         return copy as JsonObject;
       });
