@@ -26,7 +26,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/a2a/extensions/task-search": 6,
   "@parley/a2a/extensions/traceability": 20,
   "@parley/a2a/extensions/timestamp": 10,
-  "@parley/a2a/extensions/oid4vp": 16,
+  "@parley/a2a/extensions/oid4vp": 17,
   "@parley/a2a/extensions/x402": 48,
   "@parley/a2a/extensions/a2ui": 35,
   "@parley/a2a/extensions": 45,
