@@ -127,7 +127,7 @@ export const rooms = {
       "extensions",
       "model",
     ],
-    doors: ["index.ts"],
+    doors: ["index.ts", "signal.ts"],
   },
   "engine/supervise": {
     imports: ["engine", "engine/run", "engine/log", "protocol", "store", "model"],

@@ -55,6 +55,7 @@ function turnOf(message: Message, checkpoint?: JsonValue): TurnBase {
     state: () => undefined,
     setState: () => {},
     delegations: () => Promise.reject(new Error("This agent delegates to no other")),
+    memory: () => Promise.reject(new Error("This agent has no steps")),
     makeId: () => "id",
     flush: () => Promise.resolve(),
   };

@@ -187,6 +187,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     isProbe: (url) => probes.some(({ path }) => path === withoutQuery(url)),
     host: onDemand === undefined ? host : { ...host, attend: onDemand },
     agents: served,
+    signal: (...event) => engine.signal(...event),
     wake: (waking) => wakeEngine(engine, clock, waking, waitUntil === undefined),
     close(closing) {
       readiness.close();

@@ -124,6 +124,16 @@ export interface Server {
   /** The agents, with their addresses and cards. */
   readonly agents: readonly ServedAgent[];
   /**
+   * Tells a task of something that has happened outside, for `turn.waitFor()`: as `signal` of the handler.
+   *
+   * @example
+   * ```ts
+   * const server = await serve(agent);
+   * await server.signal("0199-task", "approved", { by: "ada" });
+   * ```
+   */
+  readonly signal: Handler["signal"];
+  /**
    * Stops the server. It accepts no new connections, lets calls and turns finish within the grace, and then ends the remaining
    * streams, so that their clients continue elsewhere. It always resolves. Further calls return the same promise.
    */
@@ -208,7 +218,14 @@ export async function serve(agents: Agent | readonly AgentMount[], options: Serv
     return (closing ??= closeAll({ ports, endpoints, handler, upgrades, logger, release }, grace));
   };
   const forgetSignals = signals ? onStopSignal(close) : () => {};
-  return { url: urlOf(host, port, tls !== undefined), port, ports: bound, agents: handler.agents, close };
+  return {
+    url: urlOf(host, port, tls !== undefined),
+    port,
+    ports: bound,
+    agents: handler.agents,
+    signal: handler.signal,
+    close,
+  };
 }
 
 /** TLS and the trust in proxies. A server without options for them loads nothing of it. */

@@ -22,6 +22,7 @@ import type {
   ArtifactWriter,
   AuthorizationInit,
   ByteSource,
+  CheckedWaitOptions,
   Credentials,
   DelegateClient,
   DelegateMessage,
@@ -33,9 +34,12 @@ import type {
   FilesOptions,
   OpenAuthorization,
   SentFile,
+  StepCall,
+  StepOptions,
   Turn,
   TurnBase,
   TurnContext,
+  TurnMemory,
   WriterOptions,
 } from "../protocol/index.ts";
 import { receivedFiles } from "../files/received.ts";
@@ -233,10 +237,41 @@ export class AuthorTurn implements Turn {
     options: { readonly settled?: boolean } = {},
     // The overloads of `Turn` say what it returns.
   ): AsyncGenerator<AgentYield, never, void> {
+    const { clock } = this;
     return new LeavableGenerator(async function* (left) {
       const { merge } = await import("./delegate/merge.ts");
-      return (yield* merge(generators, options.settled === true, left)) as never;
+      return (yield* merge(generators, { settled: options.settled === true, left, clock })) as never;
     });
+  }
+
+  memory(): Promise<TurnMemory> {
+    return this.#base.memory();
+  }
+
+  async step(name: string, run: (call: StepCall) => unknown, options?: StepOptions): Promise<never> {
+    const { step } = await import("./steps.ts");
+    return (await step(this.#base, name, run, options)) as never;
+  }
+
+  sleep(until: Date | number): AsyncGenerator<AgentYield, void, void> {
+    const base = this.#base;
+    const id = base.makeId();
+    return (async function* () {
+      const { sleep } = await import("./waits.ts");
+      yield* sleep(base, id, until);
+    })();
+  }
+
+  waitFor<Output>(
+    name: string,
+    options?: Partial<CheckedWaitOptions<Output>>,
+  ): AsyncGenerator<AgentYield, never, void> {
+    const base = this.#base;
+    const id = base.makeId();
+    return (async function* () {
+      const { waitFor } = await import("./waits.ts");
+      return (yield* waitFor(base, id, name, options)) as never;
+    })();
   }
 
   // Nor how data is checked.

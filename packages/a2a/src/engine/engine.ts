@@ -8,7 +8,9 @@ import { checkedAgent, createService, Sends } from "./service/index.ts";
 import type { Outbox } from "../push/index.ts";
 import { pushFeature } from "../push/stored.ts";
 import { lazyConfigs } from "../push/lazy-configs.ts";
-import type { TaskAppend } from "../store/index.ts";
+import { waitFeature, type TaskAppend } from "../store/index.ts";
+import type { JsonValue } from "../model/index.ts";
+import type { SignalOptions } from "./service/signal.ts";
 import { TaskIndex } from "./task-index.ts";
 import { createSupervisor } from "./supervise/index.ts";
 
@@ -16,6 +18,8 @@ import { createSupervisor } from "./supervise/index.ts";
 export interface Engine {
   /** The service of one agent; throws for an id that was not given. */
   service(agentId: string): AgentService;
+  /** Stores an event of a task, for `turn.waitFor()`. */
+  signal(taskId: string, name: string, data?: JsonValue, options?: SignalOptions): Promise<void>;
   /** Requests for authorizations, for the callback of the host. */
   readonly authorizations: Authorizations | undefined;
   /**
@@ -30,7 +34,7 @@ export interface Engine {
   /** Whether `close` was called. */
   isClosed(): boolean;
   /**
-   * When the next stored work is due, in milliseconds since the Unix epoch: the end of a lease, or a webhook. `undefined`: there is none.
+   * When the next stored work is due, in milliseconds since the Unix epoch: the end of a lease or of a wait, or a webhook. `undefined`: there is none.
    */
   nextDue(): Promise<number | undefined>;
   /**
@@ -92,6 +96,12 @@ export function createEngine(options: EngineOptions): Engine {
       if (service === undefined) throw new Error(`No agent has the id ${agentId}`);
       return service;
     },
+    async signal(...event) {
+      if (closing !== undefined) throw serverIsStopping();
+      const { signalTask } = await import("./service/signal.ts");
+      const rooms = { ...settings, committer, agents: [...agents.keys()], settle: supervisor.settle };
+      return signalTask(rooms, ...event);
+    },
     authorizations: settings.authorizations,
     start(byItself = true) {
       if (started) return;
@@ -111,7 +121,9 @@ export function createEngine(options: EngineOptions): Engine {
       const query = { now: Number.MAX_SAFE_INTEGER, agents: [...agents.keys()], limit: 1 };
       const run = (await store.claimable(query)).heads[0];
       const row = outbox && (await store.dueFeatures({ ...query, feature: pushFeature }))[0];
-      const times = [...(run ? [run.leaseUntil ?? settings.clock.now()] : []), ...(row ? [row.due] : [])];
+      const wait = (await store.dueFeatures({ ...query, feature: waitFeature }))[0];
+      const dues = [row, wait].flatMap((each) => each?.due ?? []);
+      const times = [...(run ? [run.leaseUntil ?? settings.clock.now()] : []), ...dues];
       return times.length === 0 ? undefined : Math.min(...times);
     },
     close: ({ grace = 0 } = {}) => (closing ??= close(grace)),

@@ -94,7 +94,7 @@ export class RunningHooks {
     rows: Pick<RowStore, "keep"> | undefined,
     bare: boolean,
   ): AgentEvent {
-    if (event.kind === "checkpoint") return event;
+    if (event.kind === "checkpoint" || event.kind === "wait") return event;
     let appended: AppendedEvent = event;
     const readers = this.#active(turn.extensions).filter(({ extension }) => active?.hasLeft(extension.uri) !== true);
     for (const reader of readers) {

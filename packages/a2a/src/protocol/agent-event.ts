@@ -1,5 +1,6 @@
 import type { Artifact, JsonObject, JsonObjectLike, JsonValue, Part, TaskState } from "../model/index.ts";
 import type { OpenDelegation } from "./delegation.ts";
+import type { WaitEvent } from "./steps.ts";
 
 /* What an agent says: events, and what the builders of events take and make. */
 
@@ -19,7 +20,8 @@ export type AgentEvent =
       /** The value that `turn.checkpoint` has in the resumed run. */
       readonly value: JsonValue;
     }
-  | DelegatedEvent;
+  | DelegatedEvent
+  | WaitEvent;
 
 /** A new status. */
 export interface StatusEvent {

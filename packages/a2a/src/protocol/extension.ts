@@ -335,7 +335,7 @@ export interface ExtensionRow {
 }
 
 /** A status, an artifact, or a reply of the agent. */
-export type AppendedEvent = Exclude<AgentEvent, { readonly kind: "checkpoint" }>;
+export type AppendedEvent = Exclude<AgentEvent, { readonly kind: "checkpoint" | "wait" }>;
 
 /** The turn in which the agent said it. */
 export interface AppendingTurn {

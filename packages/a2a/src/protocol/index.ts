@@ -44,3 +44,5 @@ export { DelegationFailed, MessageRefused } from "./message-refused.ts";
 export type * from "./turn-context.ts";
 export * from "./authorization.ts";
 export type * from "./delegation.ts";
+export type * from "./steps.ts";
+export { stepBounds } from "./steps.ts";

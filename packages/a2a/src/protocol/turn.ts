@@ -24,6 +24,7 @@ import type {
 import type { ExtensionsOf, TurnOf } from "./extension.ts";
 import type { TurnRows } from "./extension-rows.ts";
 import type { CallContext, Principal } from "./service.ts";
+import type { TurnMemory, TurnSteps } from "./steps.ts";
 import type { Given, Storable, TurnStorage } from "./turn-context.ts";
 import type { TurnSignal } from "./turn-signal.ts";
 
@@ -106,6 +107,8 @@ interface TurnFacts {
   requestAuthorization<Init extends AuthorizationInit>(init: Init): Promise<OpenAuthorization<Init["form"]>>;
   /** What delegations keep with the task. `Turn.delegate()` uses it. */
   delegations(): Promise<Delegations>;
+  /** What steps and waits keep with the task. `Turn.step()`, `Turn.sleep()` and `Turn.waitFor()` use it. */
+  memory(): Promise<TurnMemory>;
   /** Makes an identifier that is unique in the task. A resumed run makes the same ones again. */
   makeId(): string;
   /**
@@ -120,7 +123,7 @@ interface TurnFacts {
  * What the function of an agent is called with: a message, what is known about it, and builders of events. A builder does
  * nothing by itself: yield or return what it makes.
  */
-export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types> {
+export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, TurnSteps {
   /**
    * What an extension offers in this turn: what its `onTurnStart` has returned, or the values that it has put into the message. `undefined`
    * where the caller has not asked for it. Takes the extensions that the agent names in `extensions`, and no others.

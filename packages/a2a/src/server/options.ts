@@ -1,7 +1,7 @@
 import type { Authenticator, Authorizer, SkillOf } from "../auth/index.ts";
-import type { EngineLimits, EngineOptions } from "../engine/index.ts";
+import type { EngineLimits, EngineOptions, SignalOptions } from "../engine/index.ts";
 import type { InTaskOptions } from "../intask/index.ts";
-import type { AgentCard } from "../model/index.ts";
+import type { AgentCard, JsonValue } from "../model/index.ts";
 import type { Agent, Interceptor, Principal, UniversalHandler, UniversalRequest } from "../protocol/index.ts";
 import type { PushOptions } from "../push/index.ts";
 import type { RateLimits } from "../limits/index.ts";
@@ -183,7 +183,23 @@ export interface Handler {
    */
   readonly host: ServerHost;
   /**
-   * Does what is due: takes over lost runs, delivers webhooks, deletes what is too old. For a cron trigger or an alarm, on platforms
+   * Tells a task of something that has happened outside: `turn.waitFor(name)` goes on with the data. An event that comes before the agent
+   * waits for it is kept, up to 32 of a task, until the task is over. It may be called in any process that shares the store. It is for the
+   * operator's own code, which has checked who calls: it takes tasks of every owner.
+   *
+   * @param data - Any JSON, at most 16 KiB. Default `null`.
+   * @throws A2AError `TaskNotFound`; `UnsupportedOperation` where the task is over; `TooManyRequests` where 32 events of it wait; `InvalidParams`
+   * for a name, an id or data that is not valid; `Unavailable`.
+   *
+   * @example
+   * ```ts
+   * const handler = createHandler(agent, { publicUrl: "https://agents.example.com", store: memoryStore() });
+   * await handler.signal("0199-task", "approved", { by: "ada" }, { id: "delivery-17" });
+   * ```
+   */
+  signal(this: void, taskId: string, name: string, data?: JsonValue, options?: SignalOptions): Promise<void>;
+  /**
+   * Does what is due: takes over lost runs, wakes tasks that wait, delivers webhooks, deletes what is too old. For a cron trigger or an alarm, on platforms
    * that run code only when something calls.
    *
    * @throws A2AError `Unavailable` after `close`.

@@ -9,6 +9,11 @@ export const delegationFeature = "delegation";
 /** Rows of delegations that are over. */
 export const delegatedFeature = "delegation.over";
 
+/** Results of steps and waits, and the names of steps that have begun. */
+export const stepFeature = "step";
+/** Waits that are not over, and events that nobody has taken. What may let a task go on is due. */
+export const waitFeature = "wait";
+
 /** How large the rows of features may be. All rows of a task together fit into one page (`defaultPageBytes`). */
 export interface FeatureBounds {
   /** Most bytes of a feature's name. */

@@ -1,6 +1,6 @@
 import { type Client, connect, type ConnectOptions } from "../client/index.ts";
 import { createHandler, type Handler, type HandlerOptions } from "../handler.ts";
-import { A2AError } from "../model/index.ts";
+import { A2AError, type JsonValue } from "../model/index.ts";
 import type { Agent, AnyExtension, Principal } from "../protocol/index.ts";
 import { memoryStore, type Store } from "../store/index.ts";
 import { cannotServe } from "../transport/server/binding.ts";
@@ -48,6 +48,12 @@ export interface AgentUnderTest {
   connect<E extends string | AnyExtension = string>(
     options?: Omit<ConnectOptions<E>, "fetch">,
   ): Promise<Client<Extract<E, AnyExtension>>>;
+  /**
+   * Tells a task of something that has happened outside, as `signal` of its server does.
+   *
+   * @throws A2AError as that does; `Unavailable` while no process runs.
+   */
+  signal(taskId: string, name: string, data?: JsonValue, options?: Parameters<Handler["signal"]>[3]): Promise<void>;
   /**
    * Ends the agent's process as SIGKILL does: what was stored stays, all else is lost, no `finally` runs, and connections are reset.
    * The code of the agent stops at its next `yield`: JavaScript between two of them cannot be stopped.
@@ -110,6 +116,7 @@ export async function testAgent(agent: Agent, options: TestAgentOptions = {}): P
     },
     as: (caller) => connectBy({ headers: { [callerHeader]: server.callers.add(caller, options.authenticator) } }),
     connect: connectBy,
+    signal: (...event) => server.signal(...event),
     async crash() {
       server.crash();
       await clock.settle();
@@ -153,7 +160,7 @@ class Server {
   readonly #options: ServerOptions;
   readonly #lines: LogLine[];
   #agent: Agent;
-  #running: (Listening & Pick<Handler, "close">) | undefined;
+  #running: (Listening & Pick<Handler, "close" | "signal">) | undefined;
   /** What connections get while no process listens. */
   #refusal = new Error("The agent was not started");
 
@@ -188,8 +195,13 @@ class Server {
       logger: life.logger(recordingLogger(this.#lines, logger)),
     });
     this.#agent = agent;
-    this.#running = { life, fetch: handler.fetch, close: handler.close };
+    this.#running = { life, fetch: handler.fetch, close: handler.close, signal: handler.signal };
     this.hasCrashed = false;
+  }
+
+  async signal(...event: Parameters<Handler["signal"]>): Promise<void> {
+    if (this.#running === undefined) throw new A2AError("Unavailable", "The agent does not run");
+    await this.#running.signal(...event);
   }
 
   crash(): void {

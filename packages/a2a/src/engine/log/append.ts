@@ -193,18 +193,18 @@ export type TurnEnd = "ended" | "messageWaits";
 export interface Ending {
   /** The last record of the turn, if it needs one. */
   readonly finish: NewRecord | undefined;
-  /** The turn goes on later, with its checkpoint. */
-  readonly suspends: boolean;
+  /** Whether the turn goes on later, with its checkpoint: once its question is answered (`suspends`), or its wait is over (`waits`). */
+  readonly how: "ends" | "suspends" | "waits";
   readonly resolve: (end: TurnEnd) => void;
 }
 
-/** The same, for a turn that goes on with its checkpoint once its question is answered. */
+/** The same, for a turn that goes on with its checkpoint. */
 const endOfSuspendedRun: readonly TaskEffect[] = endOfRun.filter(({ effect }) => effect !== "checkpoint");
 
 /** The effects of a batch, and those of the end of its turn. */
 export function withEnd(effects: readonly TaskEffect[], ending: Ending | undefined): readonly TaskEffect[] {
   if (ending === undefined) return effects;
-  return [...effects, ...(ending.suspends ? endOfSuspendedRun : endOfRun)];
+  return [...effects, ...(ending.how === "ends" ? endOfRun : endOfSuspendedRun)];
 }
 
 /** The effect that takes the lease of a task for this process. `now`: milliseconds since the Unix epoch. */

@@ -127,11 +127,11 @@ export class LogWriter implements Submission {
     return pending.state;
   }
 
-  /** Ends the turn. `finish` is its last record; an interrupted task needs none. */
-  endTurn(finish: NewRecord | undefined, suspends: boolean): Promise<TurnEnd> {
+  /** Ends the turn. `finish` is its last record; a task that is interrupted, or waits, needs none. */
+  endTurn(finish: NewRecord | undefined, how: Ending["how"]): Promise<TurnEnd> {
     if (this.#closed) return Promise.resolve("ended");
     return new Promise((resolve) => {
-      this.#ending = { finish, suspends, resolve };
+      this.#ending = { finish, how, resolve };
       this.#submit();
     });
   }
@@ -182,7 +182,7 @@ export class LogWriter implements Submission {
       const lease = acquireLease(settings.lease, settings.clock.now());
       return { task, create: { contextId }, records, ...bound, effects: [lease, ...effects] };
     }
-    const expect = ending === undefined ? {} : { expect: this.#seq };
+    const expect = ending === undefined || ending.how === "waits" ? {} : { expect: this.#seq };
     return { task, fence: this.#fence, ...expect, records, ...bound, effects };
   }
 
@@ -294,7 +294,8 @@ export class LogWriter implements Submission {
 
   /** The end of the turn that is part of the next append; none while a message is known to wait. */
   #endingNow(): Ending | undefined {
-    if (this.#unreadMessages) this.#endingIs("messageWaits");
+    // A turn that waits is not over: messages go on waiting for it.
+    if (this.#unreadMessages && this.#ending?.how !== "waits") this.#endingIs("messageWaits");
     return this.#ending;
   }
 

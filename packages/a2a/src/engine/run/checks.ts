@@ -15,10 +15,11 @@ import {
   type ArtifactEvent,
   type MessageRefused,
 } from "../../protocol/index.ts";
-import type { Store, StoredRun, TaskEffect, TaskKey } from "../../store/index.ts";
+import { stepFeature, type Store, type StoredRun, type TaskEffect, type TaskKey } from "../../store/index.ts";
 import type { ContextView } from "../conversations.ts";
 import { agentMistake, isMistake, nameOf } from "../mistakes.ts";
 import { safeSentences, type PhaseHost } from "./phase.ts";
+import { isBegun } from "./step-rows.ts";
 
 /**
  * The artifacts of a task. An append to an unknown or closed artifact is a mistake of the agent. Artifacts of earlier turns and
@@ -149,7 +150,12 @@ export function isSuspect(run: StoredRun | null | undefined): boolean {
 
 /** Whether a run that writes these has come further than the run that was lost. */
 export function isProgress(records: readonly NewRecord[], effects: readonly TaskEffect[]): boolean {
-  return records.length > 0 || effects.some(({ effect }) => effect === "checkpoint");
+  return records.length > 0 || effects.some((each) => each.effect === "checkpoint" || isResult(each));
+}
+
+/** Whether a step or a wait is over. That one has begun is no progress: it may be what crashes the process. */
+function isResult(effect: TaskEffect): boolean {
+  return effect.effect === "feature" && effect.op === "set" && effect.feature === stepFeature && !isBegun(effect.key);
 }
 
 /**

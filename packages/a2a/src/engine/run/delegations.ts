@@ -57,7 +57,8 @@ class TurnDelegations implements Delegations {
   }
 
   get asking(): boolean {
-    return this.#run.phase().suspends;
+    const { suspends, waits } = this.#run.phase();
+    return suspends || waits !== undefined;
   }
 
   get answer(): number | undefined {

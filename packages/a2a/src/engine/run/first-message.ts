@@ -25,6 +25,7 @@ export class FirstMessage implements Phase {
   stopped = false;
   readonly resting = false;
   readonly suspends = false;
+  readonly waits = undefined;
   readonly #rooms: RunRooms;
   readonly #host: PhaseHost;
   readonly #init: FirstMessageInit;

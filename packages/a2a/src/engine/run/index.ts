@@ -6,6 +6,8 @@ export {
   type RunInit,
   type RunRooms,
   type TaskRunInit,
+  type Waiting,
 } from "./phase.ts";
 export { Run } from "./run.ts";
-export { messageOf, readResumed } from "./inputs.ts";
+export { eventRow, isEvent, scopeOf, type StoredEvent } from "./step-rows.ts";
+export { messageOf, readResumed, waitingRun } from "./inputs.ts";

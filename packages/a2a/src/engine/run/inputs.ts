@@ -1,5 +1,5 @@
 import type { LogRecord, Message } from "../../model/index.ts";
-import type { Store, TaskKey } from "../../store/index.ts";
+import type { Store, StoredRun, TaskHead, TaskKey } from "../../store/index.ts";
 import type { StoredCall } from "../log/index.ts";
 import type { RunInit } from "./phase.ts";
 import type { ResumedTurn, StoredCheckpoint, TurnInput } from "./turn.ts";
@@ -13,9 +13,21 @@ export function firstTurnInput(init: RunInit): TurnInput {
     return { turn: 1, attempt: 1, input: 1, message, call, principal, headers, checkpoint: undefined, ids: 0 };
   }
   const { turn, attempt, input } = init.start.run;
-  const checkpoint = init.checkpoint === undefined ? undefined : (JSON.parse(init.checkpoint) as StoredCheckpoint);
+  const checkpoint =
+    init.checkpoint === undefined ? undefined : goingOn(JSON.parse(init.checkpoint) as StoredCheckpoint);
   const { resumes } = init;
   return { turn, attempt, input, message, call, principal, headers, checkpoint, resumes, ids: checkpoint?.ids ?? 0 };
+}
+
+/** The checkpoint of a turn that does not wait any more. */
+function goingOn({ waiting: _, ...checkpoint }: StoredCheckpoint): StoredCheckpoint {
+  return checkpoint;
+}
+
+/** The run of a task that waits, by its checkpoint as JSON text. `undefined`: it does not wait, or a run works on it. */
+export function waitingRun({ run, checkpoint }: Pick<TaskHead, "run" | "checkpoint">): StoredRun | undefined {
+  if (run !== undefined || checkpoint === undefined) return undefined;
+  return (JSON.parse(checkpoint) as StoredCheckpoint).waiting;
 }
 
 /**

@@ -82,6 +82,14 @@ export interface NextTurn {
   readonly task: Task | undefined;
 }
 
+/** What a turn waits for that has let go of its process. */
+export interface Waiting {
+  /** When the first of its waits is over, in milliseconds since the Unix epoch. `Infinity`: never by itself. */
+  readonly until: number;
+  /** Whether it waits for an event. */
+  readonly events: boolean;
+}
+
 /** What a run works on: a message that has no task yet (`FirstMessage`), or a task (`TaskRun`). */
 export interface Phase {
   /** The fence of its lease; `undefined` before the task is stored. */
@@ -90,6 +98,8 @@ export interface Phase {
   readonly isInterrupted: boolean;
   /** The turn has ended with the question of a delegation, and goes on with the answer. */
   readonly suspends: boolean;
+  /** The turn does nothing but wait: the run ends, and the turn goes on later, in any process. `undefined`: it does not. */
+  readonly waits: Waiting | undefined;
   /** Nothing that the agent yields from now on is stored. */
   readonly stopped: boolean;
 

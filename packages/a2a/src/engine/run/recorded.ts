@@ -2,7 +2,7 @@ import type { NewRecord } from "../../model/index.ts";
 import type { FeatureEffect, TaskEffect, TaskKey } from "../../store/index.ts";
 import type { WriterStart } from "../log/index.ts";
 import type { HostedAgent } from "../options.ts";
-import type { FirstMessageInit } from "./phase.ts";
+import type { FirstMessageInit, Waiting } from "./phase.ts";
 import type { Recorder } from "./recorder.ts";
 import type { StoredCheckpoint, TurnInput } from "./turn.ts";
 
@@ -18,6 +18,8 @@ export interface Recorded {
   readonly endsTurn: boolean;
   /** The turn has ended with the question of a delegation, and goes on with the answer. */
   readonly suspends?: true;
+  /** The turn waits, and goes on when one of its waits is over. */
+  readonly waits?: Waiting;
 }
 
 /** The task that records are made for. */

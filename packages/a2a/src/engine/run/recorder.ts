@@ -1,7 +1,13 @@
 import { utf8Length } from "../../base/index.ts";
 import { isTerminal, mayMove, type NewRecord, type TaskState } from "../../model/index.ts";
-import type { AgentEvent, DelegatedEvent } from "../../protocol/index.ts";
-import { delegationFeature, type FeatureEffect, type TaskEffect, type TaskKey } from "../../store/index.ts";
+import type { AgentEvent, DelegatedEvent, WaitEvent } from "../../protocol/index.ts";
+import {
+  delegationFeature,
+  type FeatureEffect,
+  type StoredRun,
+  type TaskEffect,
+  type TaskKey,
+} from "../../store/index.ts";
 import { exceeds } from "../bytes.ts";
 import {
   Additions,
@@ -17,6 +23,7 @@ import type { EngineSettings } from "../options.ts";
 import { Question, TaskArtifacts } from "./checks.ts";
 import type { Read, Recorded, RecordedTask } from "./recorded.ts";
 import { Replay, type LostTail } from "./replay.ts";
+import { waitRow } from "./step-rows.ts";
 import { recordOf, type EventPlace } from "./translate.ts";
 import { activeIn, attemptOf, type StoredCheckpoint, type SuspendedTurn, type TurnInput } from "./turn.ts";
 
@@ -118,6 +125,7 @@ export class Recorder {
    */
   take(events: readonly AgentEvent[], state: TaskState): Recorded | Promise<Recorded> {
     if (events.length === 1 && events[0]?.kind === "delegated") return this.#takeDelegated(events[0], state);
+    if (events.length === 1 && events[0]?.kind === "wait") return this.#takeWait(events[0]);
     const needsLog = events.some((event) => event?.kind === "artifact" && this.#ledger().needsLog(event));
     if (needsLog) {
       return this.#ledger()
@@ -174,6 +182,20 @@ export class Recorder {
     const saved: StoredCheckpoint = { ...(this.#checkpoint ?? { events: 0, ids: 0 }), suspended };
     const checkpoint: TaskEffect = { effect: "checkpoint", value: JSON.stringify(saved) };
     return { records: [record], kept, effects: [stored, checkpoint], endsTurn: true, suspends: true };
+  }
+
+  /** What makes the task wait. Its run goes on as another attempt of the same turn. */
+  #takeWait(event: WaitEvent): Recorded {
+    if (this.#question.refuses(event, this.#turn.turn)) return { ...nothing, endsTurn: true };
+    const { turn, attempt, input, resumes } = this.#turn;
+    const seen = resumes?.turn ?? turn;
+    const rows = event.waits.map(({ key, wait }) => waitRow(seen, key, wait, wait.until));
+    const until = Math.min(...event.waits.map(({ wait }) => wait.until ?? Infinity));
+    const events = event.waits.some(({ wait }) => wait.event !== undefined);
+    const waiting: StoredRun = { turn, attempt, input };
+    const saved: StoredCheckpoint = { ...(this.#checkpoint ?? { events: 0, ids: 0 }), waiting };
+    const checkpoint: TaskEffect = { effect: "checkpoint", value: JSON.stringify(saved) };
+    return { records: [], kept: undefined, effects: [...rows, checkpoint], endsTurn: true, waits: { until, events } };
   }
 
   #read(events: readonly AgentEvent[], state: TaskState | undefined): Read {

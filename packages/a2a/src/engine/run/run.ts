@@ -10,6 +10,7 @@ import {
   type ObservedTurn,
   type OpenAuthorization,
   type TurnAbortKind,
+  type TurnMemory,
   type TurnRows,
   type TurnSignal,
 } from "../../protocol/index.ts";
@@ -62,6 +63,7 @@ export class Run implements TurnHost, PhaseHost {
   #waiters: readonly (() => void)[] = none;
   readonly #cancels: (() => void)[] = [];
   #delegations: Promise<Delegations> | undefined;
+  #memory: Promise<TurnMemory> | undefined;
 
   constructor(rooms: OwnRooms, init: RunInit) {
     this.#rooms = rooms;
@@ -160,6 +162,23 @@ export class Run implements TurnHost, PhaseHost {
       input: this.#input,
       phase: () => this.#phase,
       onCancel: (cancel) => this.#cancels.push(cancel),
+    });
+  }
+
+  /** For the turn: what its steps and waits keep with the task. */
+  memory(): Promise<TurnMemory> {
+    return (this.#memory ??= this.#openMemory());
+  }
+
+  async #openMemory(): Promise<TurnMemory> {
+    const { openMemory } = await import("./memory.ts");
+    const { turn } = this.#input.resumes ?? this.#input;
+    return openMemory({
+      ...this.#rooms.settings,
+      task: this.key,
+      turn,
+      phase: () => this.#phase,
+      onProgress: () => (this.lastEventAt = this.#rooms.settings.clock.elapsed()),
     });
   }
 
@@ -321,6 +340,7 @@ export class Run implements TurnHost, PhaseHost {
   #begin({ input, task }: NextTurn): void {
     this.#cancels.length = 0;
     this.#delegations = undefined;
+    this.#memory = undefined;
     this.#input = input;
     this.#task = task;
     this.startedAt = this.lastEventAt = this.#rooms.settings.clock.elapsed();

@@ -16,6 +16,7 @@ import {
   type Phase,
   type PhaseHost,
   type RunRooms,
+  type Waiting,
 } from "./phase.ts";
 import { isProgress, isSuspect, showsWork, withStates } from "./checks.ts";
 import type { Recorded, TaskRunParts } from "./recorded.ts";
@@ -37,6 +38,7 @@ export class TaskRun implements Phase {
   readonly #recorder: Recorder;
   #input: TurnInput;
   suspends = false;
+  waits: Waiting | undefined;
   /** For the sender of the message that made the task; used once, then released. */
   #result: Resolver<FirstResult> | undefined;
   /** After everything written, stored or not. */
@@ -87,10 +89,16 @@ export class TaskRun implements Phase {
   }
 
   /** Writes what the recorder made of events. Whether the turn goes on. */
-  store({ records, kept, effects, endsTurn, suspends }: Recorded, context: ContextView): boolean | Promise<boolean> {
+  store(
+    { records, kept, effects, endsTurn, suspends, waits }: Recorded,
+    context: ContextView,
+  ): boolean | Promise<boolean> {
     if (this.stopped) return false;
     if (showsWork(records[0], this.#state)) this.#append([this.#recorder.systemStatus(working)], []);
     this.suspends = suspends === true;
+    this.waits = waits;
+    if (waits !== undefined && this.#state === "TASK_STATE_SUBMITTED")
+      this.#append([this.#recorder.systemStatus(working)], []);
     const all = withStates(effects, context, this.#host);
     if (records.length > 0 || all.length > 0) this.#append(records, all, kept);
     const room = this.#writer.room();
@@ -121,15 +129,25 @@ export class TaskRun implements Phase {
   }
 
   async endTurn(context: ContextView): Promise<NextTurn | undefined> {
+    if (this.waits !== undefined) return this.#letGo(context);
     if (!this.#recorder.hasEvents) this.fail(safeSentences.silent, agentMistake(noEvent), "failed");
     while (!this.stopped) {
       const changes = withStates([], context, this.#host);
       if (changes.length > 0) this.#append([], changes);
       const finish = this.isInterrupted ? undefined : this.#recorder.endStatus({ state: "TASK_STATE_COMPLETED" });
-      if ((await this.#writer.endTurn(finish, this.suspends)) === "ended" || this.stopped) return undefined;
+      if ((await this.#writer.endTurn(finish, this.suspends ? "suspends" : "ends")) === "ended" || this.stopped)
+        return undefined;
       const next = await this.#nextTurn();
       if (next !== undefined) return next;
     }
+    return undefined;
+  }
+
+  /** The turn waits: its run ends, and messages that wait for a turn of their own go on waiting. */
+  async #letGo(context: ContextView): Promise<undefined> {
+    const changes = withStates([], context, this.#host);
+    if (changes.length > 0) this.#append([], changes);
+    if (!this.stopped) await this.#writer.endTurn(undefined, "waits");
     return undefined;
   }
 
@@ -193,7 +211,7 @@ export class TaskRun implements Phase {
       case "full":
         this.#state = result.state;
         this.stopped = this.#leaving;
-        if (result.lost !== undefined) this.#isFull(result.lost, result.rows);
+        if (result.lost !== undefined || result.rows) this.#isFull(result.lost, result.rows);
         break;
       case "refused":
         if (result.once !== undefined) this.#takeResult()?.resolve({ kind: "duplicate", once: result.once });
@@ -234,14 +252,14 @@ export class TaskRun implements Phase {
   }
 
   /** The task has no room for an event of the agent, for the rows that extensions keep with it, or for the message that was to make it. */
-  #isFull(lost: NewRecord, rows: boolean): void {
+  #isFull(lost: NewRecord | undefined, rows: boolean): void {
     const { taskBytes } = this.#rooms.settings.limits;
-    if (lost.kind === "task") {
+    if (lost?.kind === "task") {
       this.#takeResult()?.reject(taskIsFull(taskBytes));
       this.#close("canceled");
       return;
     }
-    if (rows) this.fail(safeSentences.failed, tooManyRows(), "failed");
+    if (rows || lost === undefined) this.fail(safeSentences.failed, tooManyRows(), "failed");
     else this.fail(safeSentences.full, eventDoesNotFit(lost, taskBytes), "failed");
   }
 

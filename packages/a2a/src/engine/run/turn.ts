@@ -20,10 +20,12 @@ import {
   type TurnAbortKind,
   type TurnBase,
   type TurnContext,
+  type TurnMemory,
   type TurnRows,
   type TurnSignal,
 } from "../../protocol/index.ts";
 import type { ExtensionsOfTurn } from "../../extensions/turn.ts";
+import type { StoredRun } from "../../store/index.ts";
 import type { StoredCall } from "../log/index.ts";
 import type { TaskValue } from "./task-value.ts";
 
@@ -37,6 +39,8 @@ export interface StoredCheckpoint {
   readonly asked?: true;
   /** The turn that goes on with the answer to a question of a delegation. */
   readonly suspended?: SuspendedTurn;
+  /** The run of a turn that waits. It goes on when one of its waits is over. */
+  readonly waiting?: StoredRun;
 }
 
 /** A turn that has ended with the question of a delegation, and goes on in the turn of the answer. */
@@ -101,6 +105,7 @@ export interface TurnHost {
     makeId: () => string,
   ): Promise<OpenAuthorization<Init["form"]>>;
   delegations(): Promise<Delegations>;
+  memory(): Promise<TurnMemory>;
   /** What an extension keeps with the task, by its URI. */
   rows(feature: string): TurnRows;
   /** Whether the agent is called again for a turn whose run was lost. */
@@ -214,6 +219,10 @@ export class EngineTurn implements TurnBase {
 
   delegations(): Promise<Delegations> {
     return this.#host.delegations();
+  }
+
+  memory(): Promise<TurnMemory> {
+    return this.#host.memory();
   }
 
   flush(): Promise<void> {

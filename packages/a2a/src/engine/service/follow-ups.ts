@@ -20,7 +20,7 @@ import {
   type TaskKey,
 } from "../../store/index.ts";
 import { sizeOf } from "../bytes.ts";
-import { readResumed } from "../run/index.ts";
+import { readResumed, waitingRun } from "../run/index.ts";
 import { acquireLease, messageRecord, statusRecord, tooManyRows, type Origin } from "../log/index.ts";
 import { taskIsFull, taskIsOver, taskNotFound } from "../refusals.ts";
 import { configsOf, inContext, joined, webhookPath, type Accepted, type Send, type SendRooms } from "./admission.ts";
@@ -123,16 +123,18 @@ export class FollowUps {
   }
 
   #store(next: FollowUp): Promise<Accepted | undefined> {
-    return next.head.run === undefined ? this.#wake(next) : this.#queue(next);
+    const { head } = next;
+    return head.run === undefined && waitingRun(head) === undefined ? this.#wake(next) : this.#queue(next);
   }
 
-  /** A run works on the task: the message waits in the log for the next turn. */
+  /** A run works on the task, or its turn waits for a time or an event: the message waits in the log for the next turn. */
   async #queue(followUp: FollowUp): Promise<Accepted | undefined> {
     const { send, head, message, unchanged } = followUp;
     const { committer, liveLogs, settings } = this.#rooms;
     const { call, attempt, kept } = send;
     const answers = send.answer === undefined ? call : { ...call, answers: send.answer.id };
-    const record = messageRecord(originOf(head, head.run?.turn ?? 1, send), message, answers, settings.clock.now());
+    const { turn = 1 } = head.run ?? waitingRun(head) ?? {};
+    const record = messageRecord(originOf(head, turn, send), message, answers, settings.clock.now());
     const item: TaskAppend = {
       task: head.task,
       // Only while that run has the task. If the run ended before this append, nobody would read the message.

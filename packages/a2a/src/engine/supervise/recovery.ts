@@ -1,17 +1,18 @@
-import { delegationFeature, type ClaimPosition, type TaskHead } from "../../store/index.ts";
+import { delegationFeature, waitFeature, type ClaimPosition, type TaskHead } from "../../store/index.ts";
+import { isEvent, safeSentences } from "../run/index.ts";
 import type { EngineSettings } from "../options.ts";
-import { safeSentences } from "../run/index.ts";
 import type { LeaseWatch } from "./leases.ts";
 import { Suspects } from "./suspects.ts";
-import { crashesOf, giveUp, Takeover, type TakeoverInit } from "./takeover.ts";
+import { crashesOf, giveUp, type Takeover, type TakeoverInit } from "./takeover.ts";
 
 /** How many lost tasks are read at a time. */
 const pageSize = 100;
 /** How many agents that are not hosted here are named in the log. */
 const mostNamed = 20;
 
-interface RecoveryInit extends TakeoverInit {
+interface RecoveryInit extends Omit<TakeoverInit, "committer" | "budget"> {
   readonly leaseWatch: LeaseWatch;
+  readonly takeover: Pick<Takeover, "resume">;
 }
 
 /**
@@ -22,7 +23,7 @@ interface RecoveryInit extends TakeoverInit {
  */
 export class Recovery {
   readonly #init: RecoveryInit;
-  readonly #takeover: Takeover;
+  readonly #takeover: Pick<Takeover, "resume">;
   readonly #backoff: Backoff;
   readonly #suspects: Suspects;
   /** Agents with lost tasks that are not hosted here and were named in the log. */
@@ -31,8 +32,8 @@ export class Recovery {
   constructor(init: RecoveryInit) {
     const { settings, runs } = init;
     this.#init = init;
-    this.#takeover = new Takeover(init);
-    this.#backoff = new Backoff(settings);
+    this.#takeover = init.takeover;
+    this.#backoff = new Backoff(settings, "A lost task could not be taken over, and will be tried again later");
     this.#suspects = new Suspects({ clock: settings.clock, runs, resume: (head) => this.#resume(head) });
   }
 
@@ -78,10 +79,11 @@ export class Recovery {
     return count >= maxAttempts ? safeSentences.gaveUp : undefined;
   }
 
-  /** Whether the turn did nothing but wait, for another agent or an authorization, so that any agent can be called again. */
+  /** Whether the turn did nothing but wait, for another agent, an authorization, a time or an event, so that any agent can be called again. */
   async #isResting({ task, state }: TaskHead): Promise<boolean> {
     const { authorizations, store } = this.#init.settings;
     if ((await store.features(task, task.taskId, delegationFeature)).length > 0) return true;
+    if ((await store.features(task, task.taskId, waitFeature)).some((row) => !isEvent(row))) return true;
     return state === "TASK_STATE_AUTH_REQUIRED" && (await authorizations?.isAwaited(task)) === true;
   }
 
@@ -119,12 +121,16 @@ interface Failure {
  * Tries a task that could not be taken over again, after longer and longer pauses, so that other tasks need not wait for it.
  * The first failure is logged.
  */
-class Backoff {
+export class Backoff {
   readonly #settings: Pick<EngineSettings, "clock" | "lease" | "logger">;
   readonly #failures = new Map<string, Failure>();
 
-  constructor(settings: Pick<EngineSettings, "clock" | "lease" | "logger">) {
+  readonly #text: string;
+
+  /** `text`: what is logged of the first failure. */
+  constructor(settings: Pick<EngineSettings, "clock" | "lease" | "logger">, text: string) {
     this.#settings = settings;
+    this.#text = text;
   }
 
   isDue(taskId: string): boolean {
@@ -140,8 +146,7 @@ class Backoff {
     } catch (cause) {
       const { logger } = this.#settings;
       const first = this.#note(taskId) === 1;
-      const text = "A lost task could not be taken over, and will be tried again later";
-      if (first) logger.error(text, { agent, taskId, cause });
+      if (first) logger.error(this.#text, { agent, taskId, cause });
       return undefined;
     }
   }

@@ -30,11 +30,13 @@ export class Runs {
   #suspended: Map<string, readonly (() => void)[]> | undefined;
   #stopping = false;
 
-  constructor(rooms: RunRooms) {
+  /** `isOver`: is told of each run that is over. */
+  constructor(rooms: RunRooms, isOver: (run: Run) => void) {
     const onOver = (over: Run): void => {
       if (this.#running.get(over.key.taskId) === over) this.#running.delete(over.key.taskId);
       if (over.cancels.length > 0) this.#keepCancels(over);
       this.leave(over.key.owner);
+      isOver(over);
     };
     if (rooms.settings.limits.tasksPerCaller !== Infinity) this.#owners = new Map();
     this.#rooms = { ...rooms, pace: new Pace(rooms.settings.clock), onOver };

@@ -4,9 +4,12 @@ import type { Conversations } from "../conversations.ts";
 import type { Committer, LiveLogs } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
 import { safeSentences, type Run } from "../run/index.ts";
+import type { TaskKey } from "../../store/index.ts";
 import { Leases, LeaseWatch } from "./leases.ts";
 import { Recovery } from "./recovery.ts";
 import { Runs } from "./runs.ts";
+import { Takeover } from "./takeover.ts";
+import { Waker } from "./waker.ts";
 
 interface SupervisorInit {
   readonly settings: EngineSettings;
@@ -24,6 +27,8 @@ export interface Supervisor {
   start(byItself: boolean): void;
   /** Does the periodic work that is due. `all`: also what is not due yet. */
   round(all?: boolean): Promise<void>;
+  /** An event of a task was stored: where it waits for that, it goes on. */
+  settle(task: TaskKey): Promise<unknown>;
   /** Lets turns go on for `grace` milliseconds, stops those that have not ended, and ends all periodic work. */
   stop(grace: number): Promise<void>;
 }
@@ -31,16 +36,26 @@ export interface Supervisor {
 export function createSupervisor({ agents, ...rooms }: SupervisorInit): Supervisor {
   const { settings, committer, liveLogs, budget } = rooms;
   const leaseWatch = new LeaseWatch(settings.clock, settings.lease);
-  const runs = new Runs(rooms);
+  const runs = new Runs(rooms, (run) => waker.over(run.key, run.phase.waits));
   const leases = new Leases({ settings, committer, runs, watch: leaseWatch });
-  const recovery = new Recovery({ settings, committer, agents, runs, budget, leaseWatch });
+  const takeover = new Takeover({ settings, committer, agents, runs, budget });
+  const waker = new Waker({ settings, committer, agents, runs, takeover });
+  const recovery = new Recovery({ settings, agents, runs, takeover, leaseWatch });
   const maintenance = new Maintenance({ settings, liveLogs, runs, leases, recovery });
   return {
     runs,
-    start: (byItself) => maintenance.start(byItself),
-    round: (all) => maintenance.round(all),
+    settle: (task) => waker.settle(task),
+    start(byItself) {
+      maintenance.start(byItself);
+      waker.start(byItself);
+    },
+    async round(all) {
+      await maintenance.round(all);
+      await waker.look();
+    },
     async stop(grace) {
       await runs.stop(grace);
+      await waker.stop();
       maintenance.stop();
     },
   };

@@ -1,5 +1,5 @@
 import { A2AError } from "../../model/index.ts";
-import type { AppendOutcome, Store, StoredRun, TaskHead } from "../../store/index.ts";
+import type { AppendOutcome, Store, StoredRun, TaskEffect, TaskHead } from "../../store/index.ts";
 import type { ByteBudget } from "../../protocol/index.ts";
 import { acquireLease, type Committer, type StoredCall } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
@@ -27,22 +27,47 @@ export class Takeover {
   /** `undefined` where there is no room for it now, or another process has taken it over. */
   async resume(hosted: HostedAgent, head: TaskHead): Promise<Run | undefined> {
     const { budget } = this.#init;
-    const { owner } = head.task;
-    if (head.run === undefined || !budget.tryTake(owner, head.bytes)) return undefined;
+    const lost = head.run;
+    if (lost === undefined || !budget.tryTake(head.task.owner, head.bytes)) return undefined;
+    return this.#within(head, () => {
+      const next = nextAttempt(lost, crashesOf(head, this.#init.settings.lease.holder).count);
+      return this.#start(hosted, head, next, []);
+    });
+  }
+
+  /** Goes on with a task that waits. `waiting`: its run. `effects`: what else is stored with the lease. As `resume`. */
+  async wake(
+    hosted: HostedAgent,
+    head: TaskHead,
+    waiting: StoredRun,
+    effects: readonly TaskEffect[],
+  ): Promise<Run | undefined> {
+    if (!this.#init.budget.tryTake(head.task.owner, head.bytes)) return undefined;
+    const { turn, input, attempt } = waiting;
+    return this.#within(head, () => this.#start(hosted, head, { turn, input, attempt: attempt + 1 }, effects));
+  }
+
+  /** Starts a run within the memory that was taken for it. */
+  async #within({ task: { owner }, bytes }: TaskHead, start: () => Promise<Run | undefined>): Promise<Run | undefined> {
+    const { budget } = this.#init;
     let run: Run | undefined;
     try {
-      run = await this.#start(hosted, head, head.run);
+      run = await start();
       return run;
     } finally {
       // A run gives these bytes back when it is over.
-      if (run === undefined) budget.give(owner, head.bytes);
+      if (run === undefined) budget.give(owner, bytes);
     }
   }
 
-  async #start(hosted: HostedAgent, head: TaskHead, lost: StoredRun): Promise<Run | undefined> {
+  async #start(
+    hosted: HostedAgent,
+    head: TaskHead,
+    next: StoredRun,
+    effects: readonly TaskEffect[],
+  ): Promise<Run | undefined> {
     const { runs, settings } = this.#init;
-    const next = nextAttempt(lost, crashesOf(head, settings.lease.holder).count);
-    const claimed = await this.#claim(head, next);
+    const claimed = await this.#claim(head, next, effects);
     if (!claimed.ok) return undefined;
     const init = await this.#read(hosted, head, next, claimed);
     if (init === undefined) return undefined;
@@ -54,14 +79,19 @@ export class Takeover {
     return run;
   }
 
-  #claim({ task, fence }: TaskHead, run: StoredRun): Promise<AppendOutcome> {
+  #claim({ task, fence }: TaskHead, run: StoredRun, effects: readonly TaskEffect[]): Promise<AppendOutcome> {
     const { committer, settings } = this.#init;
     const { clock, lease } = settings;
     return committer.append({
       task,
       fence,
       records: [],
-      effects: [{ effect: "lease", op: "revoke" }, acquireLease(lease, clock.now()), { effect: "run", run }],
+      effects: [
+        { effect: "lease", op: "revoke" },
+        acquireLease(lease, clock.now()),
+        { effect: "run", run },
+        ...effects,
+      ],
     });
   }
 

@@ -1,0 +1,202 @@
+import type { Clock } from "../../base/index.ts";
+import { stepBounds, type OpenWait, type TurnMemory, type WaitingEvent } from "../../protocol/index.ts";
+import {
+  stepFeature,
+  waitFeature,
+  type FeatureEffect,
+  type FeatureRow,
+  type Store,
+  type TaskKey,
+} from "../../store/index.ts";
+import { agentMistake } from "../mistakes.ts";
+import type { Phase } from "./phase.ts";
+import { forgetEarlier, Remembered, roomFor } from "./remembered.ts";
+import { begunKey, isEvent, scopeOf, waitKey, waitRow, type ScopeName, type StoredEvent } from "./step-rows.ts";
+
+/** The run whose turn has steps, or waits. */
+interface RememberingRun {
+  readonly store: Pick<Store, "features">;
+  readonly clock: Clock;
+  readonly task: TaskKey;
+  /** The turn that the function sees, from 1. */
+  readonly turn: number;
+  readonly phase: () => Phase;
+  /** The turn is alive. */
+  readonly onProgress: () => void;
+}
+
+/** What steps and waits keep with a task: read once in a turn, because only this run changes it. Events are read when they are asked for. */
+export async function openMemory(run: RememberingRun): Promise<TurnMemory> {
+  const { store, task } = run;
+  // A message without a task has no rows.
+  const isStored = run.phase().fence !== undefined;
+  const rowsOf = (feature: string): Promise<readonly FeatureRow[]> =>
+    isStored ? store.features(task, task.taskId, feature) : Promise.resolve([]);
+  return new RunMemory(run, await rowsOf(stepFeature), await rowsOf(waitFeature));
+}
+
+/** Each of them is a row, and a task has few. */
+const mostWaits = 64;
+/** Most bytes of the names of steps that have begun, as JSON. */
+const mostBegun = 16 << 10;
+
+class RunMemory implements TurnMemory {
+  readonly running = new Set<string>();
+  readonly had = new Set<string>();
+  readonly #run: RememberingRun;
+  readonly #results: { readonly turn: Remembered; readonly task: Remembered };
+  readonly #begun: { readonly turn: Set<string>; readonly task: Set<string> };
+  readonly #waits = new Map<string, OpenWait>();
+  /** Events that this run has taken. Their rows may not be deleted yet. */
+  readonly #taken = new Set<string>();
+  /** What deletes the results of earlier turns, with the first that is stored. */
+  #forget: readonly FeatureEffect[];
+
+  constructor(run: RememberingRun, steps: readonly FeatureRow[], waits: readonly FeatureRow[]) {
+    this.#run = run;
+    const { turn } = run;
+    this.#results = { turn: new Remembered(`${turn}`, steps), task: new Remembered("task", steps) };
+    const begunIn = (scope: ScopeName): Set<string> =>
+      new Set(JSON.parse(steps.find(({ key }) => key === begunKey(scope))?.value ?? "[]") as string[]);
+    this.#begun = { turn: begunIn(`${turn}`), task: begunIn("task") };
+    const ended = waits.filter(({ key }) => Number(scopeOf(key)) < turn);
+    this.#forget = [...forgetEarlier(steps, turn), ...ended.map(({ key }) => deleted(waitFeature, key))];
+    for (const { key, value } of waits) {
+      if (scopeOf(key) === `${turn}`) this.#waits.set(key.slice(key.indexOf(".") + 1), JSON.parse(value) as OpenWait);
+    }
+  }
+
+  get leaving(): boolean {
+    const { stopped, suspends, waits } = this.#run.phase();
+    return stopped || suspends || waits !== undefined;
+  }
+
+  find(scope: "turn" | "task", name: string): string | undefined {
+    return this.#results[scope].find(stepName(name));
+  }
+
+  room(name: string): number {
+    return roomFor(stepName(name), this.#results.turn.bytes + this.#results.task.bytes);
+  }
+
+  async keyOf(scope: "turn" | "task", name: string): Promise<string> {
+    const { agent, owner, taskId } = this.#run.task;
+    const of = ["parley step 1", agent, owner, taskId, this.#scopeName(scope), name];
+    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify(of)));
+    return Array.from(new Uint8Array(digest, 0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  }
+
+  async begin(scope: "turn" | "task", name: string): Promise<boolean> {
+    const begun = this.#begun[scope];
+    const before = begun.has(name);
+    begun.add(name);
+    const effect = this.#begunRow(scope);
+    // Also where it is stored already: a run that has lost its lease finds out before it does anything.
+    await this.#keep([...this.#forgetting(), effect]);
+    return before;
+  }
+
+  async remember(scope: "turn" | "task", name: string, json: string): Promise<void> {
+    this.#begun[scope].delete(name);
+    await this.#keep([...this.#results[scope].add(stepName(name), json), this.#begunRow(scope)]);
+    this.#run.onProgress();
+  }
+
+  ended(key: string): string | undefined {
+    return this.#results.turn.find(waitName(key));
+  }
+
+  waiting(key: string): OpenWait | undefined {
+    return this.#waits.get(key);
+  }
+
+  wait(key: string, wait: OpenWait): void {
+    if (this.#waits.has(key)) return;
+    if (this.#waits.size >= mostWaits) throw agentMistake(`a turn waits for at most ${mostWaits} things at a time`);
+    this.#waits.set(key, wait);
+    this.#later([...this.#forgetting(), waitRow(this.#run.turn, key, wait)]);
+  }
+
+  over(key: string, json: string, event?: string): void {
+    const name = waitName(key);
+    if (roomFor(name, this.#results.turn.bytes + this.#results.task.bytes) < json.length * 3) {
+      throw agentMistake(`the turn has waited too often: its results take more than ${stepBounds.results} bytes`);
+    }
+    this.#waits.delete(key);
+    this.#later([
+      this.#noWait(key),
+      ...this.#results.turn.add(name, json),
+      ...(event === undefined ? [] : [deleted(waitFeature, event)]),
+    ]);
+    this.#run.onProgress();
+  }
+
+  leave(key: string): void {
+    if (this.#waits.delete(key)) this.#later([this.#noWait(key)]);
+  }
+
+  async event(name: string): Promise<WaitingEvent | undefined> {
+    const { store, task, phase } = this.#run;
+    if (phase().fence === undefined) return undefined;
+    for (const { key, value } of await store.features(task, task.taskId, waitFeature)) {
+      if (!isEvent({ key }) || this.#taken.has(key)) continue;
+      const event = JSON.parse(value) as StoredEvent;
+      if (event.name !== name) continue;
+      this.#taken.add(key);
+      return { key, data: event.data };
+    }
+    return undefined;
+  }
+
+  drop(event: string): void {
+    this.#later([deleted(waitFeature, event)]);
+  }
+
+  #scopeName(scope: "turn" | "task"): ScopeName {
+    return scope === "task" ? "task" : `${this.#run.turn}`;
+  }
+
+  #begunRow(scope: "turn" | "task"): FeatureEffect {
+    const key = begunKey(this.#scopeName(scope));
+    const names = [...this.#begun[scope]];
+    if (names.length === 0) return deleted(stepFeature, key);
+    const value = JSON.stringify(names);
+    if (value.length * 2 > mostBegun && new TextEncoder().encode(value).length > mostBegun) {
+      throw agentMistake("turn.step(): too many steps of the turn have begun, and are not done");
+    }
+    return { effect: "feature", op: "set", feature: stepFeature, key, value };
+  }
+
+  #noWait(key: string): FeatureEffect {
+    return deleted(waitFeature, waitKey(this.#run.turn, key));
+  }
+
+  #forgetting(): readonly FeatureEffect[] {
+    const effects = this.#forget;
+    this.#forget = [];
+    return effects;
+  }
+
+  #keep(effects: readonly FeatureEffect[]): Promise<void> {
+    const { phase } = this.#run;
+    phase().makeTask();
+    return phase().keep(effects);
+  }
+
+  /** It is stored with what the turn stores next. Where that fails, the turn is over, and says so elsewhere. */
+  #later(effects: readonly FeatureEffect[]): void {
+    this.#keep(effects).catch(() => {});
+  }
+}
+
+function stepName(name: string): string {
+  return `s${name}`;
+}
+
+function waitName(key: string): string {
+  return `w${key}`;
+}
+
+function deleted(feature: string, key: string): FeatureEffect {
+  return { effect: "feature", op: "delete", feature, key };
+}

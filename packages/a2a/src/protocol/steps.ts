@@ -1,0 +1,212 @@
+import type { JsonLike, JsonValue, StandardSchema } from "../model/index.ts";
+import type { AgentYield } from "./agent-event.ts";
+import type { TurnSignal } from "./turn-signal.ts";
+
+/* Steps that are done once, and waits that let go of the process: what they take, and what they keep with the task. */
+
+/** What a turn does once, and what it waits for without a process. */
+export interface TurnSteps {
+  /**
+   * Calls a function that changes something elsewhere, such as a booking, and stores its result before the agent goes on. When this turn
+   * is called again, after a crash or a wait, the stored result is returned and the function is not called. Results are JSON, or nothing.
+   *
+   * The name tells which step it is: a name is used once in a turn, so number those of a loop: `book ${item.id}`. An error that
+   * the function throws is thrown here, and nothing is stored. The step makes the task, where there is none. An agent is called again
+   * after a crash only where it is `resumable`.
+   *
+   * Between the effect and the stored result is a moment in which a crash loses the result: the function is then called again, with
+   * the same `key`, and with `uncertain`. Give the key to the service as its idempotency key, or ask it first.
+   *
+   * @param name - 1 to 256 bytes.
+   * @throws A2AError `InvalidAgentResponse` for a name that is used twice, and for a result that is no JSON or larger than 256 KiB (1 MiB for all
+   * of a turn); `TurnAborted` where the turn is no longer wanted.
+   *
+   * @example
+   * ```ts
+   * const { order } = await turn.step("order", async ({ key, signal }) => {
+   *   const answer = await fetch("https://shop.example.com/orders", { method: "POST", headers: { "idempotency-key": key }, signal });
+   *   return (await answer.json()) as { order: string };
+   * });
+   * ```
+   */
+  step<Value extends JsonLike<Value>>(
+    name: string,
+    run: (call: StepCall) => Promise<Value> | Value,
+    options?: StepOptions,
+  ): Promise<Value>;
+  step(name: string, run: (call: StepCall) => Promise<void> | void, options?: StepOptions): Promise<void>;
+  /**
+   * Waits for a time, without a process: the function ends here (its `finally` runs), and the task is a row of the store until then. The
+   * function is then called again from its beginning, also where the agent is not `resumable`, with a higher `attempt`, and comes to the
+   * same wait, which is over. So do before it only what may be done twice, or do it in a `step()`. A restart changes nothing about it.
+   *
+   * The time is that of the first call: a number of milliseconds is not counted again. Inside `turn.all()` the others go on meanwhile.
+   *
+   * @param until - A time, or milliseconds from now on.
+   *
+   * @example
+   * ```ts
+   * yield turn.working("I ask again tomorrow.");
+   * yield* turn.sleep(24 * 60 * 60_000);
+   * ```
+   */
+  sleep(until: Date | number): AsyncGenerator<AgentYield, void, void>;
+  /**
+   * Waits for an event of this task, without a process, as `sleep()` does: something that happens outside, which the server is told of with
+   * `server.signal(taskId, name, data)`. An event that came before is taken at once, and each event by one wait. An answer of the
+   * user is no event: ask with `turn.inputRequired()`. The messages that the user sends meanwhile are the next turns.
+   *
+   * @param name - 1 to 256 bytes.
+   * @returns the data of the event; `null` where it has none. With `timeout`, `undefined` where it did not come in time.
+   *
+   * @example
+   * ```ts
+   * const approval = yield* turn.waitFor("approved", { timeout: 7 * 24 * 60 * 60_000 });
+   * if (approval === undefined) yield turn.rejected("Nobody has approved it.");
+   * ```
+   */
+  waitFor<Output>(
+    name: string,
+    options: CheckedWaitOptions<Output> & { readonly timeout: number },
+  ): AsyncGenerator<AgentYield, Output | undefined, void>;
+  waitFor<Output>(name: string, options: CheckedWaitOptions<Output>): AsyncGenerator<AgentYield, Output, void>;
+  waitFor(
+    name: string,
+    options: WaitOptions & { readonly timeout: number },
+  ): AsyncGenerator<AgentYield, JsonValue | undefined, void>;
+  waitFor(name: string): AsyncGenerator<AgentYield, JsonValue, void>;
+}
+
+/** What the function of a step is called with. */
+export interface StepCall {
+  /**
+   * An idempotency key of this step: 32 hexadecimal digits, the same in each attempt, and unlike those of other steps, tasks, owners and
+   * agents. Give it to the service that is called, so that a call that is repeated after a crash has no second effect.
+   */
+  readonly key: string;
+  /**
+   * Whether an earlier call began, and it is not known whether it had its effect: the process died in it or before its result was stored,
+   * or it threw. A service that takes no keys can then be asked first.
+   */
+  readonly uncertain: boolean;
+  /** Which call of this step it is, from 1, in this attempt of the turn. A higher number means that the one before threw (`StepOptions.retry`). */
+  readonly attempt: number;
+  /** Aborted when the result of the turn is no longer wanted. The result of the step is then not stored. */
+  readonly signal: TurnSignal;
+}
+
+/** How often a step is tried that throws. */
+export interface StepRetry {
+  /** How often the function is called at most. */
+  readonly attempts: number;
+  /** Time before the second call, in milliseconds. It doubles with each further call. Default 1 s. */
+  readonly delay?: number;
+  /** The longest time between two calls, in milliseconds. Default 1 minute. */
+  readonly maxDelay?: number;
+}
+
+/** Options of `turn.step()`. */
+export interface StepOptions {
+  /**
+   * How long the result is remembered. `turn`: for this turn. `task`: for all later turns of the task, so that a later turn which comes to
+   * the same name gets the same result. Default `turn`.
+   */
+  readonly scope?: "turn" | "task";
+  /** Calls the function again when it throws. The process waits in between. Default: it is called once, and its error is thrown. */
+  readonly retry?: StepRetry;
+}
+
+/** Options of `turn.waitFor()`. */
+export interface WaitOptions {
+  /** The longest wait, in milliseconds, from the first time that the function came here. The result is then `undefined`. Default: no limit. */
+  readonly timeout?: number;
+}
+
+/** The same, with a schema for the data of the event. */
+export interface CheckedWaitOptions<Output> extends WaitOptions {
+  /**
+   * Checks the data of the event, and gives its type: a schema of zod, valibot, ArkType or any other library of Standard Schema. An event that
+   * does not fit is dropped with an error in the log, and the wait goes on.
+   */
+  readonly schema: StandardSchema<Output>;
+}
+
+/** Bounds of what steps and waits keep with a task, in bytes of JSON. */
+export interface StepBounds {
+  /** Most bytes of a name. */
+  readonly name: number;
+  /** Most bytes of one result. */
+  readonly result: number;
+  /** Most bytes of all results that a turn can read, their names included. */
+  readonly results: number;
+  /** Most bytes of the data of an event. */
+  readonly event: number;
+  /** Most events of a task that no turn has taken. */
+  readonly events: number;
+}
+
+/** Names of 256 bytes, results of 256 KiB each and 1 MiB together, events of 16 KiB, 32 of which may wait in a task. */
+export const stepBounds: StepBounds = { name: 256, result: 256 << 10, results: 1 << 20, event: 16 << 10, events: 32 };
+
+/* What is kept with the task. The engine stores it; `turn.step()`, `turn.sleep()` and `turn.waitFor()` use it. */
+
+/** A wait that is not over. */
+export interface OpenWait {
+  /** The event. Absent: it waits for a time alone. */
+  readonly event?: string;
+  /** When it is over, in whole milliseconds since the Unix epoch. Absent: never without the event. */
+  readonly until?: number;
+}
+
+/**
+ * The turn does nothing but wait. `turn.sleep()` and `turn.waitFor()` make these. The function ends at it, the process lets go of the task,
+ * and the function is called again when one of the waits is over.
+ */
+export interface WaitEvent {
+  /** Always `wait`. */
+  readonly kind: "wait";
+  /** What it waits for, by key. */
+  readonly waits: readonly { readonly key: string; readonly wait: OpenWait }[];
+}
+
+/** An event that waits for its turn. */
+export interface WaitingEvent {
+  /** Its row. */
+  readonly key: string;
+  /** Its data. */
+  readonly data: JsonValue;
+}
+
+/** What a turn remembers, and what it waits for. `TurnBase.memory()` makes it. */
+export interface TurnMemory {
+  /** Names of steps that are called now. */
+  readonly running: Set<string>;
+  /** Names of steps that this attempt has come to. */
+  readonly had: Set<string>;
+  /** Whether the turn has let go of the process, or is about to: what its function does from now on is not stored. */
+  readonly leaving: boolean;
+  /** The result of a step as JSON text, empty where it has none; `undefined`: it has not been done. */
+  find(scope: "turn" | "task", name: string): string | undefined;
+  /** How many bytes the result of a step may take. */
+  room(name: string): number;
+  /** An idempotency key. */
+  keyOf(scope: "turn" | "task", name: string): Promise<string>;
+  /** Stores that a step begins, and makes the task where there is none. Resolves, once it is stored, to whether an earlier call may have had its effect. */
+  begin(scope: "turn" | "task", name: string): Promise<boolean>;
+  /** Stores the result of a step. Resolves once it is stored, with all that was yielded before. */
+  remember(scope: "turn" | "task", name: string, json: string): Promise<void>;
+  /** The result of a wait as JSON text; `undefined`: it is not over. */
+  ended(key: string): string | undefined;
+  /** A wait that has begun, in this attempt or an earlier one; `undefined`: it has not. */
+  waiting(key: string): OpenWait | undefined;
+  /** Begins a wait, and makes the task where there is none. */
+  wait(key: string, wait: OpenWait): void;
+  /** Ends a wait, and remembers its result as JSON text. `event`: the row of the event that ends it. */
+  over(key: string, json: string, event?: string): void;
+  /** Forgets a wait that nobody waits for any more. */
+  leave(key: string): void;
+  /** The oldest event of a name that no other wait has. */
+  event(name: string): Promise<WaitingEvent | undefined>;
+  /** Deletes an event that fits no wait. */
+  drop(event: string): void;
+}
