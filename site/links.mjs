@@ -1,8 +1,10 @@
-// Links of the pages. They are written for a code host: relative, to files. The site has the pages of docs/; a link to any other
-// file of the repository leads to the code host.
+// Links of the pages. They are written for a code host: relative, to files. Those of packaged extensions are in a package of npm
+// too, so what is not in the package they name by its address on the code host. The site has the pages of docs/ and of packaged
+// extensions; a link to any other file of the repository leads to the code host.
 
 import { existsSync, statSync } from "node:fs";
-import { dirname, join, posix, relative } from "node:path";
+import { join, posix, relative } from "node:path";
+import { fileOfPage, pageOfFile } from "./pages.mjs";
 import { repository, root } from "./places.mjs";
 
 /**
@@ -17,24 +19,36 @@ export function anchorOf(heading) {
     .replaceAll(" ", "-");
 }
 
+/** The pages and files of this repository by their address on its code host. */
+const hosted = `${repository}/blob/main/`;
+
 /**
  * The target of a link on the site.
- * @param {string} href As the page has it. @param {string} page The page, by its path from docs/.
+ * @param {string} href As the page has it. @param {string} page The page, by its path on the site: `decisions/index.md`.
  * @returns {string}
  */
 export function onSite(href, page) {
   const [, path = "", anchor = ""] = /^([^#]*)(#.*)?$/.exec(href) ?? [];
+  if (path.startsWith(hosted)) return toPage(path.slice(hosted.length), page, anchor) ?? href;
   if (path === "" || /^[a-z]+:|^\//i.test(path)) return href;
-  const target = posix.normalize(posix.join("docs", dirname(page), path));
-  if (target === "docs/README.md") return `/${anchor}`;
-  if (target.startsWith("docs/") && target.endsWith(".md")) {
-    const between = posix.relative(dirname(page), target.slice("docs/".length));
-    return between.replace(/(^|\/)README\.md$/, "$1index.md") + anchor;
-  }
+  const source = fileOfPage(page);
+  const target = posix.normalize(posix.join(posix.dirname(source), path));
+  const there = toPage(target, page, anchor);
+  if (there !== undefined) return there;
   const file = join(root, target);
-  if (!existsSync(file)) throw new Error(`docs/${page} links to ${href}, which is not there`);
+  if (!existsSync(file)) throw new Error(`${source} links to ${href}, which is not there`);
   const kind = statSync(file).isDirectory() ? "tree" : "blob";
   return `${repository}/${kind}/main/${relative(root, file).replaceAll("\\", "/")}${anchor}`;
+}
+
+/**
+ * A link between pages of the site; `undefined` where the file is none of them.
+ * @param {string} file In the repository. @param {string} page The page that links. @param {string} anchor
+ */
+function toPage(file, page, anchor) {
+  const target = pageOfFile(file);
+  if (target === undefined) return undefined;
+  return target === "index.md" ? `/${anchor}` : posix.relative(posix.dirname(page), target) + anchor;
 }
 
 /**
@@ -55,8 +69,8 @@ export function writePlainBraces({ renderer: { rules } }) {
 export function rewriteLinks(markdown) {
   markdown.core.ruler.push("parley-links", ({ tokens, env }) => {
     // Pages of the reference, and the home page, are written for the site.
-    const page = /** @type {string} */ (env.relativePath ?? "").replace(/(^|\/)index\.md$/, "$1README.md");
-    if (page.startsWith("api/") || page === "README.md") return;
+    const page = /** @type {string} */ (env.relativePath ?? "");
+    if (page.startsWith("api/") || page === "index.md") return;
     for (const { children } of tokens) {
       for (const token of children ?? []) {
         if (token.type === "link_open") token.attrSet("href", onSite(token.attrGet("href"), page));

@@ -3,7 +3,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { entryPoints } from "./entries.mjs";
-import { addressOf, decisions, sections } from "./pages.mjs";
+import { addressOf, decisions, extensionPages, sections } from "./pages.mjs";
 import { repository, staged } from "./places.mjs";
 
 /** @typedef {{ text: string, link?: string, items?: Item[], collapsed?: boolean }} Item */
@@ -20,11 +20,14 @@ const kinds = {
 /** @param {import("./pages.mjs").Page} page @returns {Item} */
 function itemOf({ page, title }) {
   if (page.startsWith("../")) return { text: title, link: `${repository}/blob/main/${page.slice(3)}` };
+  const below = pagesBelow[page];
   const item = { text: title, link: addressOf(page) };
-  if (page !== "decisions/README.md") return item;
-  const items = decisions().map((one) => ({ text: one.title, link: addressOf(one.page) }));
-  return { ...item, items, collapsed: true };
+  if (below === undefined) return item;
+  return { ...item, items: below().map((one) => ({ text: one.title, link: addressOf(one.page) })), collapsed: true };
 }
+
+/** The pages that the navigation shows below another one. @type {Record<string, () => readonly { page: string, title: string }[]>} */
+const pagesBelow = { "decisions/README.md": decisions, "extensions.md": extensionPages };
 
 /** The links at the top: the first page of each of the main sections. */
 export function topics() {

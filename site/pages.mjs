@@ -1,7 +1,7 @@
 // docs/pages.json: which pages there are, and in which order. The navigation of the site and docs/README.md are made of it.
 
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, posix } from "node:path";
 import { root } from "./places.mjs";
 
 /**
@@ -23,6 +23,41 @@ export function decisions() {
     const [, title = page] = /^# (.+)$/m.exec(readFileSync(join(folder, page), "utf8")) ?? [];
     return { page: `decisions/${page}`, title };
   });
+}
+
+/**
+ * The folder of the pages of packaged extensions on the site. It is not called `extensions`: some hosts do not serve a page
+ * beside a folder of its name.
+ */
+const packaged = "packaged-extensions";
+
+/**
+ * The pages of the packaged extensions, in the order of the table in docs/extensions.md. They are beside the code, and in the
+ * package of npm, so the site takes them from there.
+ * @returns {readonly { page: string, file: string, title: string }[]} Each with its path on the site, and its file in the repository.
+ */
+export function extensionPages() {
+  const table = readFileSync(join(root, "docs", "extensions.md"), "utf8");
+  const rows = table.matchAll(/^\| \[([^\]]+)\]\(\.\.\/([^)]+\/([\w-]+)\/README\.md)\)/gm);
+  return [...rows].map(([, title = "", file = "", name = ""]) => ({ page: `${packaged}/${name}.md`, file, title }));
+}
+
+/** The file of a page in the repository. @param {string} page Its path on the site: `client.md`. @returns {string} */
+export function fileOfPage(page) {
+  const extension = extensionPages().find((one) => one.page === page);
+  return extension?.file ?? posix.join("docs", page.replace(/(^|\/)index\.md$/, "$1README.md"));
+}
+
+/**
+ * The page of the site that a file of the repository is; `undefined` where it is none.
+ * @param {string} file A file, or the folder of a page: `packages/a2a/src/extensions/x402`. @returns {string | undefined}
+ */
+export function pageOfFile(file) {
+  const path = file.replace(/\/$/, "");
+  const extension = extensionPages().find((one) => one.file === path || posix.dirname(one.file) === path);
+  if (extension !== undefined) return extension.page;
+  if (!path.startsWith("docs/") || !path.endsWith(".md")) return undefined;
+  return path.slice("docs/".length).replace(/(^|\/)README\.md$/, "$1index.md");
 }
 
 /** docs/README.md: the index of the pages on a code host. @returns {string} */

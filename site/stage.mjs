@@ -1,4 +1,5 @@
-// Puts the pages where the generator reads them: those of docs/, and the home page. The reference is written beside them.
+// Puts the pages where the generator reads them: those of docs/ and of packaged extensions, and the home page. The reference is
+// written beside them.
 
 import {
   copyFileSync,
@@ -12,6 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { extensionPages } from "./pages.mjs";
 import { root, site, staged } from "./places.mjs";
 
 const docs = join(root, "docs");
@@ -21,6 +23,12 @@ function copy(page) {
   const to = join(staged, page.replace(/README\.md$/, "index.md"));
   mkdirSync(dirname(to), { recursive: true });
   copyFileSync(join(docs, page), to);
+}
+
+/** Copies the page of a packaged extension. @param {{ page: string, file: string }} one */
+function copyExtension({ page, file }) {
+  mkdirSync(dirname(join(staged, page)), { recursive: true });
+  copyFileSync(join(root, file), join(staged, page));
 }
 
 /** Writes the first page. Its programs are those of the README, which tests run. */
@@ -47,6 +55,7 @@ export function stage() {
   }
   const pages = readdirSync(docs, { recursive: true, encoding: "utf8" });
   for (const page of pages.map((file) => file.replaceAll("\\", "/")).filter(isPage)) copy(page);
+  for (const one of extensionPages()) copyExtension(one);
   copyHome();
   cpSync(join(site, "public"), join(staged, "public"), { recursive: true });
 }
@@ -57,5 +66,6 @@ export function follow() {
     const page = file?.replaceAll("\\", "/") ?? "";
     if (isPage(page) && existsSync(join(docs, page))) copy(page);
   });
+  for (const one of extensionPages()) watch(join(root, one.file), () => copyExtension(one));
   watch(join(site, "home.md"), copyHome);
 }

@@ -11,6 +11,7 @@ export const long: readonly string[] = [
   "packages/sql/test/sqlite/huge.test.ts",
   "packages/sql/test/sqlite/thread.test.ts",
   "packages/a2a/test/store/memory.test.ts",
+  "packages/a2a/test/store/search-memory.test.ts",
   "packages/a2a/test/model/round-trip.test.ts",
   "packages/conform/test/mutants.test.ts",
 ];

@@ -2,6 +2,7 @@
 
 import { anchorOf, rewriteLinks, writePlainBraces } from "../links.mjs";
 import { sidebars, topics } from "../navigation.mjs";
+import { fileOfPage } from "../pages.mjs";
 import { repository } from "../places.mjs";
 
 export default {
@@ -26,10 +27,10 @@ export default {
       writePlainBraces(markdown);
     },
   },
-  /** @param {{ relativePath: string, frontmatter: Record<string, unknown> }} page */
+  /** @param {{ relativePath: string, filePath: string, frontmatter: Record<string, unknown> }} page */
   transformPageData(page) {
-    // The file of this page has another name.
-    if (page.relativePath === "decisions/index.md") page.frontmatter["editLink"] = false;
+    // What the link to edit a page has in place of `:path`.
+    page.filePath = fileOfPage(page.relativePath);
     if (page.relativePath.startsWith("api/")) {
       page.frontmatter["editLink"] = false;
       page.frontmatter["outline"] = [2, 3];
@@ -43,7 +44,7 @@ export default {
     externalLinkIcon: true,
     socialLinks: [{ icon: "github", link: repository }],
     editLink: {
-      pattern: `${repository}/edit/main/docs/:path`,
+      pattern: `${repository}/edit/main/:path`,
       text: "Edit this page",
     },
     footer: { message: "Apache-2.0" },

@@ -439,6 +439,19 @@ describe("a method of an extension", () => {
     ["no name of a method", { other: method() }, "must have a slash"],
     ["no path", { "other/find": method({ rest: { method: "GET", path: "/a?b" } }) }, "rest.path"],
     ["no path of gRPC", { "other/find": method({ grpc: "Find" }) }, "grpc must be"],
+    ["a package that is no name", { "other/find": method({ grpc: "/example..Others/Find" }) }, "grpc must be"],
+    ["a service that begins with a digit", { "other/find": method({ grpc: "/example.1/Find" }) }, "grpc must be"],
+    ["a service named as a package of gRPC", { "other/find": method({ grpc: "/google/Find" }) }, "package of A2A"],
+    [
+      "a service in what is a service of another",
+      { "other/find": method({ grpc: "/example.notes.v1.Notes.Others/Find" }) },
+      "no name is a service and a package",
+    ],
+    [
+      "a service that is the package of another",
+      { "other/find": method({ grpc: "/example.notes/Find" }) },
+      "no name is a service and a package",
+    ],
   ])("is refused when the server is made, where it has %s", (_what, methods, why) => {
     const make = () =>
       createHandler(agentOf("Notes", [notes]), {

@@ -75,16 +75,21 @@ afterEach(async () => {
   if (problems.length > 0) throw new Error(problems.join("\n"));
 });
 
-test.each(["/", "/start", "/errors", "/decisions/", "/api/", "/api/a2a/functions/defineAgent"])(
-  "%s asks no other host for anything, and fits into a narrow window",
-  async (path) => {
-    await page.setViewportSize({ width: 390, height: 844 });
-    await page.goto(origin + path, { waitUntil: "networkidle" });
-    expect(await page.locator("h1").first().textContent()).not.toBe("");
-    const width = await page.evaluate("document.documentElement.scrollWidth");
-    expect(width).toBeLessThanOrEqual(390);
-  },
-);
+test.each([
+  "/",
+  "/start",
+  "/errors",
+  "/decisions/",
+  "/packaged-extensions/x402",
+  "/api/",
+  "/api/a2a/functions/defineAgent",
+])("%s asks no other host for anything, and fits into a narrow window", async (path) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.goto(origin + path, { waitUntil: "networkidle" });
+  expect(await page.locator("h1").first().textContent()).not.toBe("");
+  const width = await page.evaluate("document.documentElement.scrollWidth");
+  expect(width).toBeLessThanOrEqual(390);
+});
 
 test("search finds an option of the reference and a section of a guide, and leads there", async () => {
   await page.goto(`${origin}/`, { waitUntil: "networkidle" });

@@ -1,6 +1,20 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
+import { a2ui } from "../../packages/a2a/src/extensions/a2ui/index.ts";
+import { agp } from "../../packages/a2a/src/extensions/agp/index.ts";
+import { idempotentSends } from "../../packages/a2a/src/extensions/idempotent-sends/index.ts";
+import { oid4vp } from "../../packages/a2a/src/extensions/oid4vp/index.ts";
+import { resumableStreams } from "../../packages/a2a/src/extensions/resumable-streams/index.ts";
+import { passportKeys, securePassport } from "../../packages/a2a/src/extensions/secure-passport/index.ts";
+import { taskSearch } from "../../packages/a2a/src/extensions/task-search/index.ts";
+import { specifiedTimestamp, timestamp } from "../../packages/a2a/src/extensions/timestamp/index.ts";
+import { traceability } from "../../packages/a2a/src/extensions/traceability/index.ts";
+import { x402 } from "../../packages/a2a/src/extensions/x402/index.ts";
+import { onSite } from "../../site/links.mjs";
+import { sidebars } from "../../site/navigation.mjs";
+import { extensionPages, fileOfPage } from "../../site/pages.mjs";
+import { repository } from "../../site/places.mjs";
 import { root } from "./pages.ts";
 
 /** What docs/extensions.md says of the packaged extensions is true of all of them, and of no others. */
@@ -11,21 +25,100 @@ const packaged = readdirSync(join(root, folder), { withFileTypes: true })
   .map(({ name }) => name)
   .sort();
 
-test("the table has each packaged extension, by the title of its page", () => {
+/** Every value that an entry point makes: of each version, and of each kind. */
+const values: Readonly<Record<string, readonly { readonly uri: string; readonly kind?: string }[]>> = {
+  a2ui: (["0.8", "0.9", "0.9.1", "0.10"] as const).map((version) => a2ui({ version })),
+  agp: [agp()],
+  "idempotent-sends": [idempotentSends],
+  oid4vp: [oid4vp],
+  "resumable-streams": [resumableStreams],
+  "secure-passport": [securePassport(), securePassport({ require: true, trust: passportKeys({}) })],
+  "task-search": [taskSearch],
+  timestamp: [timestamp, specifiedTimestamp],
+  traceability: [traceability],
+  x402: [x402(), x402({ version: "0.2" })],
+};
+
+/** The rows of the table, without the spaces around each cell. */
+function rowsOfTable(): readonly (readonly string[])[] {
   const page = readFileSync(join(root, "docs/extensions.md"), "utf8");
   const [, section = "", ...others] = page.split("\n## Packaged extensions\n");
   expect(others).toEqual([]);
   const [table = ""] = section.split("\n## ");
-  const rows = [...table.matchAll(/^\| \[([^\]]+)\]\(([^)]+)\) +\| `([^`]+)` +\| (.*?) +\|$/gm)];
-  expect(rows.map(([, title, link, entry]) => [title, link, entry])).toEqual(
-    packaged
-      .map((name) => {
-        const text = readFileSync(join(root, folder, name, "README.md"), "utf8");
-        return [/^# (.+)$/m.exec(text)?.[1] ?? "", name] as const;
-      })
-      .sort(([one], [other]) => one.toLowerCase().localeCompare(other.toLowerCase(), "en"))
-      .map(([title, name]) => [title, `../${folder}/${name}/README.md`, `@parley/a2a/extensions/${name}`]),
+  const lines = table.match(/^\| \[.*\|$/gm) ?? [];
+  return lines.map((line) =>
+    line
+      .slice(1, -1)
+      .split("|")
+      .map((cell) => cell.trim()),
   );
+}
+
+const codesOf = (cell: string | undefined): readonly string[] =>
+  [...(cell ?? "").matchAll(/`([^`]+)`/g)].map(([, code = ""]) => code);
+const titleOf = (name: string): string =>
+  /^# (.+)$/m.exec(readFileSync(join(root, folder, name, "README.md"), "utf8"))?.[1] ?? "";
+
+test("the table has each packaged extension, by the title of its page", () => {
+  expect(rowsOfTable().map(([link, entry]) => [link, entry])).toEqual(
+    packaged
+      .map((name) => [titleOf(name), name] as const)
+      .sort(([one], [other]) => one.toLowerCase().localeCompare(other.toLowerCase(), "en"))
+      .map(([title, name]) => [`[${title}](../${folder}/${name}/README.md)`, `\`@parley/a2a/extensions/${name}\``]),
+  );
+});
+
+test("the table has the URIs and the kinds of the values", () => {
+  for (const [, entry, about, kind, uris] of rowsOfTable()) {
+    const name = codesOf(entry)[0]?.split("/").at(-1) ?? "";
+    const made = values[name] ?? [];
+    expect(about, name).not.toBe("");
+    expect(codesOf(uris), name).toEqual([...new Set(made.map(({ uri }) => uri))]);
+    const kinds = new Set(made.map((value) => value.kind ?? "profile"));
+    expect(codesOf(kind).slice(0, kinds.size), name).toEqual([...kinds]);
+  }
+  expect(Object.keys(values).sort()).toEqual(packaged);
+});
+
+test("the site has a page for each, below that of extensions, with its title and its file", () => {
+  expect(
+    extensionPages()
+      .map(({ file }) => file)
+      .sort(),
+  ).toEqual(packaged.map((name) => `${folder}/${name}/README.md`));
+  const items = sidebars()["/"]?.flatMap((section) => section.items ?? []) ?? [];
+  const below = items.find(({ link }) => link === "/extensions")?.items ?? [];
+  expect(below.map(({ text, link }) => [text, link])).toEqual(
+    extensionPages().map(({ title, page }) => [title, `/${page.replace(/\.md$/, "")}`]),
+  );
+  for (const { page, file } of extensionPages()) expect(fileOfPage(page)).toBe(file);
+});
+
+test("links between these pages and those of docs/ stay on the site, and others lead to the code host", () => {
+  const x402Page = "packaged-extensions/x402.md";
+  expect(onSite(`../${folder}/x402/README.md#testing`, "extensions.md")).toBe(`${x402Page}#testing`);
+  expect(onSite("../timestamp/README.md", x402Page)).toBe("timestamp.md");
+  expect(onSite("../timestamp", x402Page)).toBe("timestamp.md");
+  expect(onSite(`${repository}/blob/main/docs/push.md#signatures`, x402Page)).toBe("../push.md#signatures");
+  expect(onSite(`${repository}/blob/main/docs/decisions/README.md`, x402Page)).toBe("../decisions/index.md");
+  expect(onSite("./settle.ts", x402Page)).toBe(`${repository}/blob/main/${folder}/x402/settle.ts`);
+  expect(onSite(`${repository}/blob/main/SECURITY.md`, x402Page)).toBe(`${repository}/blob/main/SECURITY.md`);
+  expect(onSite("../SECURITY.md", "push.md")).toBe(`${repository}/blob/main/SECURITY.md`);
+  expect(onSite("README.md", "decisions/time.md")).toBe("index.md");
+  expect(onSite("../README.md#start", "decisions/time.md")).toBe("/#start");
+  expect(() => onSite("../nothing/README.md", x402Page)).toThrow("is not there");
+});
+
+test.each(packaged)("%s: what its page links to is in the package of npm, or has a whole address", (name) => {
+  const text = readFileSync(join(root, folder, name, "README.md"), "utf8").replaceAll(/^```[\s\S]*?^```$/gm, "");
+  const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link);
+  const inTree = links.filter((link) => !/^(?:https:|#)/.test(link));
+  const pages = packaged.map((each) => `${each}/README.md`);
+  for (const link of inTree) {
+    const target = join(root, folder, name, link.replace(/#.*$/, ""));
+    expect(pages, link).toContain(relative(join(root, folder), target));
+  }
+  expect(links.filter((link) => link.includes(`${dirname(folder)}/`))).toEqual([]);
 });
 
 test.each(packaged)("%s has a page, an entry point and tests", (name) => {

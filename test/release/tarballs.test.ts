@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
-import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { build } from "esbuild";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -132,6 +132,22 @@ describe.each(["npm", "pnpm"])("a project of %s", (manager) => {
     const calls = entries().map((entry) => `require("${entry}");\n`);
     await writeFile(join(project, "self.cjs"), calls.join("") + selfTest((name) => `require("${name}")`));
     expect(await shell("node self.cjs", project)).toBe("Hello\n");
+  });
+
+  test("has the pages of the packaged extensions, and what they link to", async () => {
+    const core = join(project, "node_modules/@parley/a2a");
+    const packaged = entries().flatMap((entry) => /^@parley\/a2a\/extensions\/(.+)$/.exec(entry)?.[1] ?? []);
+    expect(packaged.length).toBeGreaterThan(9);
+    for (const name of packaged) {
+      const page = `src/extensions/${name}/README.md`;
+      const text = await readFile(join(core, page), "utf8");
+      expect(text).toBe(await readFile(join(root, "packages/a2a", page), "utf8"));
+      const links = [...text.matchAll(/\]\(([^)\s:#]+)[^):]*\)/g)].map(([, link = ""]) => link);
+      for (const link of links) expect(await readFile(join(core, dirname(page), link), "utf8")).toMatch(/^# /);
+    }
+    // Nothing else of the sources is in it.
+    expect(await readdir(join(core, "src"))).toEqual(["extensions"]);
+    expect((await readdir(join(core, "src/extensions"))).sort()).toEqual(packaged.sort());
   });
 
   test("has types for require()", async () => {

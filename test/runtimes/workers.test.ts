@@ -85,7 +85,8 @@ describe("an agent in a Durable Object, whose process is killed (SIGKILL)", () =
     await worker.start();
     await expect.poll(steps).toEqual([1, 2, 3, 3, 4, 5, 6]);
     expect(attempts()).toEqual([1, 1, 1, 2, 2, 2, 2]);
-    expect(await chunks(client, taskId)).toBe("TASK_STATE_COMPLETED 0123456");
+    // The agent ends its task after its last step is answered.
+    await expect.poll(() => chunks(client, taskId)).toBe("TASK_STATE_COMPLETED 0123456");
   });
 
   it("takes its task over at the next request, without waiting for the lease, where it sets no alarm", async () => {
@@ -125,8 +126,7 @@ describe("an agent in a Durable Object, whose process is killed (SIGKILL)", () =
     const before = calls.length;
     status = 200;
     await worker.start();
-    await expect.poll(() => calls.length).toBeGreaterThan(before);
-    expect(calls.at(-1)?.path).toBe("/hook");
+    await expect.poll(() => calls.slice(before).map(({ path }) => path)).toContain("/hook");
   });
 });
 

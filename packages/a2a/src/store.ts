@@ -98,12 +98,16 @@ export { utf8Length } from "./base/index.ts";
 // Full text search: what of a task is searched, and what a word is.
 export {
   isSearched,
+  mainWords,
   mostSearchTerms,
   mostSearchWords,
   searchBounds,
+  searchPoints,
   SearchTexts,
   searchTerms,
   searchWords,
+  piecesText,
+  type SearchPieces,
   type SearchText,
 } from "./store/search.ts";
-export { findTerm, mostSnippets, Snippets } from "./store/snippets.ts";
+export { mostSnippets, Snippets } from "./store/snippets.ts";

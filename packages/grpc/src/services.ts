@@ -1,5 +1,6 @@
 import type { MethodRoute, OperationName } from "@parley/a2a/protocol";
 import { a2aV03, a2aV1, errorDetails, status } from "./descriptors.ts";
+import { writeFile } from "./protobuf/descriptor.ts";
 import { readSchema, type Additions, type Schema } from "./protobuf/schema.ts";
 import { fieldTypes, messageType, type MessageType } from "./protobuf/types.ts";
 
@@ -64,6 +65,49 @@ const struct: MessageType = /* @__PURE__ */ messageType("google.protobuf.Struct"
 /** A method of an extension: a unary call whose request and response are JSON objects. */
 export function methodOf({ name, grpc }: MethodRoute): A2AMethod {
   return { path: grpc, operation: name, stream: false, input: struct, output: struct };
+}
+
+/** The name of the service that a path names: of `/example.notes.v1.Notes/FindNotes` it is `example.notes.v1.Notes`. */
+function serviceNameOf(path: string): string {
+  return path.slice(1, path.lastIndexOf("/"));
+}
+
+/**
+ * The services of methods of extensions by their full names, each with the .proto file that describes it. No schema of the
+ * extension is in it: the messages of these methods are JSON objects.
+ */
+export function extensionServices(methods: readonly MethodRoute[]): ReadonlyMap<string, string> {
+  const names = [...new Set(methods.map(({ grpc }) => serviceNameOf(grpc)))];
+  return new Map(
+    names.map((name) => [
+      name,
+      serviceFile(
+        name,
+        methods.filter(({ grpc }) => serviceNameOf(grpc) === name),
+      ),
+    ]),
+  );
+}
+
+/** A file with one service. It has the path of its service, since two services of a package may be of two extensions. */
+function serviceFile(name: string, methods: readonly MethodRoute[]): string {
+  const dot = name.lastIndexOf(".");
+  const service = {
+    name: name.slice(dot + 1),
+    method: methods.map(({ grpc, idempotent }) => ({
+      name: grpc.slice(grpc.lastIndexOf("/") + 1),
+      inputType: `.${struct.name}`,
+      outputType: `.${struct.name}`,
+      ...(idempotent && { options: { idempotencyLevel: 2 } }),
+    })),
+  };
+  return writeFile({
+    name: `${name.replaceAll(".", "/")}.proto`,
+    ...(dot > 0 && { package: name.slice(0, dot) }),
+    dependency: ["google/protobuf/struct.proto"],
+    service: [service],
+    syntax: "proto3",
+  });
 }
 
 /** `google.rpc.Status` and the details of errors. */

@@ -131,3 +131,27 @@ test("gRPC echoes it too, in answers and streams", async () => {
     ["SendStreamingMessage", [first.uri, second.uri]],
   ]);
 });
+
+/** URIs that no card declares. */
+const strangers = (count: number): string[] =>
+  Array.from({ length: count }, (_, index) => `https://example.com/extensions/stranger-${index}/v1`);
+
+test.each(["JSONRPC", "HTTP+JSON", "GRPC"])("a client may ask for hundreds of extensions over %s", async (binding) => {
+  const server = await start([first]);
+  const client = await connect(server.url, {
+    binding,
+    bindings: [grpcBinding()],
+    extensions: [...strangers(250), first.uri],
+  });
+  const { task } = await client.sendMessage("hi");
+  expect(task?.status.message?.parts[0]?.text).toBe(first.uri);
+});
+
+test("a client that asks for more than a server of HTTP/1.1 takes is told so, and by no other interface", async () => {
+  const server = await start([first]);
+  const client = await connect(server.url, { extensions: strangers(1000) });
+  await expect(client.sendMessage("hi")).rejects.toMatchObject({
+    code: "RequestTooLarge",
+    message: `${server.url} takes no headers of this size (HTTP 431)`,
+  });
+});

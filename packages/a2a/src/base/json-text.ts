@@ -98,6 +98,26 @@ export function nestsDeeper(text: string, limit: number): boolean {
   return false;
 }
 
+/**
+ * Deepest nesting of what agents and extensions give. What walks a value takes a part of the stack for each level. Clients read 512 levels, and
+ * a task has a few more than its events.
+ */
+const deepestJson = 500;
+
+/**
+ * A value of a program as JSON text. The engines of JavaScript differ in how deep a value may nest, so the limit is ours.
+ *
+ * @throws TypeError or RangeError where it is no JSON, as `JSON.stringify` does, and where it nests too deep.
+ */
+export function jsonTextOf(value: unknown): string {
+  const text = JSON.stringify(value) as string | undefined;
+  // Each level takes two brackets.
+  if (text !== undefined && text.length > 2 * deepestJson && nestsDeeper(text, deepestJson)) {
+    throw new RangeError(`it has more than ${deepestJson} levels of arrays and objects`);
+  }
+  return text as string;
+}
+
 /** The position after the closing quote of a string. `start`: after its opening quote. */
 function afterString(json: string, start: number): number {
   for (let at = start; (at = json.indexOf('"', at) + 1) > 0;) {

@@ -3,15 +3,17 @@ import type { Message } from "../model/index.ts";
 import { Payload } from "../protocol/index.ts";
 import { fitting, type ContextKey, type SaidMessage } from "../store/index.ts";
 import { sizeOf } from "./bytes.ts";
+import { jsonOf } from "./mistakes.ts";
 
 /** A direct reply of an agent. The answer and what is kept of the reply share its text. */
 export class DirectReply extends Payload<{ readonly message: Message }> {
   /** JSON of the message. */
   readonly text: string;
 
+  /** Throws `InvalidAgentResponse` where the message is no JSON. */
   constructor(message: Message) {
     super({ message });
-    this.text = JSON.stringify(message);
+    this.text = jsonOf(message, "turn.reply()");
   }
 
   override get json(): string {

@@ -1,4 +1,5 @@
 import { utf8Length } from "../base/index.ts";
+import { jsonTextOf } from "../base/json-text.ts";
 import { A2AError, type NewRecord, type TaskArtifactUpdateEvent, type TaskState } from "../model/index.ts";
 import type { AgentEvent } from "../protocol/index.ts";
 
@@ -20,14 +21,14 @@ export function mistakeOf(event: AgentEvent, place: string, error: unknown): unk
 /** A value of an agent as JSON text. `name`: the call that the agent gave it to. */
 export function jsonOf(value: unknown, name: string): string {
   try {
-    return JSON.stringify(value);
+    return jsonTextOf(value);
   } catch (error) {
     const mistake = asMistake(error);
     throw isMistake(mistake) ? agentMistake(`${name}: ${mistake.message}`) : error;
   }
 }
 
-/** `JSON.stringify` throws for a bigint or a circle. Its error names neither the event nor what to do. */
+/** `jsonTextOf` throws for a bigint or a circle. Its error names neither the event nor what to do. */
 function asMistake(error: unknown): unknown {
   if (!(error instanceof TypeError || error instanceof RangeError)) return error;
   return agentMistake(`it is not JSON; use plain objects, arrays, strings and numbers: ${error.message}`);

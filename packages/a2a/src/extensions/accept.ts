@@ -1,4 +1,5 @@
 import { utf8Length, type Logger } from "../base/index.ts";
+import { jsonTextOf } from "../base/json-text.ts";
 import { check, messageSchema } from "../model/index.ts";
 import type { AcceptedCall, AcceptedInput, AnyExtension, ExtensionRow } from "../protocol/index.ts";
 import { failed, fails, isHarmless } from "./failures.ts";
@@ -69,5 +70,5 @@ function checked(extension: AnyExtension, before: AcceptedInput, returned: unkno
 }
 
 function bytesOf(value: unknown): number {
-  return utf8Length(JSON.stringify(value));
+  return utf8Length(jsonTextOf(value));
 }

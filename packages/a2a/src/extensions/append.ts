@@ -1,4 +1,5 @@
 import type { Logger } from "../base/index.ts";
+import { jsonTextOf } from "../base/json-text.ts";
 import { A2AError } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 import type { AppendedEvent, AppendingTurn } from "../protocol/index.ts";
@@ -40,7 +41,7 @@ export function appendedBy(
 function checkAddition(before: AppendedEvent, after: AppendedEvent): void {
   const changed = changedByAddition(before, after);
   if (changed !== undefined) throw new TypeError(`It changed ${changed} of the event: the kind data adds data alone`);
-  JSON.stringify(after);
+  jsonTextOf(after);
 }
 
 /**

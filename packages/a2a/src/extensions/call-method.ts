@@ -1,3 +1,4 @@
+import { jsonTextOf } from "../base/json-text.ts";
 import {
   A2AError,
   hasCode,
@@ -56,7 +57,7 @@ function wrongFields(schema: StandardSchema, value: object): readonly FieldViola
 
 function textOf(own: OwnedMethod, answer: unknown): string {
   try {
-    const text: string | undefined = JSON.stringify(answer);
+    const text: string | undefined = jsonTextOf(answer);
     if (text !== undefined) return text;
   } catch (thrown) {
     throw failed(own, `answered what is no JSON: ${String(thrown)}`, thrown);

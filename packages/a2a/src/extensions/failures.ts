@@ -30,3 +30,10 @@ export function fails(extension: AnyExtension, hook: string, thrown: unknown, lo
 export function unhandled(returned: unknown): void {
   if (returned instanceof Promise) returned.catch(() => undefined);
 }
+
+/** What a hook returned that has to answer at once. Throws a `TypeError` for a promise. */
+export function atOnce<T>(returned: T, what: string): T {
+  if (!(returned instanceof Promise)) return returned;
+  unhandled(returned);
+  throw new TypeError(`It returned a promise in place of ${what}`);
+}

@@ -1,3 +1,4 @@
+import { jsonTextOf } from "../base/json-text.ts";
 import type { FieldViolation, Part, SendMessageRequest } from "../model/index.ts";
 import type { MetadataPlace } from "../protocol/index.ts";
 import { isObject } from "../model/schema.ts";
@@ -60,7 +61,7 @@ export function checkedRequest<T extends object>(before: T, after: unknown): T {
   if (changed.length > 0)
     throw new TypeError(`It changed ${changed.join(", ")}: it may add data to metadata and parts`);
   // What is no JSON must fail here, where the extension is known.
-  JSON.stringify(after);
+  jsonTextOf(after);
   return after as T;
 }
 

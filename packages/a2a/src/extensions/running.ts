@@ -1,4 +1,5 @@
 import type { Logger } from "../base/index.ts";
+import { jsonTextOf } from "../base/json-text.ts";
 import { invalidParams, type AgentCard, type StreamResponse } from "../model/index.ts";
 import type {
   AcceptedCall,
@@ -117,7 +118,7 @@ export class RunningHooks {
           const problems = deliveredProblems(after);
           if (problems.length > 0) throw new TypeError(`It returned what cannot be: ${listed(problems)}`);
           // What is no JSON must fail here, where the extension is known.
-          if (isHarmless(extension)) JSON.stringify(after);
+          if (isHarmless(extension)) jsonTextOf(after);
           return after;
         } catch (thrown) {
           fails(extension, "onDeliver", thrown, this.#logger);

@@ -1,4 +1,5 @@
 import type { Logger } from "../base/index.ts";
+import { jsonTextOf } from "../base/json-text.ts";
 import type { JsonObject, TaskState } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 import type {
@@ -9,7 +10,7 @@ import type {
   TurnBase,
   TurnEnd,
 } from "../protocol/index.ts";
-import { fails, unhandled } from "./failures.ts";
+import { atOnce, fails, unhandled } from "./failures.ts";
 import type { ExtensionReader } from "./reads.ts";
 
 /** The extensions that are active in one turn: what they have begun, and what they offer its agent. */
@@ -48,7 +49,7 @@ export class ExtensionsOfTurn {
       const { message, metadata } = this.#turn;
       try {
         const offered = onTurnStart.call(extension, this.#view(extension.uri), reader.turn(message, metadata));
-        unhandled(offered);
+        this.#watch(extension, "onTurnStart", offered);
         this.#offered.set(extension.uri, offered);
         this.#begun.push(reader);
       } catch (thrown) {
@@ -78,10 +79,10 @@ export class ExtensionsOfTurn {
     for (const { extension } of this.#begun) {
       if (extension.onFinish === undefined) continue;
       const added = this.#harmless(extension, "onFinish", () => {
-        const given = extension.onFinish?.({ state }, this.#view(extension.uri));
+        const given = atOnce(extension.onFinish?.({ state }, this.#view(extension.uri)), "metadata");
         if (given === undefined) return undefined;
         // A copy: what is no JSON must fail here, where it is a log line.
-        const copy: unknown = isObject(given) ? JSON.parse(JSON.stringify(given)) : undefined;
+        const copy: unknown = isObject(given) ? JSON.parse(jsonTextOf(given)) : undefined;
         if (!isObject(copy)) throw new TypeError("It returned what is no metadata");
         return copy as JsonObject;
       });
@@ -94,7 +95,7 @@ export class ExtensionsOfTurn {
   delegating(call: DelegatingCall): DelegationWatch | undefined {
     const watches = this.#begun.flatMap(({ extension }) => {
       const given = this.#harmless(extension, "onDelegate", () =>
-        extension.onDelegate?.(call, this.#view(extension.uri)),
+        atOnce(extension.onDelegate?.(call, this.#view(extension.uri)), "what watches the delegation"),
       );
       return given === undefined ? [] : [{ extension, watch: given }];
     });
@@ -113,19 +114,28 @@ export class ExtensionsOfTurn {
   }
 
   /** Runs a hook that may fail nothing. */
-  #harmless<T>({ uri }: AnyExtension, hook: string, run: () => T): T | undefined {
+  #harmless<T>(extension: AnyExtension, hook: string, run: () => T): T | undefined {
     try {
       const returned = run();
-      unhandled(returned);
+      this.#watch(extension, hook, returned);
       return returned;
     } catch (thrown) {
-      this.#logger.warn("A hook of an extension failed, and the turn goes on without it", {
-        extension: uri,
-        hook,
-        cause: thrown,
-      });
+      this.#warn(extension, hook, thrown);
       return undefined;
     }
+  }
+
+  /** A promise that a hook gave where nobody waits for it: its rejection is a line in the log, and would end the process without a handler. */
+  #watch(extension: AnyExtension, hook: string, returned: unknown): void {
+    if (returned instanceof Promise) returned.catch((thrown: unknown) => this.#warn(extension, hook, thrown));
+  }
+
+  #warn({ uri }: AnyExtension, hook: string, cause: unknown): void {
+    this.#logger.warn("A hook of an extension failed, and the turn goes on without it", {
+      extension: uri,
+      hook,
+      cause,
+    });
   }
 
   /** The turn is over. What is thrown here goes to the log: everything of the turn is stored or lost already. */
@@ -219,6 +229,8 @@ class TurnView implements ExtensionTurn {
   }
 
   waitFor(work: Promise<unknown>): void {
+    // Nobody may come to wait for it: another extension fails the turn, or it has begun long ago.
+    unhandled(work);
     this.#waits.push(work);
   }
 

@@ -80,6 +80,8 @@ export const wireErrorCodes: readonly WireErrorCode[] = Object.keys(wireErrors) 
 
 /** The code of an error that is answered with an HTTP status outside of JSON-RPC, such as 401. */
 export function codeOfStatus(status: number): WireErrorCode | undefined {
+  // Servers of HTTP give it by themselves, for headers that are too large (RFC 6585 §5).
+  if (status === 431) return "RequestTooLarge";
   return wireErrorCodes.find((code) => wireErrors[code].outside === true && wireErrors[code].http === status);
 }
 

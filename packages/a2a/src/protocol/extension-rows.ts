@@ -29,7 +29,7 @@ export interface TurnRows {
   store(changes: readonly RowChange[]): Promise<void>;
   /**
    * Takes a name for this turn, among all tasks of the agent, whoever owns them: what must be used once, as a nonce. A run that resumes
-   * the turn has it still.
+   * the turn has it still, so it makes the task where there is none, before it takes the name.
    *
    * @param name - At most 512 bytes.
    * @param until - When it may be taken again, in milliseconds since the Unix epoch.

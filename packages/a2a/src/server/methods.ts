@@ -40,7 +40,8 @@ function isSame(one: MethodRoute, other: MethodRoute): boolean {
 }
 
 const restPath = /^(?:\/(?:[\w\-.~!$&'()*+,;=:@%]+|\{\w+\}(?::\w+)?))+$/;
-const grpcPath = /^\/[A-Za-z_][\w.]*\/[A-Za-z_]\w*$/;
+/** The full name of a service, and the name of a method, as .proto files have them: reflection of gRPC describes them so. */
+const grpcPath = /^\/[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\/[A-Za-z_]\w*$/;
 
 /** Refuses what no request can have as its address. */
 function checkRoute({ uri, route, method }: OwnedMethod): void {
@@ -60,7 +61,7 @@ function checkRoute({ uri, route, method }: OwnedMethod): void {
 }
 
 /** Services of gRPC that are not for extensions: those of A2A, and those that every server of gRPC has. */
-const grpcServices = /^\/(?:lf\.a2a|a2a|grpc|google)\./;
+const grpcServices = /^\/(?:lf\/|(?:lf\.a2a|a2a|grpc|google)[./])/;
 
 /** Refuses a method that is where the protocol is. The REST binding refuses a tenant whose paths a method would take. */
 function checkProtocol({ uri, route }: OwnedMethod, codecs: readonly Codec[]): void {
@@ -90,6 +91,19 @@ function checkOther(own: OwnedMethod, other: OwnedMethod): void {
   if (mine.jsonrpc === theirs.jsonrpc) refuse(`the JSON-RPC method ${JSON.stringify(mine.jsonrpc)} is taken`);
   if (overlap(mine.rest.path, theirs.rest.path)) refuse(`the REST path ${mine.rest.path} is taken`);
   if (mine.grpc === theirs.grpc) refuse(`the gRPC path ${mine.grpc} is taken`);
+  const [service, another] = [serviceOf(mine.grpc), serviceOf(theirs.grpc)];
+  if (isBelow(service, another) || isBelow(another, service)) {
+    refuse(`the gRPC service ${service} cannot be beside ${another}, since no name is a service and a package`);
+  }
+}
+
+/** The full name of the service that a path of gRPC names. */
+function serviceOf(grpc: string): string {
+  return grpc.slice(1, grpc.lastIndexOf("/"));
+}
+
+function isBelow(name: string, other: string): boolean {
+  return name.startsWith(`${other}.`);
 }
 
 function refused(uri: string, name: string, problem: string): never {

@@ -1,6 +1,9 @@
 import { utf8Length } from "../base/utf8-length.ts";
 import type { Artifact, Message, Part } from "../model/index.ts";
+import { messagesOf, type StoredEvent } from "./assemble.ts";
 import type { SearchTerm } from "./search-port.ts";
+
+export { mainWords, searchPoints } from "./search-rank.ts";
 
 /*
  * Full text search, the same in every store: what of a task is searched, what a word is, and what a snippet shows. A store keeps words and
@@ -36,6 +39,8 @@ export interface SearchText {
   readonly artifactId?: string;
   /** The text. */
   readonly text: string;
+  /** What an artifact is made of. */
+  readonly pieces?: SearchPieces;
 }
 
 /** Letters and digits without a break. */
@@ -107,6 +112,23 @@ function* textsOfPart(part: Part): Generator<string, void, void> {
   if (typeof filename === "string") yield filename;
 }
 
+/** What is kept of an artifact, so that more can be joined to it later. */
+export interface SearchPieces {
+  /** Its name and its description. */
+  readonly head: string;
+  /** Its texts, joined. */
+  readonly text: string;
+  /** Other texts, in lines: of data, and names of files. */
+  readonly others: string;
+  /** The words on both sides of each place where texts were joined within a word. */
+  readonly joints: string;
+}
+
+/** The text of an artifact. */
+export function piecesText({ head, text, others, joints }: SearchPieces): string {
+  return lines([head, text, others, joints].filter((each) => each !== ""));
+}
+
 /** Texts in lines, up to the bound of one text. */
 function lines(texts: Iterable<string>): string {
   let all = "";
@@ -137,10 +159,18 @@ function atJoints(texts: readonly string[]): string {
   return words.join(" ");
 }
 
+/** An artifact of which pieces are added. */
+interface HeldArtifact {
+  readonly head: string;
+  readonly texts: string[];
+  readonly others: string[];
+  readonly joints: string;
+  length: number;
+}
+
 /** Collects the texts of a task: of the messages of its history, and of its artifacts. */
 export class SearchTexts {
-  readonly #messages = new Map<string, SearchText>();
-  readonly #artifacts = new Map<string, { head: string; texts: string[]; length: number; others: string[] }>();
+  readonly #artifacts = new Map<string, HeldArtifact>();
   /** Characters of all artifacts that were added. */
   #held = 0;
   #left: number;
@@ -150,12 +180,19 @@ export class SearchTexts {
     this.#left = bytes;
   }
 
-  /** Adds a message. One that was added before is not added again. */
-  message(message: Message): SearchText | undefined {
-    const { messageId, parts = [] } = message as Pick<Message, "messageId"> & Partial<Message>;
-    if (this.#messages.has(messageId)) return undefined;
-    const text = lines(parts.flatMap((part) => [...textsOfPart(part)]));
-    return text === "" ? undefined : this.#add(this.#messages, messageId, { messageId, text });
+  /**
+   * Adds the messages of a record, each once: a status may repeat one of the history. They are one text where tasks are compared, and each
+   * its own where texts are shown.
+   */
+  record(event: StoredEvent): readonly SearchText[] {
+    const seen = new Set<string>();
+    return messagesOf(event).flatMap((json) => {
+      const { messageId, parts = [] } = JSON.parse(json) as Pick<Message, "messageId"> & Partial<Message>;
+      if (seen.has(messageId)) return [];
+      seen.add(messageId);
+      const text = lines(parts.flatMap((part) => [...textsOfPart(part)]));
+      return text !== "" && this.#take(text) ? [{ messageId, text }] : [];
+    });
   }
 
   /** Adds an artifact, or the next piece of one. */
@@ -168,9 +205,8 @@ export class SearchTexts {
       this.#artifacts.delete(artifactId);
       // What is beyond would not be taken.
       if (this.#held > searchBounds.task) return;
-      held = { head: lines([name ?? [], description ?? []].flat()), texts: [], length: 0, others: [] };
-      this.#held += held.head.length;
-      this.#artifacts.set(artifactId, held);
+      held = { head: lines([name ?? [], description ?? []].flat()), texts: [], length: 0, others: [], joints: "" };
+      this.#hold(artifactId, held);
     }
     for (const part of parts) {
       if (held.length > searchBounds.text || this.#held > searchBounds.task) return;
@@ -183,12 +219,31 @@ export class SearchTexts {
     }
   }
 
+  /** Adds an artifact as it was when it was collected before. Pieces are joined to it, or replace it, and its text is collected anew. */
+  resume(artifactId: string, pieces: SearchPieces): void {
+    this.#left += utf8Length(piecesText(pieces));
+    const { head, text, others, joints } = pieces;
+    const some = (each: string): string[] => (each === "" ? [] : [each]);
+    const length = text.length + others.length;
+    this.#hold(artifactId, { head, texts: some(text), length, others: some(others), joints });
+  }
+
+  /** Whether pieces of this artifact were added. */
+  has(artifactId: string): boolean {
+    return this.#artifacts.has(artifactId);
+  }
+
   /** The texts of the artifacts that were added. */
   artifacts(): readonly SearchText[] {
-    return Array.from(this.#artifacts, ([artifactId, { head, texts, others }]) => {
-      // A stream is cut anywhere, also within a word.
-      const joined = texts.join("");
-      return { artifactId, text: lines([head, joined, ...others, atJoints(texts)].filter((text) => text !== "")) };
+    return Array.from(this.#artifacts, ([artifactId, { head, texts, others, joints }]) => {
+      const pieces = {
+        head,
+        // A stream is cut anywhere, also within a word.
+        text: cut(texts.join(""), searchBounds.text),
+        others: lines(others),
+        joints: [joints, atJoints(texts)].filter((each) => each !== "").join(" "),
+      };
+      return { artifactId, text: piecesText(pieces), pieces };
     }).filter(({ text }) => text !== "" && this.#take(text));
   }
 
@@ -197,10 +252,9 @@ export class SearchTexts {
     return this.#left;
   }
 
-  #add(into: Map<string, SearchText>, id: string, text: SearchText): SearchText | undefined {
-    if (!this.#take(text.text)) return undefined;
-    into.set(id, text);
-    return text;
+  #hold(artifactId: string, held: HeldArtifact): void {
+    this.#held += held.head.length + held.length;
+    this.#artifacts.set(artifactId, held);
   }
 
   #take(text: string): boolean {

@@ -9,7 +9,7 @@ function fits(found: string, wanted: string, prefix: boolean): boolean {
 }
 
 /** Where a term is in some words: the index of its first word, each time. */
-export function* findTerm(words: readonly string[], { words: wanted, prefix = false }: SearchTerm): Generator<number> {
+function* findTerm(words: readonly string[], { words: wanted, prefix = false }: SearchTerm): Generator<number> {
   const last = wanted.length - 1;
   for (let at = 0; at + last < words.length; at += 1) {
     let matched = 0;
@@ -28,7 +28,10 @@ const snippetLength = 160;
 const mostMarks = 20;
 
 /** A part of a text around the first place where a term is. `undefined` where none is in it. */
-function snippetOf({ text, ...source }: SearchText, terms: readonly SearchTerm[]): SearchSnippet | undefined {
+function snippetOf(
+  { text, messageId, artifactId }: SearchText,
+  terms: readonly SearchTerm[],
+): SearchSnippet | undefined {
   const words: string[] = [];
   const spans: (readonly [start: number, end: number])[] = [];
   for (const { 0: run, index } of text.matchAll(letters)) {
@@ -50,7 +53,8 @@ function snippetOf({ text, ...source }: SearchText, terms: readonly SearchTerm[]
   const end = start + ending(text.slice(start, start + snippetLength + longestWord));
   const shown = marks.filter(([from = 0, to = 0]) => from >= start && to <= end).slice(0, mostMarks);
   return {
-    ...source,
+    ...(messageId !== undefined && { messageId }),
+    ...(artifactId !== undefined && { artifactId }),
     text: text.slice(start, end),
     marks: merged(shown.map(([from = 0, to = 0]) => ({ start: from - start, end: to - start }))),
   };

@@ -12,6 +12,7 @@ import { ownerCases } from "./store/owner-cases.ts";
 import { likeTheReference } from "./store/random-histories.ts";
 import { readCases } from "./store/read-cases.ts";
 import { searchCases, searchStays, sharesSearch } from "./store/search-cases.ts";
+import { searchRankCases } from "./store/search-rank-cases.ts";
 import { sharesTasks, totalsByTime } from "./store/share-cases.ts";
 import { retentionCases } from "./store/sweep-cases.ts";
 
@@ -58,6 +59,7 @@ const chapters: Readonly<Record<string, Cases>> = {
   conversations: conversationCases,
   list: listCases,
   "full text search": searchCases,
+  "order of full text search": searchRankCases,
   bounds: boundsCases,
   sweep: retentionCases,
   life: lifeCases,

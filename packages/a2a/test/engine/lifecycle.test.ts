@@ -1,8 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { A2AError } from "../../src/model/index.ts";
+import { A2AError, type JsonValue } from "../../src/model/index.ts";
 import type { AgentEvent } from "../../src/protocol/index.ts";
 import { callContext } from "../../src/testing/index.ts";
 import { gate, gist, harness, messageOf, short, type OnMessage } from "./support.ts";
+
+/** A value with so many levels of arrays. */
+function nested(depth: number): JsonValue {
+  let value: JsonValue = 1;
+  for (let at = 0; at < depth; at += 1) value = [value];
+  return value;
+}
 
 describe("the life of a task (A2A 1.0 §3.1.1, §4.1.3)", () => {
   it("completes when the agent returns", async () => {
@@ -295,6 +302,25 @@ describe("an agent with a mistake", () => {
       },
     ],
     [
+      "data that nests too deep for its readers",
+      'turn.artifact({ artifactId: "x" }), event 1 of turn 1: it is not JSON',
+      async function* (turn) {
+        yield turn.artifact({ artifactId: "x", parts: [{ data: nested(500) }] });
+      },
+    ],
+    [
+      "data that nests without end",
+      "turn.working(), event 1 of turn 1: it is not JSON",
+      async function* (turn) {
+        yield turn.working([{ data: nested(100_000) }]);
+      },
+    ],
+    [
+      "a direct reply that nests too deep",
+      "turn.reply(): it is not JSON",
+      (turn) => turn.reply([{ data: nested(500) }]),
+    ],
+    [
       "a circle in a message",
       "turn.working(), event 1 of turn 1: it is not JSON",
       async function* (turn) {
@@ -318,6 +344,13 @@ describe("an agent with a mistake", () => {
         yield turn.working();
       },
     ],
+    [
+      "a checkpoint that nests too deep",
+      "turn.saveCheckpoint(): it is not JSON",
+      async function* (turn) {
+        yield [turn.working(), turn.saveCheckpoint(nested(501))];
+      },
+    ],
     ["nothing at all", "return turn.reply(…), or yield an event", async function* () {}],
   ];
   it.each(mistakes)(
@@ -329,6 +362,14 @@ describe("an agent with a mistake", () => {
       expect((cause as Error).message).toContain(text);
     },
   );
+
+  it("and not data that nests 400 levels deep", async () => {
+    const { send } = harness(async function* (turn) {
+      yield turn.completed([{ data: nested(400) }]);
+    });
+    const { status } = await send("Go");
+    expect(status).toMatchObject({ state: "TASK_STATE_COMPLETED", message: { parts: [{ data: nested(400) }] } });
+  });
 
   it("opens an artifact, appends to it in later turns, and closes it", async () => {
     const { send } = harness(async function* (turn) {

@@ -49,6 +49,7 @@ const returned: Readonly<Record<string, (event: AppendedEvent) => unknown>> = {
   "a bigint": (event) => adding(event, 1n),
   "a circle": (event) => adding(event, circle),
   "deep nesting": (event) => adding(event, nested(100_000)),
+  "nesting that some runtimes take": (event) => adding(event, nested(500)),
   "a member that throws": (event) =>
     adding(event, {
       toJSON() {
@@ -128,19 +129,18 @@ describe("what onAppend of kind data cannot add is left out, with a log line", (
 });
 
 describe("what onFinish cannot add is left out, with a log line", () => {
-  test.each(Object.entries({ bigint: 1n, circle, nested: nested(100_000), large: "x".repeat(20_000_000) }))(
-    "%s",
-    async (_name, value) => {
-      const made = extended(result, { onFinish: () => ({ value }) as never });
-      const task = await made.send("go", active);
-      expect([task.status.state, task.artifacts?.[0]?.parts[0]?.text]).toEqual(["TASK_STATE_COMPLETED", "result"]);
-      expect(made.log.filter(({ level }) => level === "warn").map(({ extension }) => extension)).toContain(uri);
-    },
-  );
+  test.each(
+    Object.entries({ bigint: 1n, circle, nested: nested(100_000), deep: nested(500), large: "x".repeat(20_000_000) }),
+  )("%s", async (_name, value) => {
+    const made = extended(result, { onFinish: () => ({ value }) as never });
+    const task = await made.send("go", active);
+    expect([task.status.state, task.artifacts?.[0]?.parts[0]?.text]).toEqual(["TASK_STATE_COMPLETED", "result"]);
+    expect(made.log.filter(({ level }) => level === "warn").map(({ extension }) => extension)).toContain(uri);
+  });
 });
 
 /** What is no JSON. */
-const noJson = { bigint: 1n, circle, nested: nested(100_000) };
+const noJson = { bigint: 1n, circle, nested: nested(100_000), deep: nested(500) };
 
 describe("what onAccept returns and is no JSON", () => {
   test.each(Object.entries(noJson))("%s: is left out, with a log line", async (_name, value) => {

@@ -1,17 +1,16 @@
 import { describe, expect, test } from "vitest";
-import type { Phase } from "../../src/engine/run/phase.ts";
 import { turnRows } from "../../src/engine/run/turn-rows.ts";
 import { memoryStore } from "../../src/index.ts";
+import type { ExtensionTurn } from "../../src/protocol/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
+import { harness } from "../engine/support.ts";
 
 const uri = "https://example.com/extensions/toy/v1";
 
 function host() {
   const clock = fakeClock();
   const store = memoryStore();
-  const phase = (): Phase => {
-    throw new Error("not needed");
-  };
+  const phase = () => ({ fence: 1, makeTask() {}, flush: () => Promise.resolve(), keep: () => Promise.resolve() });
   return {
     clock,
     rowsOf: (taskId: string, owner: string, turn = 1, feature = uri) =>
@@ -56,5 +55,35 @@ describe("names that an extension claims for a turn", () => {
     expect(await rowsOf("two", "ada").claim("nonce", clock.now() + 1000)).toBe(false);
     clock.advance(1);
     expect(await rowsOf("two", "ada").claim("nonce", clock.now() + 1000)).toBe(true);
+  });
+
+  test("are claimed for a task that is stored, since after a crash nobody else could use them", async () => {
+    const store = memoryStore();
+    const owner = '[null,"anonymous"]';
+    const tasks: boolean[] = [];
+    const append = store.append.bind(store);
+    store.append = async (items) => {
+      if (items.some((item) => item.effects?.some(({ effect }) => effect === "once") && !("task" in item))) {
+        const [id = ""] = taskIds;
+        tasks.push((await store.head({ agent: "agent", owner }, id)) !== undefined);
+      }
+      return append(items);
+    };
+    const taskIds: string[] = [];
+    const claims: boolean[] = [];
+    const claiming = {
+      uri,
+      onTurnStart(turn: ExtensionTurn) {
+        taskIds.push(turn.taskId);
+        turn.waitFor(turn.rows.claim("nonce", turn.clock.now() + 60_000).then((own) => claims.push(own)));
+      },
+    };
+    const made = harness((turn) => turn.reply("done"), { store, extensions: [claiming], dedupe: false });
+    const active = { extensions: [uri] };
+    const task = await made.send("first", active);
+    expect([task.id, task.status.state, claims, tasks]).toEqual([taskIds[0], "TASK_STATE_COMPLETED", [true], [true]]);
+    // Who does not get the name is answered directly, if that is the agent's answer.
+    expect((await made.ask("second", active)).message?.parts[0]?.text).toBe("done");
+    expect([claims, tasks.length]).toEqual([[true, false], 1]);
   });
 });

@@ -40,10 +40,18 @@ export async function metadataOf(
   const metadata: Metadata = {};
   for (const [name, value] of Object.entries(await requestHeaders(host, { url, operation }, context, codec))) {
     if (name.startsWith(":") || transportHeaders.has(name)) continue;
-    // The SDK for Go does not split a list.
-    metadata[name] = extensionNames.has(name) ? listOf(value) : value;
+    metadata[name] = extensionNames.has(name) ? valuesOf(value) : value;
   }
   return metadata;
+}
+
+/** Most values of one header. A server of Node takes 128 headers, each value counts as one, and it ends a call that has more. */
+const mostValues = 64;
+
+/** One value for each URI, since the SDK for Go does not split a list. Where they are many, a list. */
+function valuesOf(list: string): string | string[] {
+  const uris = listOf(list);
+  return uris.length > mostValues ? uris.join(", ") : uris;
 }
 
 /** The activated extensions. Some servers name them in the headers, some in the trailers. */

@@ -1,5 +1,6 @@
 import { decode } from "./decode.ts";
-import { fromBase64 } from "./text.ts";
+import { encode } from "./encode.ts";
+import { fromBase64, toBase64 } from "./text.ts";
 import { addFields, fieldTypes, makeField, messageType, type FieldType, type MessageType } from "./types.ts";
 
 /** A google.protobuf.FileDescriptorProto: a .proto file, compiled. It is read by the tables at the end of this file. */
@@ -10,6 +11,7 @@ export interface FileDescriptor {
   readonly messageType?: readonly MessageDescriptor[];
   readonly enumType?: readonly EnumDescriptor[];
   readonly service?: readonly ServiceDescriptor[];
+  readonly syntax?: "proto3";
 }
 
 export interface MessageDescriptor {
@@ -45,12 +47,19 @@ interface ServiceDescriptor {
     readonly outputType: string;
     readonly clientStreaming?: boolean;
     readonly serverStreaming?: boolean;
+    /** A `MethodOptions.IdempotencyLevel`: 2 is IDEMPOTENT. */
+    readonly options?: { readonly idempotencyLevel?: number };
   }[];
 }
 
 /** Reads a file of `descriptors.ts`. */
 export function readFile(base64: string): FileDescriptor {
   return decode(fileType, fromBase64(base64)) as unknown as FileDescriptor;
+}
+
+/** Writes a file as those of `descriptors.ts` are written. */
+export function writeFile(file: FileDescriptor): string {
+  return toBase64(encode(fileType, file));
 }
 
 // The messages of descriptor.proto, as far as they are needed here.
@@ -130,6 +139,7 @@ const serviceType = describe([
       [1, "name", string],
       [2, "inputType", string],
       [3, "outputType", string],
+      [4, "options", message, "", describe([[34, "idempotencyLevel", int32]])],
       [5, "clientStreaming", bool],
       [6, "serverStreaming", bool],
     ]),
@@ -142,4 +152,5 @@ const fileType = describe([
   [4, "messageType", message, "*", outerType],
   [5, "enumType", message, "*", enumType],
   [6, "service", message, "*", serviceType],
+  [12, "syntax", string],
 ]);

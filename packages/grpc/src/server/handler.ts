@@ -15,7 +15,7 @@ import {
 } from "@parley/a2a/transport";
 import type { Codec } from "@parley/a2a/wires";
 import { encodeMessage, isPreflight } from "../metadata.ts";
-import { methodOf, serviceV03, serviceV1, type A2AServiceType } from "../services.ts";
+import { extensionServices, methodOf, serviceV03, serviceV1, type A2AServiceType } from "../services.ts";
 import { statusCode, Statuses, StatusError } from "../status.ts";
 import { a2aMethod, requestedCodec } from "./a2a.ts";
 import type { ReadableRequest } from "./call-reader.ts";
@@ -54,10 +54,10 @@ interface GrpcHandlerOptions {
 export function grpcHandler(host: ServerHost, options: GrpcHandlerOptions = {}): GrpcHandler {
   const { cors = false, requestTimeout = 300_000 } = options;
   const frames = new FrameWriter();
-  const { routes, services } = routesOf(host, frames);
+  const { routes, services, files } = routesOf(host, frames);
   const [fallback] = host.codecs;
   const health = new Health(services, frames, () => host.readiness?.() ?? Promise.resolve("ready"));
-  const standard = [...health.methods(), ...reflectionMethods([...services, ...standardServices], frames)];
+  const standard = [...health.methods(), ...reflectionMethods([...services, ...standardServices], files, frames)];
   const limits = { ...host.limits, bodyBytes: Math.min(nameBytes, host.limits.bodyBytes) };
   for (const [path, method] of standard) {
     // A probe may name any host: its answer is one word.
@@ -105,7 +105,15 @@ const served: readonly (readonly [() => A2AServiceType, RegExp])[] = [
   [serviceV03, /^0\.3$/],
 ];
 
-function routesOf(host: ServerHost, frames: FrameWriter): { routes: Map<string, Route>; services: string[] } {
+interface Routes {
+  readonly routes: Map<string, Route>;
+  /** The services that are served, by their full names. */
+  readonly services: readonly string[];
+  /** The .proto files of services that are no part of A2A, in base64. */
+  readonly files: readonly string[];
+}
+
+function routesOf(host: ServerHost, frames: FrameWriter): Routes {
   const routes = new Map<string, Route>();
   const services: string[] = [];
   for (const [read, versions] of served) {
@@ -126,7 +134,8 @@ function routesOf(host: ServerHost, frames: FrameWriter): { routes: Map<string, 
   for (const method of host.methods ?? []) {
     routes.set(method.grpc, { method: a2aMethod(methodOf(method), host, codecFor, frames), codecFor });
   }
-  return { routes, services };
+  const added = extensionServices(host.methods ?? []);
+  return { routes, services: [...services, ...added.keys()], files: [...added.values()] };
 }
 
 /** Finds the method of a call, and turns failures into trailers. */

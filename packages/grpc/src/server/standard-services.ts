@@ -86,9 +86,16 @@ interface ReflectionRequest {
   readonly listServices?: string;
 }
 
-/** grpc.reflection.v1 and v1alpha, for tools such as grpcurl. The two differ only in their names. The methods, by path. */
-export function reflectionMethods(services: readonly string[], frames: FrameWriter): ReadonlyMap<string, Method> {
-  const index = new Index();
+/**
+ * grpc.reflection.v1 and v1alpha, for tools such as grpcurl. The two differ only in their names. The methods, by path.
+ * `files`: .proto files besides those of this package, in base64.
+ */
+export function reflectionMethods(
+  services: readonly string[],
+  files: readonly string[],
+  frames: FrameWriter,
+): ReadonlyMap<string, Method> {
+  const index = new Index(files);
   return new Map(
     [descriptors.reflectionV1, descriptors.reflectionV1alpha].flatMap((file) =>
       readSchema([file]).services.flatMap(({ name, methods }) =>
@@ -151,8 +158,8 @@ class Index {
   readonly #files: ReadonlyMap<string, { readonly file: FileDescriptor; readonly base64: string }>;
   readonly #symbols: ReadonlyMap<string, string>;
 
-  constructor() {
-    const read = Object.values(descriptors).map((base64) => ({ file: readFile(base64), base64 }));
+  constructor(more: readonly string[]) {
+    const read = [...Object.values(descriptors), ...more].map((base64) => ({ file: readFile(base64), base64 }));
     this.#files = new Map(read.map((each) => [each.file.name, each]));
     this.#symbols = new Map(read.flatMap(({ file }) => symbolsOf(file).map((symbol) => [symbol, file.name] as const)));
   }

@@ -11,12 +11,13 @@ import {
   type TaskHead,
   type TaskKey,
 } from "@parley/a2a/store";
-import { statusOf } from "../shared/known-task.ts";
+import { isPause, statusOf } from "../shared/known-task.ts";
 import { contextPath, readKnown, taskPath, type Known, type ReadAppend } from "./batch-reads.ts";
 import { LogWriter, ReplyWriter } from "./log-writer.ts";
 import { maxSeq } from "./rows.ts";
 import { together, type Sql } from "./schema.ts";
 import { ScopeChanges, type ScopeNames } from "./scopes.ts";
+import { indexTask } from "./search-index.ts";
 import { TaskWriter, type LockedTask } from "./task-writer.ts";
 import { ValueRows } from "./value-rows.ts";
 
@@ -52,6 +53,8 @@ class Batch {
   readonly #values = new ValueRows();
   /** Tasks that this batch has changed or created. */
   readonly #changed = new Set<LockedTask>();
+  /** Tasks whose history has grown, where texts are indexed. */
+  readonly #grown = new Set<LockedTask>();
 
   constructor(known: Known) {
     this.#known = known;
@@ -109,6 +112,10 @@ class Batch {
       this.#scopes.writeCounts(sql),
     ]);
     if (!contexts || !newKeys || !newTasks) throw new Overtaken("A task, a context or a key was created meanwhile");
+    for (const { row, head } of this.#grown) {
+      const { state, seq } = head;
+      await indexTask(sql, { number: row.number, owner: row.owner, seq, isActive: !isPause(state) });
+    }
   }
 
   #find({ agent, owner, taskId }: TaskKey): LockedTask | "foreign" | undefined {
@@ -154,6 +161,7 @@ class Batch {
     let seq = task.head.seq - records.length;
     for (const read of records) {
       seq += 1;
+      if (this.#known.indexes && (read.inHistory || isPause(read.record.state))) this.#grown.add(task);
       const place = read.inHistory ? { context, place: this.#known.place() } : undefined;
       this.#log.add(number, seq, place, seq === 1 ? baseOf(read.record) : undefined, read);
     }

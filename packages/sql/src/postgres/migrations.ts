@@ -13,6 +13,8 @@ import type { Schema } from "./schema.ts";
  *   `runs`: the runs that are claimed, in rows of their own, so that a renewal of a lease changes no index of tasks.
  * - `log`: one row for each record. It is partitioned by the number of the task, which begins with the day on which the task was created.
  * - `features`: rows that features of the server keep with tasks. A partial index finds those that are due.
+ * - `search_texts`: the texts that are searched, with their words, by the record that has them. `search_tasks`: how far the log of a task
+ *   is indexed.
  *
  * `docs/decisions/postgres.md` says why.
  */
@@ -158,7 +160,9 @@ const versions: readonly string[] = [
     message text,
     artifact text,
     text text NOT NULL,
+    count integer NOT NULL,
     words text NOT NULL,
+    main text NOT NULL,
     lexemes tsvector NOT NULL,
     PRIMARY KEY (task, seq)
   );

@@ -9,6 +9,8 @@ import { ensurePartitions } from "./partitions.ts";
 import { readClaimable, readHead, readLog, readStranded } from "./read.ts";
 import type { Schema, Sql } from "./schema.ts";
 import { ScopeIds } from "./scopes.ts";
+import { stateOfIndex, stepIndex, switchIndex } from "./search-index.ts";
+import { findTasks } from "./search.ts";
 import { sweep } from "./sweep.ts";
 import { readTask } from "./task.ts";
 import { Writer } from "./writer.ts";
@@ -26,6 +28,20 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
   const writer = new Writer(database, schema, scopes);
   const calls = new Calls(database, schema);
 
+  const write = <T>(body: (sql: Sql) => Promise<T>): Promise<T> =>
+    database.transaction({ mode: "write" }, (queries) => body(schema.over(queries)));
+
+  async function useSearch(on: boolean): Promise<void> {
+    await writer.settled();
+    const { isOn, isMade } = await stateOfIndex(schema.over(database));
+    // Most stores never had it on.
+    if (on !== isOn) await write((sql) => switchIndex(sql, on));
+    else if (!on || isMade) return;
+    if (!on) return;
+    // The store waits for its calls when it closes. The next process goes on.
+    while (await write(stepIndex)) calls.checkOpen();
+  }
+
   return {
     durable: true,
     append: (items) => calls.run(() => writer.append(items)),
@@ -33,10 +49,12 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
       calls.run(async () => {
         await writer.settled();
         await database.transaction({ mode: "write" }, (queries) => ensurePartitions(queries, schema));
-        return database.transaction({ mode: "write" }, (queries) =>
-          sweep(schema.over(queries), bounds, sweeping, () => false),
-        );
+        return write((sql) => sweep(sql, bounds, sweeping, () => false));
       }),
+    search: {
+      use: (on) => calls.run(() => useSearch(on)),
+      find: (owner, query) => calls.readTogether((sql) => findTasks(sql, scopes, owner, query)),
+    },
     head: (scope, taskId) => calls.read((sql) => readHead(sql, scope, taskId)),
     features: (scope, taskId, feature) => calls.read((sql) => readFeatures(sql, scope, taskId, feature)),
     dueFeatures: (query) => calls.read((sql) => readDue(sql, scopes, query)),
@@ -71,8 +89,7 @@ class Calls {
   }
 
   run<T>(body: () => Promise<T>): Promise<T> {
-    if (this.#isClosed) return Promise.reject(unavailable("The store is closed"));
-    const call = body();
+    const call = this.#open(body);
     this.#running.add(call);
     const forget = (): void => void this.#running.delete(call);
     call.then(forget, forget);
@@ -91,6 +108,16 @@ class Calls {
         this.#database.transaction({ mode: "read" }, (queries) => body(this.#schema.over(queries), most)),
       ),
     );
+  }
+
+  /** Throws once the store is closed. */
+  checkOpen(): void {
+    if (this.#isClosed) throw unavailable("The store is closed");
+  }
+
+  async #open<T>(body: () => Promise<T>): Promise<T> {
+    this.checkOpen();
+    return body();
   }
 
   /** Refuses every further call. `false`: it was closed before. */

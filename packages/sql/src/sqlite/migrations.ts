@@ -9,8 +9,9 @@ import { count } from "./rows.ts";
  * - `log`: one row for each record, with the key `number << 24 | seq`: the records of a task are adjacent, and an append
  *   adds to their end. A partial index finds the history without the artifacts. Artifacts have no index: they are most of a
  *   long log, and each chunk of many tasks at once would write one more page.
- * - `search_texts`: the texts that are searched, by the key of the record that has them, and `search_tasks`: how far the log of a task is
- *   indexed. `search_index` finds the texts by their words.
+ * - `search_texts`: the texts that are searched, by the key of the record that has them, with how many words each has, and `search_tasks`: how
+ *   far the log of a task is indexed. `search_index` finds the texts by their words. A trigger deletes the texts with their task, whoever
+ *   deletes it, and notes it in `search_gone` until its words are deleted.
  * - `features`: rows that features of the server keep with tasks. A partial index finds those that are due.
  *
  * `docs/decisions/sqlite-layout.md` has the measurements.
@@ -155,7 +156,21 @@ const versions: readonly string[] = [
     artifacts INTEGER NOT NULL,
     room INTEGER NOT NULL
   ) STRICT;
-  CREATE TABLE search_texts (key INTEGER PRIMARY KEY, message TEXT, artifact TEXT, text TEXT NOT NULL) STRICT;
+  CREATE TABLE search_texts (
+    key INTEGER PRIMARY KEY,
+    words INTEGER NOT NULL,
+    message TEXT,
+    artifact TEXT,
+    text TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE search_gone (task INTEGER PRIMARY KEY) STRICT;
+  CREATE TRIGGER search_forgets AFTER DELETE ON tasks
+  WHEN EXISTS (SELECT 1 FROM search_tasks WHERE task = old.number)
+  BEGIN
+    DELETE FROM search_texts WHERE key > old.number << 24 AND key < (old.number + 1) << 24;
+    DELETE FROM search_tasks WHERE task = old.number;
+    INSERT INTO search_gone (task) VALUES (old.number) ON CONFLICT DO NOTHING;
+  END;
   `,
 ];
 

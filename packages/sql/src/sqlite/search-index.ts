@@ -1,24 +1,29 @@
-import type { Message, TaskArtifactUpdateEvent } from "@parley/a2a/model";
-import { messagesOf, searchBounds, SearchTexts, searchWords, type SearchText } from "@parley/a2a/store";
+import type { TaskArtifactUpdateEvent } from "@parley/a2a/model";
+import {
+  mainWords,
+  searchBounds,
+  SearchTexts,
+  searchWords,
+  type SearchPieces,
+  type SearchText,
+} from "@parley/a2a/store";
+import { indexed } from "../shared/owned-words.ts";
 import type { Driver, Row } from "./driver.ts";
-import { count, encodeJson, encodeName, int, logKey, maxSeq, optional, text } from "./rows.ts";
+import { count, encodeName, int, logKey, maxSeq, optional, text } from "./rows.ts";
 
 /*
  * The index of full text search. A text has the key of its record in the log as its rowid, so that the texts of a task are adjacent. Each of
  * its words is stored with the owner before it: a query reads the words of its owner alone, whatever others have. FTS5 gets words of
- * letters, digits and that sign, each between spaces, and its tokenizer `ascii` leaves them as they are.
+ * letters, digits and that sign, each between spaces, and its tokenizer `ascii` leaves them as they are. The column `main` has the main words
+ * of a text once more.
+ *
+ * A trigger deletes the texts of a task with the task, also where a process of an earlier release deletes it. Such a process may have a SQLite
+ * that cannot change the index. So the task is noted, and its words stay in the index, without a text, until a process of this release deletes
+ * them. What has no text is not found.
  */
 
-/** Between an owner and a word. No word has it. */
-const sign = "\u00b7";
-
-/** A word of an owner, as FTS5 has it. */
-export function indexed(owner: number, word: string): string {
-  return owner.toString(36) + sign + word;
-}
-
 const createIndex = `CREATE VIRTUAL TABLE IF NOT EXISTS search_index USING fts5(
-  words, content = '', contentless_delete = 1, tokenize = 'ascii'
+  words, main, content = '', contentless_delete = 1, tokenize = 'ascii'
 )`;
 
 /** Tasks of one step of the index over what was stored before. */
@@ -42,6 +47,7 @@ export function stepIndex(driver: Driver, step: IndexStep): boolean {
   }
   if (step === "on") {
     driver.exec(createIndex);
+    dropWords(driver);
     driver.prepare("UPDATE search SET is_on = 1, next = 0 WHERE is_on = 0").run();
   }
   const from = optional(driver.prepare("SELECT next FROM search").get() ?? [], 0);
@@ -83,12 +89,12 @@ export function indexTask(driver: Driver, { number, owner, seq, isActive }: Grow
   const known = driver.prepare("SELECT history, artifacts, room FROM search_tasks WHERE task = ?").get(number);
   const [history, artifacts, before] =
     known === undefined ? [0, 0, searchBounds.task] : [int(known, 0), int(known, 1), int(known, 2)];
+  // It may have the number of a task that is gone.
+  if (known === undefined) dropWordsOf(driver, number);
   const texts = new SearchTexts(before);
   const rows = new TextRows(driver, number, owner);
-  if (texts.left > 0) {
-    readMessages(driver, number, history, texts, rows);
-    if (!isActive) readArtifacts(driver, number, artifacts, texts, rows);
-  }
+  if (texts.left > 0) readMessages(driver, number, history, texts, rows);
+  if (!isActive) readArtifacts(driver, number, artifacts, texts, rows);
   driver
     .prepare(
       `INSERT INTO search_tasks (task, history, artifacts, room) VALUES (?, ?, ?, ?) ON CONFLICT (task) DO UPDATE
@@ -126,9 +132,7 @@ const selectMessages = "SELECT key, kind, json FROM log INDEXED BY log_history W
 function readMessages(driver: Driver, number: number, after: number, texts: SearchTexts, rows: TextRows): void {
   for (const row of recordsOf(driver, selectMessages, number, after)) {
     const kind = (["task", "message", "statusUpdate"] as const)[int(row, 1)] ?? "message";
-    const said = messagesOf({ kind, json: text(row, 2) }).flatMap((json) => {
-      return texts.message(JSON.parse(json) as Message) ?? [];
-    });
+    const said = texts.record({ kind, json: text(row, 2) });
     const [first] = said;
     if (first !== undefined) rows.add(int(row, 0), { ...first, text: said.map((each) => each.text).join("\n") });
   }
@@ -141,7 +145,9 @@ function readArtifacts(driver: Driver, number: number, after: number, texts: Sea
   const keys = new Map<string, number>();
   for (const row of recordsOf(driver, selectArtifacts, number, after)) {
     const { artifact, append = false } = JSON.parse(text(row, 1)) as TaskArtifactUpdateEvent;
-    if (!append) rows.forget(artifact.artifactId);
+    // What is in the index of it is replaced, or more is joined to it.
+    const before = keys.has(artifact.artifactId) ? undefined : rows.take(artifact.artifactId);
+    if (before !== undefined) texts.resume(artifact.artifactId, before);
     texts.piece(artifact, append);
     keys.set(artifact.artifactId, int(row, 0));
   }
@@ -160,34 +166,38 @@ class TextRows {
     this.#owner = owner;
   }
 
-  add(key: number, { messageId, artifactId, text: found }: SearchText): void {
-    const words = searchWords(found).map((word) => indexed(this.#owner, word));
+  add(key: number, { messageId, artifactId, text: found, pieces }: SearchText): void {
+    const words = searchWords(found);
     if (words.length === 0) return;
-    this.#driver.prepare("INSERT INTO search_index (rowid, words) VALUES (?, ?)").run(key, words.join(" "));
+    const columns = [words, mainWords(words)].map((each) => each.map((word) => indexed(this.#owner, word)).join(" "));
+    this.#driver.prepare("INSERT INTO search_index (rowid, words, main) VALUES (?, ?, ?)").run(key, ...columns);
     const of = [messageId, artifactId].map((id) => (id === undefined ? null : encodeName(id)));
     this.#driver
-      .prepare("INSERT INTO search_texts (key, message, artifact, text) VALUES (?, ?, ?, ?)")
-      .run(key, ...of, encodeName(encodeJson(found)));
+      .prepare("INSERT INTO search_texts (key, words, message, artifact, text) VALUES (?, ?, ?, ?, ?)")
+      .run(key, words.length, ...of, JSON.stringify(pieces ?? found));
   }
 
-  /** Deletes the texts of an artifact that is replaced. */
-  forget(artifactId: string): void {
-    const keys = this.#driver
-      .prepare("SELECT key FROM search_texts WHERE key > ? AND key <= ? AND artifact = ?")
-      .all(...this.#range, encodeName(artifactId))
-      .map(count);
-    for (const key of keys) {
-      this.#driver.prepare("DELETE FROM search_index WHERE rowid = ?").run(key);
-      this.#driver.prepare("DELETE FROM search_texts WHERE key = ?").run(key);
-    }
+  /** Takes an artifact out of the index. */
+  take(artifactId: string): SearchPieces | undefined {
+    const [row] = this.#driver
+      .prepare("SELECT key, text FROM search_texts WHERE key > ? AND key <= ? AND artifact = ?")
+      .all(...this.#range, encodeName(artifactId));
+    if (row === undefined) return undefined;
+    this.#driver.prepare("DELETE FROM search_index WHERE rowid = ?").run(int(row, 0));
+    this.#driver.prepare("DELETE FROM search_texts WHERE key = ?").run(int(row, 0));
+    return JSON.parse(text(row, 1)) as SearchPieces;
   }
 }
 
-/** Deletes what the index has of a task, whether or not it is on. */
-export function forgetTask(driver: Driver, number: number): void {
-  const { changes } = driver.prepare("DELETE FROM search_tasks WHERE task = ?").run(number);
+/** Deletes the words of tasks that are gone. */
+export function dropWords(driver: Driver): void {
+  for (const number of driver.prepare("SELECT task FROM search_gone").all().map(count)) dropWordsOf(driver, number);
+}
+
+function dropWordsOf(driver: Driver, number: number): void {
+  const { changes } = driver.prepare("DELETE FROM search_gone WHERE task = ?").run(number);
   if (changes === 0) return;
-  const range = [logKey(number, 0), logKey(number, maxSeq)] as const;
-  driver.prepare("DELETE FROM search_index WHERE rowid > ? AND rowid <= ?").run(...range);
-  driver.prepare("DELETE FROM search_texts WHERE key > ? AND key <= ?").run(...range);
+  driver
+    .prepare("DELETE FROM search_index WHERE rowid > ? AND rowid <= ?")
+    .run(logKey(number, 0), logKey(number, maxSeq));
 }

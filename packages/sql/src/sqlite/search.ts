@@ -1,18 +1,21 @@
 import {
   mostSnippets,
+  piecesText,
+  searchPoints,
   Snippets,
   unavailable,
   type Owner,
   type SearchHit,
   type SearchPage,
+  type SearchPieces,
   type SearchQuery,
   type SearchTerm,
   type SearchText,
 } from "@parley/a2a/store";
+import { indexed } from "../shared/owned-words.ts";
 import type { Driver, Value } from "./driver.ts";
 import { count, decodeName, int, logKey, optional, stateNumber, text } from "./rows.ts";
 import type { ScopeIds } from "./scopes.ts";
-import { indexed } from "./search-index.ts";
 
 // Finds tasks by their texts. `search-index.ts` says what the index has.
 
@@ -27,10 +30,11 @@ export function findTasks(driver: Driver, scopes: ScopeIds, owner: Owner, query:
   const context = contextId === undefined ? undefined : scopes.find(owner.agent, owner.owner, contextId);
   if (id === undefined || (contextId !== undefined && context === undefined)) return { hits: [], total: 0 };
   const matches = terms.map((term) => matchOf(id, term));
+  const ranked = terms.flatMap((term, at) => [matches[at] ?? "", mainMatchOf(id, term)]);
   const filters: Value[] = [id, context ?? null, state === undefined ? null : stateNumber(state)];
   const sql = pageStatement(terms.length);
-  const rows = driver.prepare(sql).all(...matches, ...filters, limit, skip);
-  const [first] = rows.length > 0 || skip === 0 ? rows : driver.prepare(sql).all(...matches, ...filters, 1, 0);
+  const rows = driver.prepare(sql).all(...ranked, ...filters, limit, skip);
+  const [first] = rows.length > 0 || skip === 0 ? rows : driver.prepare(sql).all(...ranked, ...filters, 1, 0);
   const snippets = new Snippets(terms);
   const numbers = rows.map((row) => int(row, 0));
   const best = bestTexts(driver, numbers, matches);
@@ -49,29 +53,35 @@ function checkReady(driver: Driver): void {
 
 /** A term for FTS5: a phrase of words, which have letters and digits alone, so nothing of the query is syntax. */
 function matchOf(owner: number, { words, prefix = false }: SearchTerm): string {
-  return `"${words.map((word) => indexed(owner, word)).join(" ")}"${prefix ? " *" : ""}`;
+  return `words : "${words.map((word) => indexed(owner, word)).join(" ")}"${prefix ? " *" : ""}`;
 }
 
-/**
- * The tasks that have all terms. The scores of each term are divided by the best one, so that each counts the same. That also removes
- * what bm25 knows of the texts of others: how many there are.
- */
+/** The texts of a term in which each of its words is a main one. */
+function mainMatchOf(owner: number, term: SearchTerm): string {
+  const { words, prefix = false } = term;
+  const each = words.map((word, at) => `"${indexed(owner, word)}"${prefix && at === words.length - 1 ? " *" : ""}`);
+  return `(${matchOf(owner, term)}) AND main : (${each.join(" AND ")})`;
+}
+
+/** The newest texts of a match. */
+const newest = `SELECT rowid FROM search_index WHERE search_index MATCH ? ORDER BY rowid DESC LIMIT ${mostTexts}`;
+
+/** The tasks that have all terms, in the order that `pointsOf` gives. FTS5 has `bm25`, but that counts what the texts of all owners have. */
 function pageStatement(terms: number): string {
+  const { main, most, least } = searchPoints;
   const names = Array.from({ length: terms }, (_, at) => `t${at}`);
   const found = names.map(
-    (name) => `${name} (task, score) AS MATERIALIZED (
-      SELECT task, sum(score) FROM (
-        SELECT rowid >> 24 AS task, -bm25(search_index) AS score FROM search_index WHERE search_index MATCH ?
-        ORDER BY rowid DESC LIMIT ${mostTexts}
-      ) GROUP BY task
+    (name) => `${name} (task, points) AS MATERIALIZED (
+      SELECT f.rowid >> 24, sum(CASE WHEN m.rowid IS NULL THEN ${most} / (${least} + s.words) ELSE ${main} END)
+      FROM (${newest}) f JOIN search_texts s ON s.key = f.rowid LEFT JOIN (${newest}) m ON m.rowid = f.rowid GROUP BY 1
     )`,
   );
-  const score = names.map((name) => `${name}.score / (SELECT max(score) FROM ${name})`).join(" + ");
+  const points = names.map((name) => `${name}.points`).join(" + ");
   const joins = names.slice(1).map((name) => `JOIN ${name} ON ${name}.task = t0.task`);
   return `WITH ${found.join(", ")}
     SELECT t.number, t.id, count(*) OVER () FROM t0 ${joins.join(" ")} JOIN tasks t ON t.number = t0.task
     WHERE t.owner = ? AND t.context = coalesce(?, t.context) AND t.state = coalesce(?, t.state)
-    ORDER BY ${score} DESC, t.number DESC LIMIT ? OFFSET ?`;
+    ORDER BY ${points} DESC, t.number DESC LIMIT ? OFFSET ?`;
 }
 
 /**
@@ -85,8 +95,8 @@ function bestTexts(
 ): ReadonlyMap<number, readonly number[]> {
   const found = new Map<number, Map<number, number>>();
   const statement = driver.prepare(
-    `SELECT rowid FROM (SELECT rowid FROM search_index WHERE search_index MATCH ? ORDER BY rowid DESC LIMIT ${mostTexts})
-     WHERE rowid >> 24 IN (SELECT value FROM json_each(?))`,
+    `SELECT f.rowid FROM (${newest}) f JOIN search_texts s ON s.key = f.rowid
+     WHERE f.rowid >> 24 IN (SELECT value FROM json_each(?))`,
   );
   for (const match of matches) {
     for (const row of statement.all(match, JSON.stringify(numbers))) {
@@ -115,9 +125,10 @@ function textsOf(driver: Driver, keys: readonly number[]): readonly SearchText[]
 
 function textOf(row: readonly Value[]): SearchText {
   const [messageId, artifactId] = [optional(row, 0), optional(row, 1)];
+  const found = JSON.parse(text(row, 2)) as string | SearchPieces;
   return {
     ...(typeof messageId === "string" && { messageId: decodeName(messageId) }),
     ...(typeof artifactId === "string" && { artifactId: decodeName(artifactId) }),
-    text: decodeName(text(row, 2)),
+    text: typeof found === "string" ? found : piecesText(found),
   };
 }

@@ -3,7 +3,7 @@ import { type Bounds, readPieces, taskOf } from "./task.ts";
 import type { Driver } from "./driver.ts";
 import { count, encodeJson, int, logKey, maxSeq } from "./rows.ts";
 import { ScopeChanges } from "./scopes.ts";
-import { forgetTask } from "./search-index.ts";
+import { dropWords } from "./search-index.ts";
 
 /** About the most records or pages of 4 KiB that one call reads, so that its transaction is short. */
 const effortPerSweep = 10_000;
@@ -33,6 +33,7 @@ export function sweep(driver: Driver, bounds: Bounds, options: SweepOptions): Sw
       budget -= deleteTask(driver, int(row, 0));
       deleted += 1;
     }
+    if (deleted > 0) dropWords(driver);
     more ||= found.length > deleted;
     // A key that expires later keeps its context.
     const idle = driver
@@ -81,7 +82,6 @@ function deleteTask(driver: Driver, number: number): number {
   ]) {
     driver.prepare(sql).run(number);
   }
-  forgetTask(driver, number);
   const { changes } = driver
     .prepare("DELETE FROM log WHERE key > ? AND key <= ?")
     .run(logKey(number, 0), logKey(number, maxSeq));

@@ -52,16 +52,20 @@ export class Additions {
   }
 
   #bare(record: NewRecord): { readonly bare: NewRecord; readonly rows: readonly FeatureEffect[] } | undefined {
+    const bare = this.bareOf(record);
     const addition = this.#of.get(record);
-    if (addition === undefined) return undefined;
     this.#of.delete(record);
-    const { by, bare, rows } = addition;
+    if (bare === undefined || addition === undefined) return undefined;
+    const { by, rows } = addition;
+    this.leftOut(by, "limits.taskBytes");
+    return { bare, rows: rows.filter(({ feature }) => by.includes(feature)) };
+  }
+
+  /** The record without its addition. `undefined` where it has none, or another extension fails without it: then the record stays as it is. */
+  bareOf(record: NewRecord): NewRecord | undefined {
     try {
-      const made = bare();
-      this.leftOut(by, "limits.taskBytes");
-      return { bare: made, rows: rows.filter(({ feature }) => by.includes(feature)) };
+      return this.#of.get(record)?.bare();
     } catch {
-      // Another extension fails without them: the record stays as it is.
       return undefined;
     }
   }

@@ -1,3 +1,4 @@
+import { jsonTextOf } from "../../base/json-text.ts";
 import {
   artifactSchema,
   check,
@@ -136,7 +137,7 @@ export function statusRecord(
   const status = { state, ...(message && { message }), timestamp: new Date(time).toISOString() };
   return {
     kind: "statusUpdate",
-    json: JSON.stringify({ taskId, contextId, status, ...(metadata && { metadata }) }),
+    json: jsonTextOf({ taskId, contextId, status, ...(metadata && { metadata }) }),
     actor,
     state,
     ...(message && isHistory({ ...init, kind: "statusUpdate" }) && { keep: true }),
@@ -152,7 +153,7 @@ export function artifactRecord(
 ): NewRecord {
   const { taskId, contextId } = origin;
   const artifact: Artifact = checked(artifactSchema, event.artifact, "artifact");
-  const json = JSON.stringify({
+  const json = jsonTextOf({
     taskId,
     contextId,
     artifact,

@@ -143,7 +143,7 @@ export class Recorder {
   async #compare(events: readonly AgentEvent[], state: TaskState): Promise<Recorded> {
     const { records: all, kept, checkpoints, endsTurn } = this.#read(events, state);
     const replay = this.#replay;
-    const repeated = replay === undefined ? 0 : await replay.repeatedOf(all);
+    const repeated = replay === undefined ? 0 : await replay.repeatedOf(all, this.additions);
     const lost = replay?.over === true ? this.#endReplay(replay) : 0;
     // The log has the lost events before the checkpoint: a later attempt that begins there skips them too.
     const saved = checkpoints.map((stored) => this.#save({ ...stored, events: stored.events + lost }));

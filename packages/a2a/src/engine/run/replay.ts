@@ -7,6 +7,7 @@ import {
   type TaskArtifactUpdateEvent,
 } from "../../model/index.ts";
 import type { Store, TaskKey } from "../../store/index.ts";
+import type { Additions } from "../log/index.ts";
 
 const pageSize = 256;
 
@@ -64,11 +65,14 @@ export class Replay {
     return this.#tail;
   }
 
-  /** How many of the records, from the first on, are stored already. */
-  async repeatedOf(records: readonly NewRecord[]): Promise<number> {
+  /**
+   * How many of the records, from the first on, are stored already. `additions`: what extensions have added to the records. Where the task
+   * had no room for an addition, the record is stored without it.
+   */
+  async repeatedOf(records: readonly NewRecord[], additions: Additions | undefined): Promise<number> {
     for (const [at, record] of records.entries()) {
       const stored = await this.#next();
-      if (stored === undefined || !isRepeated(stored, record, this.#repeatable)) {
+      if (stored === undefined || !this.#isStored(stored, record, additions)) {
         this.#over = true;
         if (stored !== undefined) this.#tail = await this.#tailFrom(stored);
         return at;
@@ -76,6 +80,12 @@ export class Replay {
       this.#repeated = stored.seq;
     }
     return records.length;
+  }
+
+  #isStored(stored: LogRecord, record: NewRecord, additions: Additions | undefined): boolean {
+    if (isRepeated(stored, record, this.#repeatable)) return true;
+    const bare = additions?.bareOf(record);
+    return bare !== undefined && isRepeated(stored, bare, this.#repeatable);
   }
 
   async #tailFrom(first: LogRecord): Promise<LostTail> {

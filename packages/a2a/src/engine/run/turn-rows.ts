@@ -7,12 +7,12 @@ import type { Phase } from "./phase.ts";
 
 /** What the rows of a turn need of its run. */
 interface RowsHost {
-  readonly store: Pick<Store, "append" | "features">;
+  readonly store: Pick<Store, "append" | "features" | "once">;
   readonly clock: Clock;
   readonly task: TaskKey;
   /** Which turn of the task, from 1. */
   readonly turn: number;
-  readonly phase: () => Phase;
+  readonly phase: () => Pick<Phase, "fence" | "flush" | "keep" | "makeTask">;
 }
 
 /** Owner of claimed names. Those of principals are JSON. */
@@ -36,7 +36,15 @@ export function turnRows(feature: string, { store, clock, task, turn, phase }: R
       // Names of one day go together, so that no sweep deletes very many at once.
       const context = { agent, owner: claims, contextId: `${family} ${Math.floor(now / day)}` };
       const hash = `${taskId} ${turn}`;
-      const once: OnceEffect = { effect: "once", key: `${family} ${name}`, hash, now, until: Math.ceil(until) };
+      const key = `${family} ${name}`;
+      const held = await store.once(context, key, now);
+      if (held !== undefined) return held.hash === hash;
+      // After a crash only a turn of a stored task goes on. The name of another one would be taken, and used by nobody.
+      if (phase().fence === undefined) {
+        phase().makeTask();
+        await phase().flush();
+      }
+      const once: OnceEffect = { effect: "once", key, hash, now, until: Math.ceil(until) };
       const [outcome] = await store.append([{ context, effects: [once] }]);
       if (outcome?.ok === true) return true;
       if (outcome?.reason !== "duplicate") throw new A2AError("Unavailable", "The name could not be claimed");

@@ -1,6 +1,7 @@
 import { A2AError, type JsonValue, type StandardSchema } from "../../model/index.ts";
 import { AuthorizationNotGiven, type AgentYield, type ExtensionTurn } from "../../protocol/index.ts";
 import { oid4vpUri, validRequest, type Oid4vpRequest } from "./request.ts";
+import type { WalletSchemes } from "./schemes.ts";
 
 /** What `authorize()` takes. */
 export interface PresentationInit<Outcome = JsonValue> {
@@ -37,10 +38,12 @@ export interface Presentations {
 /** The presentations of a turn. */
 export class TurnPresentations implements Presentations {
   readonly #turn: ExtensionTurn;
+  readonly #schemes: WalletSchemes;
   #count = 0;
 
-  constructor(turn: ExtensionTurn) {
+  constructor(turn: ExtensionTurn, schemes: WalletSchemes) {
     this.#turn = turn;
+    this.#schemes = schemes;
   }
 
   async *authorize<Outcome = JsonValue>(init: PresentationInit<Outcome>): AsyncGenerator<AgentYield, Outcome, void> {
@@ -57,7 +60,7 @@ export class TurnPresentations implements Presentations {
       ...(lifetime !== undefined && { lifetime }),
       // The link of this request is for the verifier, and is not shown. The request that is shown goes into a row of its own.
       link: async (callbackUrl) => {
-        made = valid(await init.request(callbackUrl));
+        made = valid(await init.request(callbackUrl), this.#schemes);
         await rows.store([{ op: "set", key, value: JSON.stringify(made) }]);
         return callbackUrl;
       },
@@ -92,8 +95,8 @@ async function outcomeOf<Outcome>(given: JsonValue, schema: StandardSchema<Outco
   throw new AuthorizationNotGiven("denied", "The outcome of the verifier is not what the agent needs", { cause });
 }
 
-function valid(request: Oid4vpRequest): Oid4vpRequest {
-  const checked = validRequest(request);
+function valid(request: Oid4vpRequest, schemes: WalletSchemes): Oid4vpRequest {
+  const checked = validRequest(request, schemes);
   if (checked !== undefined) return checked;
   throw mistake("request() must give a client_id, and either an absolute request_uri or a request, of the same client");
 }

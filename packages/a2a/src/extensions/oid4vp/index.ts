@@ -5,8 +5,15 @@
  */
 
 export { type PresentationInit, type Presentations } from "./authorize.ts";
-export { oid4vp, type Oid4vpExtension } from "./extension.ts";
-export { presentWith, type PresentationRequest, type PresentationWallet, type PresentingClient } from "./present.ts";
+export { oid4vp, oid4vpWith, type Oid4vpExtension } from "./extension.ts";
+export {
+  presentWith,
+  type PresentationRequest,
+  type PresentationWallet,
+  type PresentingClient,
+  type PresentOptions,
+} from "./present.ts";
+export type { WalletSchemesOptions } from "./schemes.ts";
 export {
   oid4vpUri,
   readOid4vpRequest,

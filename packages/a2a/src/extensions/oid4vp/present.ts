@@ -1,5 +1,6 @@
 import type { SendMessageRequest, StreamResponse } from "../../model/index.ts";
 import { readOid4vpRequest, type Oid4vpRequest } from "./request.ts";
+import type { WalletSchemesOptions } from "./schemes.ts";
 
 /* Clients that present credentials: a wallet gets what the agent asks for, and talks to the verifier itself. */
 
@@ -35,11 +36,17 @@ export interface PresentingClient {
   cancelTask(taskId: string): Promise<unknown>;
 }
 
+/** Options of `presentWith()`. */
+export interface PresentOptions extends WalletSchemesOptions {
+  /** Ends the stream when it is aborted. */
+  readonly signal?: AbortSignal;
+}
+
 /**
  * Sends a message, and gives each request for a presentation to a wallet, once. The events of the task pass through. The client has to
  * activate the extension: `connect(url, { extensions: [oid4vp] })`.
  *
- * @throws what the wallet rejects with.
+ * @throws what the wallet rejects with; TypeError for a scheme that can be none of a wallet.
  *
  * @example
  * ```ts
@@ -54,14 +61,15 @@ export async function* presentWith(
   client: PresentingClient,
   wallet: PresentationWallet,
   message: string | SendMessageRequest,
-  options: { readonly signal?: AbortSignal } = {},
+  options: PresentOptions = {},
 ): AsyncGenerator<StreamResponse, void, void> {
   const request: SendMessageRequest =
     typeof message === "string"
       ? { message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text: message }] } }
       : message;
-  const events = client.sendStreamingMessage(request, options)[Symbol.asyncIterator]();
-  const asked = new Asked(wallet);
+  const { signal, ...schemes } = options;
+  const events = client.sendStreamingMessage(request, signal === undefined ? {} : { signal })[Symbol.asyncIterator]();
+  const asked = new Asked(wallet, schemes);
   try {
     for (;;) {
       const step = await Promise.race([events.next(), asked.refused]);
@@ -87,14 +95,16 @@ class Asked {
   readonly refused: Promise<never>;
   refusedTask: string | undefined;
   readonly #wallet: PresentationWallet;
+  readonly #schemes: WalletSchemesOptions;
   #refuse!: (error: unknown) => void;
   #taskId = "";
   /** The request that the task waits for, as JSON. */
   #open: string | undefined;
   #abort: AbortController | undefined;
 
-  constructor(wallet: PresentationWallet) {
+  constructor(wallet: PresentationWallet, schemes: WalletSchemesOptions) {
     this.#wallet = wallet;
+    this.#schemes = schemes;
     this.refused = new Promise((_, reject) => (this.#refuse = reject));
     // Nobody may wait for it when it rejects.
     this.refused.catch(() => {});
@@ -105,7 +115,7 @@ class Asked {
     const status = (task ?? statusUpdate)?.status;
     if (status === undefined) return;
     const waits = status.state === "TASK_STATE_AUTH_REQUIRED";
-    const authorizationRequest = waits ? readOid4vpRequest(status.message) : undefined;
+    const authorizationRequest = waits ? readOid4vpRequest(status.message, this.#schemes) : undefined;
     const open = authorizationRequest && JSON.stringify(authorizationRequest);
     if (open === this.#open) return;
     this.end();

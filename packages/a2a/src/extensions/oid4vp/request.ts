@@ -1,4 +1,4 @@
-import { isLoopback, utf8Length } from "../../base/index.ts";
+import { utf8Length } from "../../base/index.ts";
 import { check, type JsonObject, type Message } from "../../model/index.ts";
 import {
   isObject,
@@ -11,6 +11,7 @@ import {
   struct,
   type Schema,
 } from "../../model/schema.ts";
+import { isWeb, WalletSchemes, type WalletSchemesOptions } from "./schemes.ts";
 
 /* What is asked for: an authorization request of OID4VP, in the metadata of a status message. */
 
@@ -49,42 +50,32 @@ const clientId = satisfying(
   ({ length }) => length > 0 && length <= 2048,
 );
 
-const shape = object<Oid4vpRequest>({
-  client_id: required(clientId),
-  request_uri: optional(satisfying(string, "must be an absolute URI that a wallet can open", isWalletUri)),
-  request: optional(satisfying(anyObject, "must have no request and no request_uri of its own (RFC 9101 §4)", isWhole)),
-});
+/** Checks of requests whose links may have the schemes of `schemes`. */
+function schemaWith(schemes: WalletSchemes): Schema<Oid4vpRequest> {
+  const shape = object<Oid4vpRequest>({
+    client_id: required(clientId),
+    request_uri: optional(
+      satisfying(string, "must be an absolute URI that a wallet can open", (text) => schemes.opens(text)),
+    ),
+    request: optional(
+      satisfying(anyObject, "must have no request and no request_uri of its own (RFC 9101 §4)", isWhole),
+    ),
+  });
+  const oneOf = satisfying(shape, "must have exactly one of request_uri and request", isOneOf);
+  const oneClient = satisfying(oneOf, "must have the client_id that its request has", hasOneClient);
+  return satisfying(
+    oneClient,
+    `must not take more than ${mostRequest} bytes of JSON`,
+    (request) => utf8Length(JSON.stringify(request)) <= mostRequest,
+  );
+}
 
-const oneOf = satisfying(shape, "must have exactly one of request_uri and request", isOneOf);
-const oneClient = satisfying(oneOf, "must have the client_id that its request has", hasOneClient);
-
-/** The rules of the extension: exactly one of two members, and one client identifier. */
-const requestSchema: Schema<Oid4vpRequest> = satisfying(
-  oneClient,
-  `must not take more than ${mostRequest} bytes of JSON`,
-  (request) => utf8Length(JSON.stringify(request)) <= mostRequest,
-);
-
-export const metadataSchema: Schema<Oid4vpMetadata> = object<Oid4vpMetadata>({
-  authorizationRequest: required(requestSchema),
-});
+/** The rules of the extension: exactly one of two members, one client identifier, and a link that a wallet can open. */
+export function metadataSchema(schemes: WalletSchemes): Schema<Oid4vpMetadata> {
+  return object<Oid4vpMetadata>({ authorizationRequest: required(schemaWith(schemes)) });
+}
 
 export const paramsSchema: Schema<Oid4vpParams> = object<Oid4vpParams>({ oid4vpVersions: required(strings) });
-
-/** A browser or an operating system does something else with these than to open a wallet. */
-const otherSchemes =
-  /^(?:javascript|data|file|blob|filesystem|about|chrome|resource|jar|vbscript|wss?|s?ftp|view-source|intent|ms-.*|search|shell|smb|ssh|telnet|mailto|tel|sms):$/;
-
-/** Whether a URI may be given to a wallet: of a web server with TLS, of this machine, or with a scheme of wallets. */
-function isWalletUri(text: string): boolean {
-  if (!URL.canParse(text)) return false;
-  const { protocol, hostname, username, password } = new URL(text);
-  if (otherSchemes.test(protocol) || username + password !== "") return false;
-  if (protocol === "https:") return true;
-  if (protocol === "http:") return isLoopback(hostname);
-  // What a wallet is invoked with may name a place as well.
-  return new URL(text).searchParams.getAll("request_uri").every((at) => /^https?:/i.test(at) && isWalletUri(at));
-}
 
 /** Whether a request has all that it asks for in itself: `walletUrl()` would pass on a place that nobody has looked at. */
 function isWhole(request: JsonObject): boolean {
@@ -102,14 +93,16 @@ function hasOneClient({ client_id: client, request_uri: at, request }: Oid4vpReq
 }
 
 /** The request, where it is one. */
-export function validRequest(value: unknown): Oid4vpRequest | undefined {
-  const checked = check(requestSchema, value, "copy");
+export function validRequest(value: unknown, schemes: WalletSchemes): Oid4vpRequest | undefined {
+  const checked = check(schemaWith(schemes), value, "copy");
   return checked.ok ? checked.value : undefined;
 }
 
 /**
  * Reads the request from the message of a status with `TASK_STATE_AUTH_REQUIRED`. `undefined`: it has none, or one that breaks a rule of the
  * extension. A stranger wrote it: a wallet decides whom it trusts, by `client_id` and the signature of the request.
+ *
+ * @param options - Schemes of wallets besides the usual ones.
  *
  * @example
  * ```ts
@@ -119,15 +112,21 @@ export function validRequest(value: unknown): Oid4vpRequest | undefined {
  * if (request !== undefined) console.log(`${request.client_id} asks for a credential`);
  * ```
  */
-export function readOid4vpRequest(message: Pick<Message, "metadata"> | undefined): Oid4vpRequest | undefined {
+export function readOid4vpRequest(
+  message: Pick<Message, "metadata"> | undefined,
+  options: WalletSchemesOptions = {},
+): Oid4vpRequest | undefined {
   const value = message?.metadata?.[oid4vpUri];
-  return isObject(value) ? validRequest(value["authorizationRequest"]) : undefined;
+  return isObject(value) ? validRequest(value["authorizationRequest"], new WalletSchemes(options)) : undefined;
 }
 
 /**
  * The URL that invokes a wallet with a request (OID4VP 1.0 §9): to be opened, or shown as a QR code.
  *
- * @param endpoint - The `authorization_endpoint` of the wallet. Default: the scheme that wallets have registered.
+ * @param endpoint - The `authorization_endpoint` of the wallet. Default: the scheme that wallets have registered. What it has after `#` stays
+ * behind the request.
+ * @param options - Schemes of wallets besides the usual ones: that of the endpoint too has to be one.
+ * @throws TypeError for a request or an endpoint that no wallet may be invoked with.
  *
  * @example
  * ```ts
@@ -135,14 +134,25 @@ export function readOid4vpRequest(message: Pick<Message, "metadata"> | undefined
  * const link = walletUrl(request, "https://wallet.example.com/authorize");
  * ```
  */
-export function walletUrl(request: Oid4vpRequest, endpoint = "openid4vp://"): string {
-  const { client_id: client, request_uri: at, request: parameters = {} } = request;
+export function walletUrl(
+  request: Oid4vpRequest,
+  endpoint = "openid4vp://",
+  options: WalletSchemesOptions = {},
+): string {
+  const schemes = new WalletSchemes(options);
+  const valid = validRequest(request, schemes);
+  if (valid === undefined) throw new TypeError("The request is none that a wallet may be invoked with");
+  if (!schemes.invokes(endpoint)) throw new TypeError("The endpoint is no URI of a wallet: see walletSchemes");
+  const { client_id: client, request_uri: at, request: parameters = {} } = valid;
   // A URI with a scheme of wallets invokes one as it is: the public sample sends such.
-  if (at !== undefined && !/^https?:/i.test(at)) return at;
+  if (at !== undefined && !isWeb(at)) return at;
   const query = new URLSearchParams({ client_id: client });
   if (at !== undefined) query.set("request_uri", at);
   for (const [name, value] of Object.entries(parameters)) {
     query.set(name, typeof value === "string" ? value : JSON.stringify(value));
   }
-  return `${endpoint}${endpoint.includes("?") ? "&" : "?"}${query.toString()}`;
+  // What is after `#` is no part of the query (RFC 3986 §3.5).
+  const [place = "", ...fragment] = endpoint.split("#");
+  const link = `${place}${place.includes("?") ? "&" : "?"}${query.toString()}`;
+  return fragment.length === 0 ? link : `${link}#${fragment.join("#")}`;
 }

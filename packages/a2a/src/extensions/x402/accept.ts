@@ -2,7 +2,7 @@ import { invalidParams, type A2AError } from "../../model/index.ts";
 import type { AcceptedCall, AcceptedInput } from "../../protocol/index.ts";
 import { paymentOfMandate } from "./embedded.ts";
 import { clientStatuses, mayMovePayment } from "./states.ts";
-import { chargeRow, paymentsOf } from "./stored.ts";
+import { chargeRow, paymentsOf, type StoredCharge } from "./stored.ts";
 import { x402Keys, x402UriV01, x402UriV02, type PaymentStatus } from "./types.ts";
 
 /**
@@ -33,7 +33,11 @@ async function submitted(
   const other = uri === x402UriV01 ? x402UriV02 : x402UriV01;
   // The caller has activated both versions, and the agent charges with the other one.
   if (charges.size === 0 && extensions.includes(other)) return input;
-  const [id, charge] = [...charges].find(([, each]) => mayMovePayment(each.status, "payment-submitted")) ?? [];
+  // Of several offers it is for the one that was asked for last: its agent has asked nothing else since.
+  const [id, charge] =
+    [...charges]
+      .filter(([, each]) => mayMovePayment(each.status, "payment-submitted"))
+      .toSorted(([, one], [, another]) => askedIn(another) - askedIn(one))[0] ?? [];
   if (id === undefined || charge === undefined) throw refused("status", "this task asks for no payment now");
   const hasPayload = (message.metadata?.[x402Keys.payload] ?? undefined) !== undefined;
   if (status === "payment-submitted") {
@@ -47,6 +51,10 @@ async function submitted(
   const { key, value } = chargeRow(id, { ...charge, status: "payment-submitted", messageId: message.messageId });
   rows.set(key, value);
   return input;
+}
+
+function askedIn({ asked, turn }: StoredCharge): number {
+  return asked ?? turn;
 }
 
 function refused(name: keyof typeof x402Keys, description: string): A2AError {

@@ -1,3 +1,4 @@
+import type { JsonValue } from "../../model/index.ts";
 import type { AgentEvent, AgentYield, ExtensionTurn } from "../../protocol/index.ts";
 import { paymentOfMandate } from "./embedded.ts";
 import { cartEvent, failedEvent, paymentEvent, questionEvent } from "./events.ts";
@@ -20,16 +21,16 @@ export interface ChargeHost {
 }
 
 /** One charge in one turn: asks, verifies, lets the work be done, and settles. */
-export class Charge<Result> {
+export class Charge<Result, Order> {
   readonly #uri: string;
   readonly #turn: ExtensionTurn;
   readonly #rows: PaymentRows;
   readonly #facilitator: Facilitator;
-  readonly #init: ChargeInit<Result>;
+  readonly #init: ChargeInit<Result, Order>;
   readonly #id: string;
 
   /** @throws A2AError `InvalidAgentResponse` where the agent has made a mistake. */
-  constructor({ uri, turn, facilitator, rows }: ChargeHost, init: ChargeInit<Result>) {
+  constructor({ uri, turn, facilitator, rows }: ChargeHost, init: ChargeInit<Result, Order>) {
     if (facilitator === undefined) throw mistake("x402() needs a facilitator at a server");
     if (!turn.resumable) throw mistake("the agent has to be resumable, so that a payment is settled after a crash");
     checkCharge(init);
@@ -47,10 +48,15 @@ export class Charge<Result> {
     const isNow = charge.turn === this.#turn.number;
     // A run that is resumed repeats its events.
     if (isNow) yield this.#said("payment-verified", "Payment verified.");
-    const result = yield* worked(this.#init.work);
+    const result = yield* worked(this.#init.work, this.#order);
     const paid = charge.status === "payment-completed" ? charge : yield* this.#settled(charge, payment);
     if (paid.turn === this.#turn.number) yield* this.#completed(result);
     return result;
+  }
+
+  /** What the offer was for that is paid: not what the agent says in this turn. */
+  get #order(): Order {
+    return this.#rows.order(this.#id) as Order;
   }
 
   /** The charge, once its payment is verified. Else the turn ends here. */
@@ -59,8 +65,7 @@ export class Charge<Result> {
     if (charge?.payment !== undefined && charge.status !== "payment-failed") return { charge, payment: charge.payment };
     switch (charge?.status) {
       case undefined:
-        // A settlement whose receipt has no place would be forgotten.
-        if (this.#rows.receipts.length >= mostReceipts) throw mistake(`a task has at most ${mostReceipts} receipts`);
+        if (!this.#rows.hasPlace(this.#id)) throw mistake(`a task has at most ${mostReceipts} receipts`);
         return yield* this.#ask(await this.#offer(0));
       case "payment-submitted":
         if (charge.messageId === this.#turn.message.messageId) return yield* this.#submitted(charge);
@@ -79,24 +84,35 @@ export class Charge<Result> {
   }
 
   #offer(failures: number, problem?: PaymentProblem, receipt?: PaymentReceipt): Promise<StoredCharge> {
-    const { accepts, cart } = this.#init;
     const { clock, number } = this.#turn;
-    return this.#store(
+    const { accepts, cart, order } = this.#init;
+    const before = this.#rows.charge(this.#id);
+    // The message that pays is no new wish: after a payment that failed the same is offered at the same price.
+    const isSame = problem !== undefined && before !== undefined && this.#order !== undefined;
+    const offer = isSame
+      ? { accepts: before.accepts, ...(before.cart !== undefined && { cart: before.cart }) }
+      : { accepts: accepts.map(optionOf), ...(cart !== undefined && { cart }) };
+    return this.#rows.store(
+      this.#id,
       {
         status: "payment-required",
-        accepts: accepts.map(optionOf),
+        ...offer,
         offeredAt: clock.now(),
         turn: number,
+        asked: number,
         failures,
-        ...(cart !== undefined && { cart }),
         ...(problem !== undefined && { problem }),
       },
-      receipt,
+      { receipt, ...(!isSame && { offer: { order: order as JsonValue | undefined } }) },
     );
   }
 
   /** Asks for the payment. The thrown error ends the turn quietly: the question stays. */
   async *#ask(charge: StoredCharge): AsyncGenerator<AgentYield, never, void> {
+    const { number } = this.#turn;
+    // A payment is for what was asked for last, where a task has several charges.
+    if (charge.asked !== number && charge.status === "payment-required")
+      await this.#store({ ...charge, asked: number });
     const { ask = "Payment is required." } = this.#init;
     const isNow = charge.turn === this.#turn.number;
     if (charge.problem !== undefined && isNow) yield this.#failed(charge, "TASK_STATE_WORKING");
@@ -138,7 +154,8 @@ export class Charge<Result> {
     const network = payload?.network ?? charge.accepts[0]?.network ?? "";
     const receipt = { success: false, errorReason: problem.reason, network, transaction: "" };
     const failures = charge.failures + 1;
-    if (failures < (this.#init.attempts ?? 1)) return yield* this.#ask(await this.#offer(failures, problem, receipt));
+    const mayTryAgain = failures < (this.#init.attempts ?? 1) && this.#rows.hasPlace(this.#id, 1);
+    if (mayTryAgain) return yield* this.#ask(await this.#offer(failures, problem, receipt));
     const failed = { ...charge, status: "payment-failed", turn: this.#turn.number, failures, problem } as const;
     return yield* this.#ended(await this.#store(failed, receipt));
   }
@@ -167,7 +184,7 @@ export class Charge<Result> {
 
   *#completed(result: Result): Generator<AgentYield, void, void> {
     const { deliver, done = "Payment completed.", completes = true } = this.#init;
-    const delivered = deliver?.(result);
+    const delivered = deliver?.(result, this.#order);
     if (delivered !== undefined) yield delivered;
     const state = completes ? "TASK_STATE_COMPLETED" : "TASK_STATE_WORKING";
     const { receipts } = this.#rows;
@@ -197,7 +214,7 @@ export class Charge<Result> {
   }
 
   #store(charge: StoredCharge, receipt?: PaymentReceipt): Promise<StoredCharge> {
-    return this.#rows.store(this.#id, charge, receipt);
+    return this.#rows.store(this.#id, charge, { receipt });
   }
 }
 

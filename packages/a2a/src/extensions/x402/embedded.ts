@@ -1,6 +1,7 @@
+import { utf8Length } from "../../base/index.ts";
 import type { JsonObject, JsonValue, Part, Task } from "../../model/index.ts";
 import { isObject } from "../../model/schema.ts";
-import { fitting, payloadSchema, requiredSchema } from "./schemas.ts";
+import { fitting, mostCart, payloadSchema, requiredSchema } from "./schemas.ts";
 import { x402Keys, type PaymentPayload, type PaymentRequiredResponse } from "./types.ts";
 
 /*
@@ -20,12 +21,13 @@ export interface EmbeddedOffer {
   readonly cart: JsonObject;
 }
 
-/** What a task asks for in a cart. The newest artifact counts. */
+/** What a task asks for in a cart of at most 32 KiB. The newest artifact counts. */
 export function offerOfCart({ artifacts = [] }: Pick<Task, "artifacts">): EmbeddedOffer | undefined {
   for (const { parts } of [...artifacts].reverse()) {
     for (const part of parts) {
       const cart = memberOf(part, cartKey);
-      const required = cart && requiredOf(cart);
+      const isSmall = cart !== undefined && utf8Length(JSON.stringify(cart)) <= mostCart;
+      const required = isSmall ? requiredOf(cart) : undefined;
       if (cart !== undefined && required !== undefined) return { cart, required };
     }
   }

@@ -55,7 +55,7 @@ export interface Payments {
    * }
    * ```
    */
-  charge<Result = void>(init: ChargeInit<Result>): AsyncGenerator<AgentYield, Result, void>;
+  charge<Result = void, Order = undefined>(init: ChargeInit<Result, Order>): AsyncGenerator<AgentYield, Result, void>;
   /** Every attempt to pay in this task so far, oldest first. */
   receipts(): Promise<readonly PaymentReceipt[]>;
 }
@@ -118,7 +118,9 @@ class TurnPayments implements Payments {
     return this.#rows.submittedBy(this.#turn.message.messageId);
   }
 
-  async *charge<Result = void>(init: ChargeInit<Result>): AsyncGenerator<AgentYield, Result, void> {
+  async *charge<Result = void, Order = undefined>(
+    init: ChargeInit<Result, Order>,
+  ): AsyncGenerator<AgentYield, Result, void> {
     const host = { uri: this.#uri, turn: this.#turn, facilitator: this.#facilitator, rows: this.#rows };
     return yield* new Charge(host, init).run();
   }

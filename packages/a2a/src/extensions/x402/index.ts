@@ -24,18 +24,16 @@ export {
   type PaymentRequirements,
   type PaymentStatus,
 } from "./types.ts";
+export { memoryLedger, type MemoryLedgerOptions, type PaymentLedger, type SentPayment } from "./ledger.ts";
 export {
   createPayer,
-  memoryLedger,
   payWith,
   PaymentRefused,
   type Paid,
   type Payer,
   type PayerOptions,
   type PayingClient,
-  type PaymentLedger,
   type PaymentLimit,
-  type SentPayment,
 } from "./payer.ts";
 export { readPayment, type PaymentState } from "./read.ts";
 export type { SignRequest, Wallet } from "./wallet.ts";

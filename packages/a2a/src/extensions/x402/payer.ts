@@ -1,5 +1,7 @@
+import { utf8Length } from "../../base/index.ts";
 import {
   A2AError,
+  hasCode,
   stateKinds,
   type AgentCard,
   type Message,
@@ -7,9 +9,10 @@ import {
   type SendMessageResponse,
   type Task,
 } from "../../model/index.ts";
+import { memoryLedger, type PaymentLedger, type SentPayment } from "./ledger.ts";
 import { isSame } from "./match.ts";
 import { readPayment, submission } from "./read.ts";
-import { fitting, payloadSchema } from "./schemas.ts";
+import { fitting, mostOption, payloadSchema } from "./schemas.ts";
 import { x402Keys, type PaymentReceipt, type PaymentRequiredResponse, type PaymentRequirements } from "./types.ts";
 import type { Wallet } from "./wallet.ts";
 
@@ -27,38 +30,6 @@ export interface PaymentLimit {
   readonly payTo?: readonly string[];
 }
 
-/** A payment, as a payer remembers it. */
-export interface SentPayment {
-  /** The message that pays. */
-  readonly message: Message;
-  /** The option that was chosen. */
-  readonly requirements: PaymentRequirements;
-}
-
-/** Remembers what was paid, so that nothing is paid twice. Keep it in a database where a payer lives longer than a process. */
-export interface PaymentLedger {
-  /**
-   * Keeps the payment of a task, unless there is one: then that one is returned. It has to be stored when this resolves: the
-   * message is sent after that.
-   */
-  keep(task: string, payment: SentPayment): SentPayment | Promise<SentPayment>;
-  /** The payment of a task. */
-  find(task: string): SentPayment | undefined | Promise<SentPayment | undefined>;
-}
-
-/** A ledger in memory, for clients that end with their process. */
-export function memoryLedger(): PaymentLedger {
-  const payments = new Map<string, SentPayment>();
-  return {
-    keep(task, payment) {
-      const before = payments.get(task);
-      if (before === undefined) payments.set(task, payment);
-      return before ?? payment;
-    },
-    find: (task) => payments.get(task),
-  };
-}
-
 /** Options of `createPayer()`. */
 export interface PayerOptions {
   /** Signs payments. */
@@ -67,7 +38,12 @@ export interface PayerOptions {
   readonly limits: readonly PaymentLimit[];
   /** Schemes that may be used. Default: `exact`, which pays what the option says and no more. */
   readonly schemes?: readonly string[];
-  /** Remembers what was paid. Default: memory, for as long as the payer lives. */
+  /**
+   * For how many seconds a payment may be good at most: until then the agent may take the money. An option that wants more
+   * (`maxTimeoutSeconds`) is not paid, and a wallet signs for no longer where an option says nothing. Default 3600, one hour.
+   */
+  readonly maxTimeoutSeconds?: number;
+  /** Remembers what was paid. Default: `memoryLedger()`, for as long as the payer lives. */
   readonly ledger?: PaymentLedger;
   /** Asked before each payment, such as a person. `false`: it is refused. Default: the limits decide alone. */
   readonly confirm?: (requirements: PaymentRequirements, task: Task) => boolean | Promise<boolean>;
@@ -91,7 +67,8 @@ export interface Payer {
    * Pays for a task that asks for it, and waits until it is over, or asks for something else. Where the payment was sent before, the same
    * message is sent again, which an agent takes once: a payer never signs a second payment for a task, not even after one that failed.
    *
-   * @throws PaymentRefused where it is not paid. The agent is told so, except where something was paid for the task before.
+   * @throws PaymentRefused where it is not paid. The agent is told so, except where something was paid for the task before, or could not be
+   * remembered.
    */
   pay(client: PayingClient, task: Task, options?: { readonly signal?: AbortSignal }): Promise<Paid>;
 }
@@ -106,15 +83,19 @@ export interface Paid {
   readonly receipts: readonly PaymentReceipt[];
 }
 
+/** For how many seconds a payment may be good, where the payer says nothing. */
+const usualTimeout = 3600;
+
 /** A payment that was not made. */
 export class PaymentRefused extends A2AError {
   /**
    * - `none`: the task asks for no payment, or in a way that cannot be read.
-   * - `limit`: no option is within the limits.
+   * - `limit`: no option is within the limits, and good for no longer than `maxTimeoutSeconds`.
    * - `confirm`: `confirm` said no.
    * - `paid`: the task was paid before, and asks again.
+   * - `full`: the ledger has no room to remember the payment. The agent is not told: a payer with another ledger may pay.
    */
-  readonly kind: "none" | "limit" | "confirm" | "paid";
+  readonly kind: "none" | "limit" | "confirm" | "paid" | "full";
   /** The task. */
   readonly task: Task;
 
@@ -129,7 +110,7 @@ export class PaymentRefused extends A2AError {
 /**
  * Makes a payer.
  *
- * @throws TypeError for an amount that is none.
+ * @throws TypeError for an amount that is none, and for a time that is none.
  *
  * @example
  * ```ts
@@ -137,10 +118,19 @@ export class PaymentRefused extends A2AError {
  * ```
  */
 export function createPayer(options: PayerOptions): Payer {
-  const { wallet, ledger = memoryLedger(), confirm, now = () => Date.now() } = options;
+  const {
+    wallet,
+    ledger = memoryLedger(),
+    confirm,
+    now = () => Date.now(),
+    maxTimeoutSeconds = usualTimeout,
+  } = options;
   for (const [at, { maxAmount }] of options.limits.entries()) {
     if (typeof maxAmount === "bigint" ? maxAmount >= 0n : /^\d{1,78}$/.test(maxAmount)) continue;
     throw new TypeError(`limits[${at}].maxAmount must be a whole number, as a bigint or in decimal digits as text`);
+  }
+  if (!Number.isInteger(maxTimeoutSeconds) || maxTimeoutSeconds < 1) {
+    throw new TypeError("maxTimeoutSeconds must be a whole number of seconds, 1 or more");
   }
   const pay = async (
     client: PayingClient,
@@ -165,7 +155,15 @@ export function createPayer(options: PayerOptions): Payer {
       throw new PaymentRefused(refusal ?? "limit", sentences[refusal ?? "limit"], task);
     }
     const { x402Version } = payment.required;
-    const payload = await wallet.sign({ requirements: chosen, x402Version, ...(signal !== undefined && { signal }) });
+    if (ledger.hasRoom !== undefined && !(await ledger.hasRoom())) {
+      throw new PaymentRefused("full", sentences.full, task);
+    }
+    const payload = await wallet.sign({
+      requirements: chosen,
+      x402Version,
+      maxTimeoutSeconds,
+      ...(signal !== undefined && { signal }),
+    });
     if (fitting(payloadSchema, payload) === undefined) throw new TypeError("The wallet has signed what is no payment");
     const message: Message = {
       messageId: crypto.randomUUID(),
@@ -174,7 +172,7 @@ export function createPayer(options: PayerOptions): Payer {
       ...(task.contextId !== undefined && { contextId: task.contextId }),
       ...submission(task, payload, new Date(now()).toISOString()),
     };
-    return sent(client, await ledger.keep(name, { message, requirements: chosen }), task, signal);
+    return sent(client, await kept(ledger, name, { message, requirements: chosen }, task), task, signal);
   };
   // Two calls for one task at a time would both sign.
   const underWay = new Map<string, Promise<Paid>>();
@@ -193,7 +191,18 @@ export function createPayer(options: PayerOptions): Payer {
 const sentences = {
   limit: "No option is within the limits of the payer",
   confirm: "The payment was not confirmed",
+  full: "The ledger of the payer has no room to remember another payment",
 } as const;
+
+/** What is not remembered is not sent. */
+async function kept(ledger: PaymentLedger, name: string, payment: SentPayment, task: Task): Promise<SentPayment> {
+  try {
+    return await ledger.keep(name, payment);
+  } catch (error) {
+    if (hasCode(error, "TooManyRequests")) throw new PaymentRefused("full", sentences.full, task);
+    throw error;
+  }
+}
 
 function paidBefore(task: Task): PaymentRefused {
   return new PaymentRefused("paid", "The task was paid before, and asks again", task);
@@ -207,12 +216,14 @@ function nameOf({ card }: PayingClient, { id }: Task): string {
 /** The option that is paid: the first that is within a limit, in the order of the limits. */
 function choose(
   { accepts }: PaymentRequiredResponse,
-  { limits, schemes = ["exact"] }: PayerOptions,
+  { limits, schemes = ["exact"], maxTimeoutSeconds = usualTimeout }: PayerOptions,
 ): PaymentRequirements | undefined {
   for (const { network, asset, maxAmount, payTo } of limits) {
     for (const option of accepts) {
       const fits =
         schemes.includes(option.scheme) &&
+        utf8Length(JSON.stringify(option)) <= mostOption &&
+        (option.maxTimeoutSeconds ?? 0) <= maxTimeoutSeconds &&
         option.network === network &&
         isSame(option.asset, asset) &&
         BigInt(option.maxAmountRequired) <= BigInt(maxAmount) &&

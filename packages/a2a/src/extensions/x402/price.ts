@@ -16,23 +16,32 @@ export interface PaymentOption extends Omit<PaymentRequirements, "scheme" | "res
   readonly maxTimeoutSeconds?: number;
 }
 
-/** The work that is paid: it yields events, or returns a value, or both. */
-export type Work<Result> = () => AsyncGenerator<AgentYield, Result, void> | Promise<Result> | Result;
+/** The work that is paid: it yields events, or returns a value, or both. It gets what was priced, see `ChargeInit.order`. */
+export type Work<Result, Order = undefined> = (
+  order: Order,
+) => AsyncGenerator<AgentYield, Result, void> | Promise<Result> | Result;
 
 /** What `charge()` takes. */
-export interface ChargeInit<Result = void> {
+export interface ChargeInit<Result = void, Order = undefined> {
   /**
    * The ways to pay, of which the client chooses one: 1 to 16. The price may depend on the message. What was offered holds until it expires,
-   * whatever later messages say, also the one that pays: keep what it was offered for (`turn.setState()`), and do that work.
+   * whatever later messages say, also the one that pays: so say in `order` what it is for.
    */
   readonly accepts: readonly PaymentOption[];
+  /**
+   * What the price is for: JSON of at most 16 KiB, such as what the message asked for. It is kept with the offer, and `work` and `deliver` get it as it
+   * was then, whatever is here in a later turn, and whatever the message that pays says. Nothing else binds the work to its price: without it
+   * use nothing in the work that a later message could change. After a payment that failed the same is offered at the same price; after an offer that has
+   * expired, what is here then, at the price of then. Default: nothing.
+   */
+  readonly order?: Order;
   /**
    * The work. It is done after the payment is verified and before it is settled, so nobody pays for work that fails. A run that is resumed
    * does it again. It may ask questions, and must not complete the task. Default: nothing.
    */
-  readonly work?: Work<Result>;
+  readonly work?: Work<Result, Order>;
   /** Makes the result known once the payment is settled. Default: nothing, since the work has said all. */
-  readonly deliver?: (result: Result) => AgentYield;
+  readonly deliver?: (result: Result, order: Order) => AgentYield;
   /** Names the charge, unique in its task, for agents that charge several times. At most 100 characters. Default `payment`. */
   readonly id?: string;
   /** The text of the question. Default `Payment is required.` */
@@ -65,13 +74,17 @@ export function optionOf(option: PaymentOption): PaymentRequirements {
 /** Most bytes of the options and the cart: they are kept in a row, twice where one is paid, together with the payment. */
 const mostBytes = 8 << 10;
 
+/** Most bytes of what is priced: it is kept in a row. */
+const mostOrder = 16 << 10;
+
 /** @throws A2AError `InvalidAgentResponse` where the agent has made a mistake. */
 export function checkCharge({
   accepts,
   id = usualCharge,
   attempts = 1,
   cart,
-}: Pick<ChargeInit, "accepts" | "id" | "attempts" | "cart">): void {
+  order,
+}: Pick<ChargeInit<unknown, unknown>, "accepts" | "id" | "attempts" | "cart" | "order">): void {
   if (!/^[\w.:-]{1,100}$/.test(id)) throw mistake("id must be 1 to 100 letters, digits and .:_-");
   if (!Number.isInteger(attempts) || attempts < 1 || attempts > 10) throw mistake("attempts must be from 1 to 10");
   if (accepts.length === 0 || accepts.length > mostOptions)
@@ -85,6 +98,16 @@ export function checkCharge({
   }
   if (utf8Length(JSON.stringify([accepts.map(optionOf), cart])) > mostBytes) {
     throw mistake(`accepts and cart must not take more than ${mostBytes} bytes`);
+  }
+  if (order !== undefined && !isJson(order)) throw mistake(`order must be JSON of at most ${mostOrder} bytes`);
+}
+
+function isJson(order: unknown): boolean {
+  try {
+    const text = JSON.stringify(order) as string | undefined;
+    return text !== undefined && utf8Length(text) <= mostOrder;
+  } catch {
+    return false;
   }
 }
 

@@ -27,6 +27,10 @@ import type {
 /** Most ways to pay in one offer. */
 export const mostOptions = 16;
 
+/** Most bytes of an option that is paid, and of a cart that is read. An agent of this package writes 8 KiB of both. */
+export const mostOption: number = 16 << 10;
+export const mostCart: number = 32 << 10;
+
 /** Text of limited length, in characters. */
 function text(most: number, least = 0): Schema<string> {
   return satisfying(
@@ -83,7 +87,7 @@ const signed = satisfying(
 );
 
 /** Most bytes of all of it. The option that a wallet repeats has members of any size. */
-const mostPayment = 12 << 10;
+export const mostPayment: number = 12 << 10;
 
 export const payloadSchema: Schema<PaymentPayload> = satisfying(
   object<PaymentPayload>({

@@ -6,6 +6,11 @@ export interface SignRequest {
   readonly requirements: PaymentRequirements;
   /** The version of x402 that the agent speaks. */
   readonly x402Version: number;
+  /**
+   * For how many seconds the payment may be good at most. Options for longer are refused before; one that says nothing is signed for as long as
+   * the wallet likes, within this. Absent: as the wallet likes.
+   */
+  readonly maxTimeoutSeconds?: number;
   /** Aborted when the payment is no longer wanted. */
   readonly signal?: AbortSignal;
 }

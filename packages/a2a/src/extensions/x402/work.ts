@@ -4,9 +4,14 @@ import { mistake, PaymentRequired, type Work } from "./price.ts";
 /**
  * Does the work of a charge. Where it asks its user a question, the turn ends here, and the next one does the work again, with the payment
  * that is verified.
+ *
+ * @param order - What was priced.
  */
-export async function* worked<Result>(work: Work<Result> | undefined): AsyncGenerator<AgentYield, Result, void> {
-  const output = work?.();
+export async function* worked<Result, Order>(
+  work: Work<Result, Order> | undefined,
+  order: Order,
+): AsyncGenerator<AgentYield, Result, void> {
+  const output = work?.(order);
   if (!isGenerator<Result>(output)) return (await output) as Result;
   let asked = false;
   try {

@@ -1,118 +1,196 @@
+import { defer } from "../../base/async.ts";
+import type { StoredEvent } from "../assemble.ts";
 import { unavailable } from "../bounds.ts";
-import { messagesOf, type StoredEvent } from "../assemble.ts";
-import type { Message, TaskArtifactUpdateEvent } from "../../model/index.ts";
+import type { TaskArtifactUpdateEvent } from "../../model/index.ts";
 import type { Owner, SearchHit, SearchPage, SearchQuery, SearchTerm, TaskSearch } from "../port.ts";
+import { keptWords, pointsOf, type KeptWords } from "../search-rank.ts";
 import { isSearched, SearchTexts, searchWords, type SearchText } from "../search.ts";
 import { Snippets } from "../snippets.ts";
 import type { StoredTask } from "./rows.ts";
 import type { MemoryTables } from "./tables.ts";
 
-/** The words of a text. It takes about as many bytes as the text. */
+/** Bytes that the words of all tasks take at most. */
+const mostBytes = 64 << 20;
+/** Characters that are read before others get their turn. To split as many into words takes some milliseconds. */
+const sliceChars = 128 << 10;
+/** Words are compared so much faster than texts are split. */
+const comparedFaster = 16;
+/** What a task costs, as characters: so that a search of many small ones is sliced too. */
+const taskCost = 64;
+
+/** The words of the texts of a task, when its log had this length. */
 interface Indexed {
-  /** The words in order, with a space before and after each: ` a red sailboat `. */
-  readonly words: string;
-  /** How many these are. */
-  readonly count: number;
+  readonly seq: number;
+  readonly texts: readonly KeptWords[];
+  readonly chars: number;
+  readonly bytes: number;
 }
 
 interface Found {
   readonly task: StoredTask;
-  readonly texts: readonly Indexed[];
-  /** By term. */
-  readonly scores: readonly number[];
+  readonly points: number;
 }
 
 /**
  * Full text search in memory. The words of a task are made when it is first searched, and again when it has changed: tasks that nobody
- * searches cost nothing.
+ * searches cost nothing. A search reads some texts in each turn of the event loop. Of more words than `mostBytes`, those that were searched
+ * last are kept, and the others are made again.
  */
 export class MemorySearch implements TaskSearch {
   readonly #tables: () => MemoryTables;
-  readonly #known = new WeakMap<StoredTask, { readonly seq: number; readonly texts: readonly Indexed[] }>();
+  readonly #mostBytes: number;
+  /** By the number of the task, in the order of their last search. */
+  readonly #known = new Map<number, Indexed>();
+  #bytes = 0;
   #on = false;
 
-  /** `tables`: throws where the store is closed. */
-  constructor(tables: () => MemoryTables) {
+  /** `tables`: throws where the store is closed. `most`: bytes of words that are kept, for tests. */
+  constructor(tables: () => MemoryTables, most: number = mostBytes) {
     this.#tables = tables;
+    this.#mostBytes = most;
+  }
+
+  /** Bytes of words that are kept. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   async use(on: boolean): Promise<void> {
-    this.#tables();
+    const tables = this.#tables();
     this.#on = on;
+    tables.onDelete = on ? ({ number }) => this.#forget(number) : undefined;
+    if (on) return;
+    this.#known.clear();
+    this.#bytes = 0;
   }
 
   async find(owner: Owner, { terms, contextId, state, limit, skip = 0 }: SearchQuery): Promise<SearchPage> {
     const tables = this.#tables();
     if (!this.#on) throw unavailable("Full text search is switched off");
     const wanted = { limit: Infinity, after: undefined, ...(state !== undefined && { state }) };
+    const slices = new Slices();
     const found: Found[] = [];
     for (const task of tables.indexesOf(owner, contextId).flatMap((index) => index.page(wanted))) {
-      const texts = this.#texts(task);
-      const scores = terms.map((term) => scoreOf(texts, term));
-      if (scores.every((score) => score > 0)) found.push({ task, texts, scores });
+      const { texts, chars } = await this.#indexOf(task, slices);
+      const points = pointsOfTask(texts, terms);
+      if (points > 0) found.push({ task, points });
+      await slices.take(taskCost + (chars * terms.length) / comparedFaster);
     }
-    // Each term counts the same, however often it is anywhere.
-    const best = terms.map((_term, at) => found.reduce((most, { scores }) => Math.max(most, scores[at] ?? 0), 0));
-    const rank = ({ scores }: Found): number => scores.reduce((sum, score, at) => sum + score / (best[at] ?? 1), 0);
-    const ranked = found.map((each) => ({ ...each, rank: rank(each) }));
-    ranked.sort((one, other) => other.rank - one.rank || other.task.number - one.task.number);
+    this.#tables();
+    // Meanwhile tasks may have been deleted, or have another state.
+    const ranked = found.filter(({ task }) => tables.has(task) && (state === undefined || task.state === state));
+    ranked.sort((one, other) => other.points - one.points || other.task.number - one.task.number);
     const snippets = new Snippets(terms);
-    return { total: ranked.length, hits: ranked.slice(skip, skip + limit).map((each) => hitOf(each, terms, snippets)) };
+    const hits: SearchHit[] = [];
+    for (const { task } of ranked.slice(skip, skip + limit)) {
+      hits.push(await hitOf(task, terms, snippets, slices));
+    }
+    return { total: ranked.length, hits };
   }
 
-  #texts(task: StoredTask): readonly Indexed[] {
-    const { seq } = task.head;
-    const known = this.#known.get(task);
-    if (known?.seq === seq) return known.texts;
-    const texts = textsOf(task).map(({ text }): Indexed => {
-      const words = searchWords(text);
-      return { words: ` ${words.join(" ")} `, count: words.length };
-    });
-    this.#known.set(task, { seq, texts });
-    return texts;
+  async #indexOf(task: StoredTask, slices: Slices): Promise<Indexed> {
+    const { number, head } = task;
+    const known = this.#known.get(number);
+    const indexed = known?.seq === head.seq ? known : await indexedOf(task, slices);
+    this.#forget(number);
+    // A task may have been deleted since the search began.
+    if (!this.#on || !this.#tables().has(task) || indexed.bytes > this.#mostBytes) return indexed;
+    this.#known.set(number, indexed);
+    this.#bytes += indexed.bytes;
+    for (const [oldest] of this.#known) {
+      if (this.#bytes <= this.#mostBytes) break;
+      this.#forget(oldest);
+    }
+    return indexed;
+  }
+
+  #forget(number: number): void {
+    this.#bytes -= this.#known.get(number)?.bytes ?? 0;
+    this.#known.delete(number);
   }
 }
 
-function textsOf({ messages, artifacts }: StoredTask): readonly SearchText[] {
+/** Lets others have their turn after so many characters. */
+class Slices {
+  #left = sliceChars;
+
+  /** Counts what is read now, and waits for the next turn of the event loop where enough was read in this one. */
+  async take(chars: number): Promise<void> {
+    this.#left -= chars;
+    if (this.#left > 0) return;
+    this.#left = sliceChars;
+    await new Promise<void>((resolve) => defer(resolve));
+  }
+}
+
+/** The texts of a task. Those of a record are together: they are one where tasks are compared. */
+async function textsOf(
+  { messages, artifacts }: StoredTask,
+  slices: Slices,
+): Promise<readonly (readonly SearchText[])[]> {
   const texts = new SearchTexts();
-  const said = messages.flatMap(({ event }) => {
+  const said: (readonly SearchText[])[] = [];
+  for (const { event } of messages) {
     const { kind, json } = event as StoredEvent;
-    if (!isSearched(json)) return [];
-    return messagesOf({ kind, json }).flatMap((text) => texts.message(JSON.parse(text) as Message) ?? []);
-  });
+    if (!isSearched(json)) continue;
+    said.push(texts.record({ kind, json }));
+    await slices.take(json.length);
+  }
   for (const json of artifacts) {
     if (!isSearched(json)) continue;
     const { artifact, append = false } = JSON.parse(json) as TaskArtifactUpdateEvent;
     texts.piece(artifact, append);
+    await slices.take(json.length);
   }
-  return [...said, ...texts.artifacts()];
+  return [...said.filter(({ length }) => length > 0), ...texts.artifacts().map((artifact) => [artifact])];
 }
 
-/** How much of a term is in some texts: more for more places, and for shorter texts. */
-function scoreOf(texts: readonly Indexed[], term: SearchTerm): number {
-  let score = 0;
-  for (const text of texts) {
-    const places = placesOf(text, term);
-    if (places > 0) score += places / (places + 1 + text.count / 200);
+async function indexedOf(task: StoredTask, slices: Slices): Promise<Indexed> {
+  // It may grow meanwhile.
+  const { seq } = task.head;
+  const texts: KeptWords[] = [];
+  for (const some of await textsOf(task, slices)) {
+    const kept = wordsOf(some);
+    texts.push(kept);
+    await slices.take(kept.words.length);
   }
-  return score;
+  const chars = texts.reduce((sum, { words, main }) => sum + words.length + main.length, 0);
+  return { seq, texts, chars, bytes: texts.reduce((sum, kept) => sum + bytesOf(kept), 200) };
 }
 
-/** Places of a term in a text that are counted: more do not change its score much. */
-const mostPlaces = 1000;
-
-function placesOf({ words }: Indexed, { words: wanted, prefix = false }: SearchTerm): number {
-  const sought = ` ${wanted.join(" ")}${prefix ? "" : " "}`;
-  let places = 0;
-  for (let at = words.indexOf(sought); at >= 0 && places < mostPlaces; at = words.indexOf(sought, at + 1)) places += 1;
-  return places;
+function wordsOf(texts: readonly SearchText[]): KeptWords {
+  return keptWords(searchWords(texts.map(({ text }) => text).join("\n")));
 }
 
-function hitOf({ task, texts }: Found, terms: readonly SearchTerm[], snippets: Snippets): SearchHit {
-  const sources = textsOf(task);
-  const scored = texts.map((text, at) => {
-    return { source: sources[at] as SearchText, score: terms.reduce((sum, term) => sum + scoreOf([text], term), 0) };
-  });
-  const best = scored.filter(({ score }) => score > 0).sort((one, other) => other.score - one.score);
-  return { taskId: task.head.task.taskId, snippets: snippets.of(best.map(({ source }) => source)) };
+/** Strings with other letters than those of Latin take two bytes for each. */
+function bytesOf({ words, main }: KeptWords): number {
+  return 150 + (words.length + main.length) * (/[\u0100-\uFFFF]/.test(words) ? 2 : 1);
+}
+
+/** The points of a task: 0 where it does not have all terms. */
+function pointsOfTask(texts: readonly KeptWords[], terms: readonly SearchTerm[]): number {
+  let all = 0;
+  for (const term of terms) {
+    const points = texts.reduce((sum, text) => sum + pointsOf(text, term), 0);
+    if (points === 0) return 0;
+    all += points;
+  }
+  return all;
+}
+
+async function hitOf(
+  task: StoredTask,
+  terms: readonly SearchTerm[],
+  snippets: Snippets,
+  slices: Slices,
+): Promise<SearchHit> {
+  const scored: { readonly source: SearchText; readonly score: number }[] = [];
+  for (const source of (await textsOf(task, slices)).flat()) {
+    const words = wordsOf([source]);
+    const score = terms.reduce((sum, term) => sum + pointsOf(words, term), 0);
+    if (score > 0) scored.push({ source, score });
+    await slices.take(source.text.length);
+  }
+  scored.sort((one, other) => other.score - one.score);
+  return { taskId: task.head.task.taskId, snippets: snippets.of(scored.map(({ source }) => source)) };
 }

@@ -53,6 +53,8 @@ export class MemoryTables {
     (a, b) => compare(a.until, b.until) || a.serial - b.serial,
   );
   readonly features: MemoryFeatures = new MemoryFeatures();
+  /** Called with each task that is deleted. */
+  onDelete: ((task: StoredTask) => void) | undefined;
   #serial = 0;
 
   owner({ agent, owner }: Owner): OwnerRows | undefined {
@@ -92,6 +94,11 @@ export class MemoryTables {
   find(scope: Scope, taskId: string): StoredTask | undefined {
     const task = this.#agents.get(scope.agent)?.tasks.get(taskId);
     return task !== undefined && (scope.owner === undefined || scope.owner === task.head.task.owner) ? task : undefined;
+  }
+
+  /** Whether a task is still there. */
+  has(task: StoredTask): boolean {
+    return task.context.owner.agent.tasks.get(task.head.task.taskId) === task;
   }
 
   /** The indexes of a scope. Contexts of several owners may have the same name. A scope without an owner has all of them. */
@@ -257,6 +264,7 @@ export class MemoryTables {
     task.context.owner.agent.tasks.delete(task.head.task.taskId);
     for (const key of task.keys) this.#release(key);
     this.features.drop(task);
+    this.onDelete?.(task);
     for (const message of task.messages) task.context.messages.delete(message);
     task.context.tasks -= 1;
     if (task.context.tasks === 0) this.idle.add(task.context);

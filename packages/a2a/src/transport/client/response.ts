@@ -66,7 +66,8 @@ export function refusal(
   const own = vague ? undefined : decoded?.code;
   const options: A2AErrorOptions | undefined = decoded;
   const code = (own ?? byStatus ?? decoded?.code) as WireErrorCode;
-  return new A2AError(code, decoded?.message, { ...options, retryAfter, challenge });
+  const message = response.status === 431 ? `${url} takes no headers of this size (HTTP 431)` : decoded?.message;
+  return new A2AError(code, message, { ...options, retryAfter, challenge });
 }
 
 /** The error of a response that does not follow the protocol. `metadata.httpStatus` is its status. */

@@ -257,4 +257,48 @@ describe("a paid agent (v0.1 §4, v0.2 §5)", () => {
     expect(facilitator.settled).toHaveLength(20);
     expect(under.problems.join()).toContain("at most 20 receipts");
   });
+
+  test("has no more than 20 receipts where payments fail and are tried again", async () => {
+    const { client, pay, under, facilitator } = await serving({
+      async *onMessage(turn, payments) {
+        for (let at = 0; ; at += 1) {
+          const charge = turn.ext(payments)?.charge({
+            id: `n${at}`,
+            accepts: [option],
+            completes: false,
+            attempts: 10,
+          });
+          if (charge !== undefined) yield* charge;
+        }
+      },
+    });
+    let { task } = await client.sendMessage("a boat");
+    for (let count = 0; count < 19 && task !== undefined; count += 1) task = await pay(task);
+    expect(facilitator.settled).toHaveLength(19);
+    // The last one has one place: nine more attempts would have none.
+    if (task !== undefined) task = await pay(task, { authorization: { value: "1" } });
+    expect(task?.status.state).toBe("TASK_STATE_FAILED");
+    expect(said(task)[x402Keys.receipts]).toHaveLength(20);
+    expect(under.problems).toEqual([]);
+  });
+
+  test("keeps a place for the receipt of each charge that is open", async () => {
+    let turns = 0;
+    const { client, pay, facilitator, under } = await serving({
+      async *onMessage(turn, payments) {
+        turns += 1;
+        const charge = (id: string) => turn.ext(payments)?.charge({ id, accepts: [option], completes: false });
+        // An offer that nobody pays, and then others.
+        if (turns === 1) return yield* charge("open")!;
+        for (let at = 0; ; at += 1) yield* charge(`n${at}`)!;
+      },
+    });
+    let { task } = await client.sendMessage("a boat");
+    task = (await client.sendMessage({ message: { taskId: task?.id ?? "", parts: [{ text: "another" }] } })).task;
+    for (let count = 0; count < 19 && task?.status.state === "TASK_STATE_INPUT_REQUIRED"; count += 1) {
+      task = await pay(task);
+    }
+    expect(under.problems.join()).toContain("at most 20 receipts");
+    expect(facilitator.settled).toHaveLength(19);
+  });
 });

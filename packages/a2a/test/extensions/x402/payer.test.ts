@@ -51,6 +51,8 @@ describe("a client that pays (v0.2 §5.4, §5.5)", () => {
     ["to somebody else", [{ ...limit, payTo: ["0xFriend"] }], {}],
     ["in a scheme that it does not know", [limit], { scheme: "upto" }],
     ["anything without limits", [], {}],
+    ["what is good for a year", [limit], { maxTimeoutSeconds: 365 * 24 * 3600 }],
+    ["what is good for a second more than an hour", [limit], { maxTimeoutSeconds: 3601 }],
   ];
   test.each(refused)("does not pay %s, and tells the agent so", async (_, limits, change) => {
     const accepts = [{ ...option, ...change }];
@@ -68,6 +70,34 @@ describe("a client that pays (v0.2 §5.4, §5.5)", () => {
     const limits = [{ ...limit, network: "polygon" }, { ...limit, asset: "0xab", payTo: [option.payTo] }, limit];
     const { client, payer } = await paying({ limits }, { onMessage: painting({ accepts }) });
     expect((await payWith(client, payer, "a boat")).payment?.requirements.maxAmountRequired).toBe("1");
+  });
+
+  test("pays what is good for as long as it may be, and a wallet hears of it", async () => {
+    const signing: unknown[] = [];
+    const accepts = [{ ...option, maxTimeoutSeconds: 7200 }];
+    const { client, payer, wallet } = await paying(
+      { maxTimeoutSeconds: 7200 },
+      { onMessage: painting({ accepts }), wallet: {} },
+    );
+    const sign = wallet.sign.bind(wallet);
+    wallet.sign = (request) => (signing.push(request.maxTimeoutSeconds), sign(request));
+    expect((await payWith(client, payer, "a boat")).task?.status.state).toBe("TASK_STATE_COMPLETED");
+    expect(signing).toEqual([7200]);
+  });
+
+  test("an option that says nothing is signed for no longer than the payer allows", async () => {
+    const { maxTimeoutSeconds: _, ...endless } = option;
+    const { payload } = await testWallet({ now: () => 0 }).sign({
+      requirements: endless,
+      x402Version: 1,
+      maxTimeoutSeconds: 60,
+    });
+    expect(payload).toMatchObject({ authorization: { validBefore: "60" } });
+  });
+
+  test.each([0, -1, 0.5, NaN, Infinity, "600"])("refuses %j seconds as the longest time", (maxTimeoutSeconds) => {
+    const options = { wallet: testWallet(), limits: [limit], maxTimeoutSeconds: maxTimeoutSeconds as number };
+    expect(() => createPayer(options)).toThrow(/^maxTimeoutSeconds must be/);
   });
 
   test.each(["1e6", "-1", "0.5", "", "abc", -1n, 0.5, undefined])("refuses %s as a limit", (amount) => {
