@@ -70,7 +70,15 @@ export {
 export { type StoreBounds, defaultStoreBounds, tooLarge } from "./store/index.ts";
 
 // Conversations.
-export { type MessagePlace, type ChunkPlace, type Chunks, type Picked, pickNewest, inOrder } from "./store/index.ts";
+export {
+  type MessagePlace,
+  type ChunkPlace,
+  type Chunks,
+  type Picked,
+  pickNewest,
+  pickNewestLater,
+  inOrder,
+} from "./store/index.ts";
 
 // The fold of a log as text.
 export { type Fragments, type TaskText, type SnapshotText, snapshotOf, snapshotFrom, taskFrom } from "./store/index.ts";

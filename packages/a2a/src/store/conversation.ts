@@ -33,6 +33,11 @@ export interface ChunkPlace {
 
 /** The artifact records of one task, newest first. */
 export interface Chunks {
+  /**
+   * Called before `peek` and before `take`, with its `room`. A store that reads without waiting leaves it out. Returns a promise where
+   * something has to be read first.
+   */
+  ready?(room?: number): Promise<void> | undefined;
   /** The next record; `undefined` where there is none. */
   peek(): ChunkPlace | undefined;
   /** JSON text of the record that `peek` returned. The store may read further records with it, up to `room` bytes in all. */
@@ -52,12 +57,37 @@ interface Bounds {
   readonly bytes: number;
 }
 
-/** Selects entries. `messages`: newest first. `chunks`: of each task whose artifacts are wanted. */
+/** Selects entries. `messages`: newest first. `chunks`: of each task whose artifacts are wanted; none of them has `ready`. */
 export function pickNewest<TaskRef>(
   messages: readonly MessagePlace<TaskRef>[],
   chunks: ReadonlyMap<TaskRef, Chunks>,
-  { limit, bytes }: Bounds,
+  bounds: Bounds,
 ): Picked {
+  const step = picking(messages, chunks, bounds).next();
+  if (step.done !== true) throw new TypeError("These chunks are read with pickNewestLater()");
+  return step.value;
+}
+
+/** The same for a store that has to wait for its chunks. */
+export async function pickNewestLater<TaskRef>(
+  messages: readonly MessagePlace<TaskRef>[],
+  chunks: ReadonlyMap<TaskRef, Chunks>,
+  bounds: Bounds,
+): Promise<Picked> {
+  const steps = picking(messages, chunks, bounds);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    await step.value;
+  }
+}
+
+/** Yields what has to be waited for. */
+function* picking<TaskRef>(
+  messages: readonly MessagePlace<TaskRef>[],
+  chunks: ReadonlyMap<TaskRef, Chunks>,
+  { limit, bytes }: Bounds,
+): Generator<Promise<void>, Picked, void> {
   const budget = new PageBudget(bytes);
   const answered = placesOf(messages);
   const artifacts = new Map<string, Gathered>();
@@ -65,9 +95,11 @@ export function pickNewest<TaskRef>(
   let bounded = true;
   for (let order = 0; ; order += 1) {
     const message = messages[orders.length];
+    for (const from of chunks.values()) yield* waitFor(from);
     const newest = newestOf(chunks, answered);
     if (newest !== undefined && (message === undefined || follows(newest, message))) {
       if (!budget.take(newest.chunk.bytes)) break;
+      yield* waitFor(newest.from, budget.left);
       const update = JSON.parse(newest.from.take(budget.left)) as TaskArtifactUpdateEvent;
       const name = JSON.stringify([update.taskId, update.artifact.artifactId]);
       let gathered = artifacts.get(name);
@@ -86,6 +118,11 @@ export function pickNewest<TaskRef>(
   const entries = [...artifacts.values()].map((gathered) => ({ order: gathered.order, entry: entryOf(gathered) }));
   // Where everything was read, an artifact without a beginning is not in the task either.
   return { messages: orders, artifacts: bounded ? entries : entries.filter(({ entry }) => entry.cut !== true) };
+}
+
+function* waitFor(from: Chunks, room?: number): Generator<Promise<void>, void, void> {
+  const wait = from.ready?.(room);
+  if (wait !== undefined) yield wait;
 }
 
 interface Newest<TaskRef> {

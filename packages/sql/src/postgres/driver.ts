@@ -18,6 +18,7 @@ export interface PostgresDriver extends Queries {
   close(): Promise<void>;
 }
 
+/** Something that runs statements. */
 export interface Queries {
   /**
    * Runs a statement. Without `values` there may be several, separated by semicolons, and the result is that of the last one.
@@ -46,7 +47,9 @@ export type Value = string | number | boolean | null | Uint8Array | readonly Val
 /** The columns of a row, in the order of the statement. */
 export type Row = readonly Value[];
 
+/** What a statement returns. */
 export interface Result {
+  /** The rows. */
   readonly rows: readonly Row[];
   /** How many rows the statement changed, or returned. */
   readonly count: number;
@@ -62,6 +65,7 @@ export interface ChannelListener {
 
 /** A subscription to a channel. */
 export interface Listening {
+  /** Ends it. */
   close(): Promise<void>;
 }
 

@@ -3,9 +3,13 @@ import { typeParsers, type TypeParsers } from "./values.ts";
 
 /** What of a `pg.Pool` is used. */
 export interface PoolLike {
+  /** Lends a client. */
   connect(): Promise<PoolClientLike>;
+  /** Tells of clients that ended while nobody used them. */
   on(event: "error", listener: (error: Error) => void): unknown;
+  /** Stops it. */
   off(event: "error", listener: (error: Error) => void): unknown;
+  /** Closes the pool. */
   end(): Promise<void>;
   /** The settings of the pool. `max`: how many connections it opens at most. */
   readonly options?: { readonly max?: number | undefined };
@@ -13,13 +17,18 @@ export interface PoolLike {
 
 /** What of a client of a `pg.Pool` is used. */
 export interface PoolClientLike {
+  /** Runs a statement. */
   query(config: StatementConfig): Promise<StatementResult | StatementResult[]>;
+  /** Tells of the end of the connection, and of notifications. */
   on(event: "error", listener: (error: Error) => void): unknown;
   on(event: "end", listener: () => void): unknown;
   on(event: "notification", listener: (message: { readonly payload?: string | undefined }) => void): unknown;
+  /** Stops to tell of notifications. */
   removeAllListeners(event: "notification"): unknown;
+  /** Stops to tell of the end. */
   off(event: "error", listener: (error: Error) => void): unknown;
   off(event: "end", listener: () => void): unknown;
+  /** Gives the client back. `destroy`: closes its connection. */
   release(destroy?: boolean): void;
 }
 
@@ -159,6 +168,6 @@ async function listenOver(
 }
 
 /** An identifier. Without quotes it would be folded to lower case. */
-function quoted(identifier: string): string {
+export function quoted(identifier: string): string {
   return `"${identifier.replaceAll('"', '""')}"`;
 }

@@ -1,4 +1,4 @@
-import { isTerminal, stateKinds, type TaskState } from "@parley/a2a/model";
+import { isTerminal } from "@parley/a2a/model";
 import {
   baseOf,
   type BoundedMap,
@@ -39,7 +39,8 @@ import {
 } from "./rows.ts";
 import { ScopeChanges, type ScopeIds } from "./scopes.ts";
 import { indexTask } from "./search-index.ts";
-import { statusOf, TaskWriter, type KnownTask, type WriterMemory } from "./task-writer.ts";
+import { isPause, statusOf, type KnownTask } from "../shared/known-task.ts";
+import { TaskWriter, type WriterMemory } from "./task-writer.ts";
 
 /** Tables with one value for each task or context. */
 type ValueTable = "checkpoints" | "task_states" | "context_states";
@@ -53,11 +54,6 @@ const insertRecords = insertInto("log", ["key", "context", "place", "base", ...r
 const insertReplies = insertInto("replies", ["context", "place", "time", "json"]);
 
 type ReadAppend = ReadItem | ContextAppend;
-
-/** Whether an agent has stopped working on a task. */
-function isPause(state: TaskState | undefined): boolean {
-  return state !== undefined && stateKinds[state] !== "active";
-}
 
 /** Parses every item before the transaction begins. */
 export function readItems(items: readonly AppendItem[]): readonly ReadAppend[] {

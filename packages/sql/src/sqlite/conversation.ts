@@ -13,8 +13,7 @@ import {
 } from "@parley/a2a/store";
 import type { Message } from "@parley/a2a";
 import type { Driver, Row, Value } from "./driver.ts";
-import { eventOf } from "./task.ts";
-import { encodeName, int, kindNumber, logKey, maxSeq, text } from "./rows.ts";
+import { encodeName, eventOf, int, kindNumber, logKey, maxSeq, text } from "./rows.ts";
 import type { ScopeIds } from "./scopes.ts";
 
 /** A condition, with its values. */

@@ -8,7 +8,7 @@ import {
   type Scope,
 } from "@parley/a2a/store";
 import type { Driver, Row } from "./driver.ts";
-import type { KnownTask } from "./task-writer.ts";
+import type { KnownTask } from "../shared/known-task.ts";
 import { count, decodeName, encodeJson, encodeName, int, optional, text, timeLimit } from "./rows.ts";
 import type { ScopeIds } from "./scopes.ts";
 

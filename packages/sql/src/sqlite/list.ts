@@ -13,23 +13,12 @@ import {
   type Scope,
   type TaskPage,
 } from "@parley/a2a/store";
+import { keyOf, type KeptTasks, type Place } from "../shared/kept-tasks.ts";
 import type { Counts, StateList } from "./counts.ts";
 import type { Driver, Value } from "./driver.ts";
 import { decodeName, int, maxSeq, optional, selectTask, stateNumber, states, text } from "./rows.ts";
 import { findContexts, tallyOf, type ScopeIds } from "./scopes.ts";
-import {
-  eventText,
-  joinOf,
-  keyOf,
-  listOf,
-  readPieces,
-  sizeOf,
-  storedEvent,
-  taskOf,
-  type Bounds,
-  type KeptTasks,
-  type Place,
-} from "./task.ts";
+import { eventText, joinOf, listOf, readPieces, sizeOf, storedEvent, taskOf, type Bounds } from "./task.ts";
 
 type Level = StateList["level"];
 

@@ -7,6 +7,7 @@ import {
   type SearchPieces,
   type SearchText,
 } from "@parley/a2a/store";
+import { indexed } from "../shared/owned-words.ts";
 import type { Driver, Row } from "./driver.ts";
 import { count, encodeName, int, logKey, maxSeq, optional, text } from "./rows.ts";
 
@@ -20,14 +21,6 @@ import { count, encodeName, int, logKey, maxSeq, optional, text } from "./rows.t
  * that cannot change the index. So the task is noted, and its words stay in the index, without a text, until a process of this release deletes
  * them. What has no text is not found.
  */
-
-/** Between an owner and a word. No word has it. */
-const sign = "\u00b7";
-
-/** A word of an owner, as FTS5 has it. */
-export function indexed(owner: number, word: string): string {
-  return owner.toString(36) + sign + word;
-}
 
 const createIndex = `CREATE VIRTUAL TABLE IF NOT EXISTS search_index USING fts5(
   words, main, content = '', contentless_delete = 1, tokenize = 'ascii'

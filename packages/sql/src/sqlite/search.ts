@@ -12,10 +12,10 @@ import {
   type SearchTerm,
   type SearchText,
 } from "@parley/a2a/store";
+import { indexed } from "../shared/owned-words.ts";
 import type { Driver, Value } from "./driver.ts";
 import { count, decodeName, int, logKey, optional, stateNumber, text } from "./rows.ts";
 import type { ScopeIds } from "./scopes.ts";
-import { indexed } from "./search-index.ts";
 
 // Finds tasks by their texts. `search-index.ts` says what the index has.
 

@@ -1,4 +1,5 @@
 import { NeedsRoom, roomless, unavailable, type OnceRecord, type Room, type Store } from "@parley/a2a/store";
+import { KeptTasks } from "../shared/kept-tasks.ts";
 import { readConversation } from "./conversation.ts";
 import { Counts } from "./counts.ts";
 import { isBusy, movedCode, retryWhileBusy, sqliteCode, type Driver } from "./driver.ts";
@@ -10,7 +11,7 @@ import { readClaimable, readHead, readLog, readStranded } from "./read.ts";
 import { ScopeIds } from "./scopes.ts";
 import { isIndexed } from "./search-index.ts";
 import { findTasks } from "./search.ts";
-import { defaultBounds, KeptTasks, readTask, type Bounds } from "./task.ts";
+import { defaultBounds, readTask, type Bounds } from "./task.ts";
 import type { Writer } from "./writer.ts";
 
 export interface DriverStoreOptions {

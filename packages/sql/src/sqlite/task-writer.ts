@@ -1,21 +1,21 @@
-import { BoundedMap, memoryOf, type ReadItem, type TaskHead } from "@parley/a2a/store";
-import type { Driver, Value } from "./driver.ts";
-import { count, encodeName, insertInto, ManyRows, statementOf, stateNumber, type TaskRow } from "./rows.ts";
+import { BoundedMap, memoryOf, type TaskHead } from "@parley/a2a/store";
+import {
+  growing,
+  hasGrown,
+  identity,
+  identityOf,
+  owning,
+  owningOf,
+  placing,
+  placingOf,
+  plain,
+  plainOf,
+  type KnownTask,
+} from "../shared/known-task.ts";
+import type { Driver } from "./driver.ts";
+import { count, insertInto, ManyRows, statementOf } from "./rows.ts";
 import { ScopeIds } from "./scopes.ts";
 import { isIndexed } from "./search-index.ts";
-
-/** A task as a writer knows it. */
-export interface KnownTask {
-  readonly row: Pick<TaskRow, "number" | "agent" | "owner" | "context">;
-  /** The head in the table; absent until the transaction that creates the task ends. */
-  stored: TaskHead | undefined;
-  storedStatus: number;
-  head: TaskHead;
-  statusSeq: number;
-  hasMetadata: boolean;
-  /** Whether features may keep rows with the task. */
-  hasFeatures: boolean;
-}
 
 /** Bytes that the objects of one task take. */
 const objectBytes = 600;
@@ -68,31 +68,12 @@ export function dataVersion(driver: Driver): number {
   return count(driver.prepare("PRAGMA data_version").get());
 }
 
-type Status = Pick<KnownTask, "statusSeq" | "hasMetadata">;
-
-/** The seq of the last status after an item, and whether any record has metadata. */
-export function statusOf({ records }: ReadItem, { seq }: TaskHead, before: Status): Status {
-  const last = records.findLastIndex(({ record }) => record.kind === "statusUpdate");
-  return {
-    statusSeq: last < 0 ? before.statusSeq : seq - records.length + last + 1,
-    hasMetadata: before.hasMetadata || records.some((read) => read.hasMetadata),
-  };
-}
-
-// The columns that an append changes: of every append, without an index, of the lists, of the runs.
-const growing = ["seq", "generation", "bytes"];
-const running = ["run_attempt", "run_input", "run_deaths", "run_alone"];
-const plain = [...growing, "fence", "status_seq", "has_metadata", "holder", ...running];
-const placing = ["state", "status_time"];
-const owning = ["lease_until", "run_turn"];
-
 const updates = {
   plain: updateOf(plain),
   placing: updateOf([...plain, ...placing]),
   owning: updateOf([...plain, ...owning]),
   both: updateOf([...plain, ...placing, ...owning]),
 };
-const identity = ["number", "agent", "owner", "context", "id", "first_seq"];
 const insertTasks = insertInto("tasks", [...identity, ...plain, ...placing, ...owning]);
 /** For tasks whose log alone has changed, as with each chunk. */
 const growTasks = statementOf(growing.length + 1, (values) => {
@@ -133,9 +114,8 @@ export class TaskWriter {
   }
 
   #insert(task: KnownTask): void {
-    const { row, head } = task;
-    const identity = [row.number, row.agent, row.owner, row.context, encodeName(head.task.taskId), head.firstSeq];
-    this.#new.add(...identity, ...plainOf(task), ...placingOf(head), ...owningOf(head));
+    const { head } = task;
+    this.#new.add(...identityOf(task), ...plainOf(task), ...placingOf(head), ...owningOf(head));
   }
 
   /** SQLite rewrites an index entry when a statement names one of its columns: an update names only those that changed. */
@@ -147,33 +127,4 @@ export class TaskWriter {
     const values = [...plainOf(task), ...(moved ? placingOf(head) : []), ...(turned ? owningOf(head) : [])];
     this.#driver.prepare(sql).run(...values, row.number);
   }
-}
-
-/** Whether the log of a task is longer and nothing else of its row has changed. Metadata changes with a status only. */
-function hasGrown({ head, statusSeq, storedStatus }: KnownTask, stored: TaskHead): boolean {
-  if (head.seq === stored.seq || statusSeq !== storedStatus) return false;
-  const sameStatus = head.state === stored.state && head.statusTime === stored.statusTime;
-  const sameLease =
-    head.fence === stored.fence && head.holder === stored.holder && head.leaseUntil === stored.leaseUntil;
-  return sameStatus && sameLease && head.run === stored.run;
-}
-
-function plainOf({
-  head,
-  statusSeq,
-  hasMetadata,
-}: Pick<KnownTask, "head" | "statusSeq" | "hasMetadata">): readonly Value[] {
-  const { seq, generation, bytes, fence, holder, run } = head;
-  const name = holder === undefined ? null : encodeName(holder);
-  const status = [statusSeq, hasMetadata ? 1 : 0];
-  const trial = [run?.deaths ?? null, run?.alone === true ? 1 : null];
-  return [seq, generation, bytes, fence, ...status, name, run?.attempt ?? null, run?.input ?? null, ...trial];
-}
-
-function placingOf({ state, statusTime }: TaskHead): readonly Value[] {
-  return [stateNumber(state), statusTime];
-}
-
-function owningOf({ leaseUntil, run }: TaskHead): readonly Value[] {
-  return [leaseUntil ?? null, run?.turn ?? null];
 }

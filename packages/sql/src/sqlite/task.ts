@@ -1,8 +1,6 @@
 import {
   assemble,
-  BoundedMap,
   defaultStoreBounds,
-  memoryOf,
   NeedsRoom,
   snapshotOf,
   tooLarge,
@@ -13,12 +11,13 @@ import {
   type StoredEvent,
   type TaskPieces,
 } from "@parley/a2a/store";
+import { keyOf, type KeptTasks } from "../shared/kept-tasks.ts";
 import type { Driver, Row, Value } from "./driver.ts";
 import {
   count,
   encodeName,
+  eventOf,
   int,
-  kindNumber,
   logKey,
   maxSeq,
   optional,
@@ -38,47 +37,6 @@ export interface Bounds extends StoreBounds {
 }
 
 export const defaultBounds: Bounds = { ...defaultStoreBounds, join: 1 << 20 };
-
-/** What an index and the row of a task say of it. */
-export interface Place {
-  readonly number: number;
-  readonly id: string;
-  readonly seq: number;
-  readonly statusTime: number;
-  /** Of its whole log: no text of the task has more. */
-  readonly bytes: number;
-}
-
-/**
- * The key of a task's text in `KeptTasks`, which changes with each record. Another process may delete the task and create
- * one of the same id and number: its status is newer than that of a task old enough to be deleted.
- */
-export function keyOf(
-  { number, seq, statusTime, id }: Omit<Place, "bytes">,
-  { history, artifacts }: LoadOptions,
-): string {
-  return `${number}/${seq}/${statusTime}/${history ?? ""}/${artifacts}/${id}`;
-}
-
-/** Bytes of memory. */
-const mostBytes = 16 << 20;
-
-/** The JSON text of tasks that were read: most tasks are over, and are read again. Keeps no large task. */
-export class KeptTasks {
-  readonly #tasks = new BoundedMap<string>({ bytes: mostBytes, bytesOf: memoryOf });
-
-  find(key: string): string | undefined {
-    return this.#tasks.get(key);
-  }
-
-  keep(key: string, json: string): void {
-    if (memoryOf(key, json) <= mostBytes / 16) this.#tasks.set(key, json);
-  }
-
-  forget(): void {
-    this.#tasks.clear();
-  }
-}
 
 /**
  * A task that is read again, as by a client that polls, costs its row alone. Throws `NeedsRoom` for a task of more than `most`
@@ -234,11 +192,4 @@ export function listOf(joined: Value | undefined): string[] {
 export function storedEvent(joined: string): StoredEvent {
   const end = joined.indexOf(inEvent);
   return eventOf(Number(joined.slice(0, end)), joined.slice(end + 1));
-}
-
-export function eventOf(kind: number, json: string): StoredEvent {
-  return {
-    kind: kind === kindNumber("task") ? "task" : kind === kindNumber("message") ? "message" : "statusUpdate",
-    json,
-  };
 }

@@ -1,0 +1,185 @@
+import type { ContextAppend, Owner, ReadItem } from "@parley/a2a/store";
+import type { Row, Value } from "./driver.ts";
+import { FeatureRows, type WantedFeature } from "./features.ts";
+import { Keys } from "./keys.ts";
+import { nextNumber } from "./partitions.ts";
+import {
+  decodeName,
+  encodeName,
+  int,
+  ownColumns,
+  ownTables,
+  ownWidth,
+  rowsOf,
+  taskRow,
+  text,
+  write,
+  type Column,
+} from "./rows.ts";
+import { together, type Sql } from "./schema.ts";
+import type { ScopeIds, ScopeNames } from "./scopes.ts";
+import type { LockedTask } from "./task-writer.ts";
+
+/** An item whose records were read. */
+export type ReadAppend = ReadItem | ContextAppend;
+
+const wantedTasks: readonly Column[] = [
+  ["agent", "bigint"],
+  ["id", "text"],
+  ["owner", "bigint"],
+];
+/**
+ * Locks tasks in the order of their numbers, so that no two transactions wait for each other. Without an owner, the tasks of all owners
+ * are found, since their ids cannot be used again.
+ */
+const lockTasks = `SELECT ${ownColumns}, t.has_features, t.touched
+  FROM ${rowsOf(wantedTasks)} JOIN ${ownTables} ON t.agent = v.agent AND t.id = v.id AND (v.owner IS NULL OR t.owner = v.owner)
+  ORDER BY t.number FOR NO KEY UPDATE OF t`;
+
+const wantedContexts: readonly Column[] = [
+  ["owner", "bigint"],
+  ["name", "text"],
+];
+const selectContexts = `SELECT c.owner, c.name, c.id FROM ${rowsOf(wantedContexts)}
+  JOIN parley.contexts c ON c.owner = v.owner AND c.name = v.name`;
+
+/** Also waits for a transaction that switches full text search. */
+const selectShared = "SELECT is_on, nextval('parley.places') FROM parley.search";
+const selectNumbers = `SELECT ${nextNumber} FROM generate_series(1, $1)`;
+
+/** Messages of one transaction in the order of a conversation. */
+const placesPerBatch = 2 ** 16;
+
+/** What a transaction knows before it decides: all that its items name. */
+export interface Known {
+  readonly names: ScopeNames;
+  /** Tasks that exist, by `taskPath`. */
+  readonly tasks: Map<string, LockedTask>;
+  /** Contexts that exist, by `contextPath`. */
+  readonly contexts: Map<string, number>;
+  readonly keys: Keys;
+  readonly features: FeatureRows;
+  /** Whether texts are indexed. */
+  readonly indexes: boolean;
+  /** A number that no task and no context has. */
+  number(): number;
+  /** The next place in every conversation. */
+  place(): number;
+}
+
+export function taskPath(agent: number, taskId: string): string {
+  return `${agent}/${taskId}`;
+}
+
+export function contextPath(owner: number, contextId: string): string {
+  return `${owner}/${contextId}`;
+}
+
+/** The ids of the agents and owners of items. Call it before the transaction: those of new tasks are created. */
+export function resolveNames(sql: Sql, scopes: ScopeIds, items: readonly ReadAppend[]): Promise<ScopeNames> {
+  const wanted = items.map((each) => {
+    if (!("item" in each)) return { agent: each.context.agent, owner: each.context.owner, make: true };
+    const { task, create } = each.item;
+    return { agent: task.agent, owner: task.owner, make: create !== undefined };
+  });
+  return scopes.resolve(sql, wanted);
+}
+
+/** Locks the tasks of the items, and reads what is known of what they name, in one exchange with the database. */
+export async function readKnown(sql: Sql, names: ScopeNames, items: readonly ReadAppend[]): Promise<Known> {
+  const wanted = new Wanted(names, items);
+  const keys = new Keys();
+  const features = new FeatureRows();
+  const count = wanted.tasks.length + wanted.contexts.length;
+  const [locked, shared, contexts, numbers] = await together([
+    write(sql, lockTasks, wanted.tasks, wantedTasks.length),
+    sql(selectShared),
+    write(sql, selectContexts, wanted.contexts, wantedContexts.length),
+    wanted.contexts.length === 0 ? Promise.resolve([]) : sql(selectNumbers, count),
+    keys.read(sql, wanted.keys),
+    features.read(sql, wanted.features),
+  ]);
+  const places = int(shared[0], 1) * placesPerBatch;
+  let [numberAt, placeAt] = [0, 0];
+  return {
+    names,
+    tasks: new Map(locked.map((row) => taskOf(row, wanted))),
+    contexts: new Map(
+      contexts.map((row) => [contextPath(int(row, 0), decodeName(text(row, 1))), int(row, 2)] as const),
+    ),
+    keys,
+    features,
+    indexes: int(shared[0], 0) === 1,
+    number: () => int(numbers[numberAt++], 0),
+    place: () => places + placeAt++,
+  };
+}
+
+function taskOf(row: Row, { owners }: Wanted): readonly [string, LockedTask] {
+  const [agentId, ownerId] = [int(row, 1), int(row, 2)];
+  // The owner of another task stays unknown: its head is never returned.
+  const owner = owners.get(ownerId) ?? { agent: "", owner: "" };
+  const { head, statusSeq, hasMetadata, ...place } = taskRow(row, owner);
+  const hasFeatures = int(row, ownWidth) === 1;
+  const task: LockedTask = {
+    row: place,
+    stored: head,
+    storedStatus: statusSeq,
+    head,
+    statusSeq,
+    hasMetadata,
+    hasFeatures,
+    storedFeatures: hasFeatures,
+    touched: int(row, ownWidth + 1),
+  };
+  return [taskPath(agentId, head.task.taskId), task];
+}
+
+/** What items name, each once. */
+class Wanted {
+  readonly owners = new Map<number, Owner>();
+  readonly #tasks = new Map<string, Value[]>();
+  readonly #contexts = new Map<string, Value[]>();
+  readonly keys: (readonly [number, string])[] = [];
+  readonly features: WantedFeature[] = [];
+
+  constructor(names: ScopeNames, items: readonly ReadAppend[]) {
+    for (const each of items) {
+      const key = "item" in each ? each.item.task : each.context;
+      const agent = names.find(key.agent);
+      const owner = names.find(key.agent, key.owner);
+      // Without a scope nothing of it is stored.
+      if (agent === undefined || owner === undefined) continue;
+      this.owners.set(owner, { agent: key.agent, owner: key.owner });
+      for (const effect of ("item" in each ? each.item.effects : each.effects) ?? []) {
+        if (effect.effect === "once") this.keys.push([owner, effect.key]);
+      }
+      if ("item" in each) this.#addTask(each, agent, owner);
+      else this.#addContext(owner, each.context.contextId);
+    }
+  }
+
+  get tasks(): readonly Value[][] {
+    return [...this.#tasks.values()];
+  }
+
+  get contexts(): readonly Value[][] {
+    return [...this.#contexts.values()];
+  }
+
+  #addTask({ item, features }: ReadItem, agent: number, owner: number): void {
+    const { taskId } = item.task;
+    const id = encodeName(taskId);
+    if (item.create === undefined) this.#tasks.set(`${agent}/${owner}/${taskId}`, [agent, id, owner]);
+    else {
+      this.#tasks.set(`${agent}//${taskId}`, [agent, id, null]);
+      this.#addContext(owner, item.create.contextId);
+    }
+    for (const effect of features)
+      if (effect.op !== "wake") this.features.push([agent, taskId, effect.feature, effect.key]);
+  }
+
+  #addContext(owner: number, name: string): void {
+    this.#contexts.set(contextPath(owner, name), [owner, encodeName(name)]);
+  }
+}

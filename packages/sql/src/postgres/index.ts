@@ -1,0 +1,97 @@
+/**
+ * The PostgreSQL store, for many nodes.
+ * @packageDocumentation
+ */
+
+import { unavailable, type Store } from "@parley/a2a/store";
+import { A2AError } from "@parley/a2a";
+import { connect, type ConnectOptions } from "./connect.ts";
+import type { Database } from "./database.ts";
+import { checkVersion, migrate, newestVersion, UnknownVersion, versionOf } from "./migrations.ts";
+import { ensurePartitions } from "./partitions.ts";
+import { Schema } from "./schema.ts";
+import { databaseStore } from "./store.ts";
+
+export type { ConnectOptions } from "./connect.ts";
+export type { PoolClientLike, PoolLike } from "./pool.ts";
+export type { ChannelListener, Connection, Listening, PostgresDriver, Queries, Result, Row, Value } from "./driver.ts";
+
+/** Options of `postgresStore()`. */
+export interface PostgresStoreOptions extends ConnectOptions {
+  /** The schema that has the tables. Several stores can be in one database, each in a schema of its own. Default `parley`. */
+  readonly schema?: string;
+  /**
+   * Whether the tables are created, and brought to the version of this release, when the store is opened. `false`: they must be of this
+   * version or the next one, as where `parley db migrate` runs ahead and the program has no right to change tables. Default true.
+   */
+  readonly migrate?: boolean;
+}
+
+/**
+ * A durable store in PostgreSQL 15 or newer, which any number of nodes use at once.
+ *
+ * Rejects with an `A2AError` of code `Unavailable` if the database cannot be reached, if it was made by a newer release, and if `pg`
+ * is not installed; the message then says what to do.
+ *
+ * @example
+ * ```ts
+ * const store = await postgresStore({ database: "postgres://parley@localhost/parley" });
+ * ```
+ */
+export async function postgresStore(options: PostgresStoreOptions): Promise<Store> {
+  const schema = new Schema(options.schema ?? "parley");
+  const database = await connect(options);
+  return told(database, async () => {
+    if (options.migrate === false) await checkVersion(database, schema);
+    else await upgrade(database, schema);
+    return databaseStore(database, schema);
+  });
+}
+
+/** What is known of the tables of a database. */
+export interface PostgresVersion {
+  /** The version of the tables. 0: there are none. */
+  readonly found: number;
+  /** The version of this release. */
+  readonly newest: number;
+}
+
+/**
+ * Creates the tables, or brings them to the version of this release, ahead of the programs that use them. Resolves to the version that
+ * was there before. Several may call it at once.
+ */
+export async function migratePostgres(options: PostgresStoreOptions): Promise<PostgresVersion> {
+  const schema = new Schema(options.schema ?? "parley");
+  const database = await connect(options);
+  return told(database, () => upgrade(database, schema), true);
+}
+
+/** Reads the version of the tables. It changes nothing. */
+export async function postgresVersion(options: PostgresStoreOptions): Promise<PostgresVersion> {
+  const schema = new Schema(options.schema ?? "parley");
+  const database = await connect(options);
+  return told(database, async () => ({ found: await versionOf(database, schema), newest: newestVersion }), true);
+}
+
+/** A migration may rewrite large tables. */
+const withoutLimits = { mode: "write", statementTimeout: 0, lockTimeout: 0 } as const;
+
+async function upgrade(database: Database, schema: Schema): Promise<PostgresVersion> {
+  const found = await database.transaction(withoutLimits, (queries) => migrate(queries, schema));
+  await database.transaction({ mode: "write" }, (queries) => ensurePartitions(queries, schema));
+  return { found, newest: newestVersion };
+}
+
+/** Closes the database where `body` fails, or `always`. */
+async function told<T>(database: Database, body: () => Promise<T>, always = false): Promise<T> {
+  try {
+    const result = await body();
+    if (always) await database.close();
+    return result;
+  } catch (thrown) {
+    await database.close().catch(() => undefined);
+    if (thrown instanceof A2AError) throw thrown;
+    const sentence = thrown instanceof UnknownVersion ? thrown.message : "The tables cannot be created";
+    throw unavailable(sentence, thrown);
+  }
+}

@@ -1,0 +1,236 @@
+import type { Queries } from "./driver.ts";
+import { count } from "../shared/rows.ts";
+import { quoted } from "./pool.ts";
+import type { Schema } from "./schema.ts";
+
+/**
+ * The tables, by version. A published version never changes: append a new one, which also works while nodes of the release before
+ * are running.
+ *
+ * - `scopes`: agents and their owners. `counts`: how many tasks each of them has by state, in several rows, so that nodes that
+ *   write at once do not wait for one another. `contexts`: the contexts of owners, with their counts.
+ * - `tasks`: the head of a task, in a small row that is rewritten with each append. What can be large is in other tables.
+ *   `runs`: the runs that are claimed, in rows of their own, so that a renewal of a lease changes no index of tasks.
+ * - `log`: one row for each record. It is partitioned by the number of the task, which begins with the day on which the task was created.
+ * - `features`: rows that features of the server keep with tasks. A partial index finds those that are due.
+ * - `search_texts`: the texts that are searched, with their words, by the record that has them. `search_tasks`: how far the log of a task
+ *   is indexed.
+ *
+ * `docs/decisions/postgres.md` says why.
+ */
+const versions: readonly string[] = [
+  `
+  CREATE SEQUENCE parley.numbers;
+  CREATE SEQUENCE parley.places;
+
+  CREATE TABLE parley.scopes (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    parent bigint NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    UNIQUE (parent, name)
+  );
+
+  CREATE TABLE parley.counts (
+    scope bigint NOT NULL,
+    shard smallint NOT NULL,
+    n0 bigint NOT NULL, n1 bigint NOT NULL, n2 bigint NOT NULL, n3 bigint NOT NULL,
+    n4 bigint NOT NULL, n5 bigint NOT NULL, n6 bigint NOT NULL, n7 bigint NOT NULL,
+    PRIMARY KEY (scope, shard)
+  ) WITH (fillfactor = 50);
+
+  CREATE TABLE parley.contexts (
+    id bigint PRIMARY KEY,
+    owner bigint NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    tasks bigint NOT NULL,
+    touched bigint NOT NULL,
+    n0 bigint NOT NULL, n1 bigint NOT NULL, n2 bigint NOT NULL, n3 bigint NOT NULL,
+    n4 bigint NOT NULL, n5 bigint NOT NULL, n6 bigint NOT NULL, n7 bigint NOT NULL,
+    UNIQUE (owner, name)
+  ) WITH (fillfactor = 70);
+  CREATE INDEX contexts_idle ON parley.contexts (touched) WHERE tasks = 0;
+
+  CREATE TABLE parley.context_states (context bigint PRIMARY KEY, value text NOT NULL);
+
+  CREATE TABLE parley.replies (
+    context bigint NOT NULL,
+    place bigint NOT NULL,
+    time bigint NOT NULL,
+    json text NOT NULL,
+    PRIMARY KEY (context, place)
+  );
+
+  CREATE TABLE parley.tasks (
+    number bigint PRIMARY KEY,
+    agent bigint NOT NULL,
+    owner bigint NOT NULL,
+    context bigint NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    state smallint NOT NULL,
+    status_time bigint NOT NULL,
+    status_seq integer NOT NULL,
+    seq integer NOT NULL,
+    first_seq integer NOT NULL,
+    generation bigint NOT NULL,
+    bytes bigint NOT NULL,
+    fence bigint NOT NULL,
+    holder text,
+    lease_until bigint,
+    run_turn integer,
+    run_attempt integer,
+    run_input integer,
+    run_deaths integer,
+    run_alone smallint,
+    has_metadata smallint NOT NULL,
+    has_features smallint NOT NULL,
+    touched bigint NOT NULL,
+    compacted smallint NOT NULL DEFAULT 0
+  ) WITH (fillfactor = 70);
+  CREATE UNIQUE INDEX tasks_id ON parley.tasks (agent, id);
+  CREATE INDEX tasks_agent ON parley.tasks (agent, state, status_time, number);
+  CREATE INDEX tasks_owner ON parley.tasks (owner, state, status_time, number);
+  CREATE INDEX tasks_context ON parley.tasks (context, state, status_time, number);
+  CREATE INDEX tasks_over ON parley.tasks (compacted, status_time, number) WHERE state >= 4;
+
+  CREATE TABLE parley.runs (task bigint PRIMARY KEY, agent bigint NOT NULL, free_at bigint NOT NULL);
+  CREATE INDEX runs_free ON parley.runs (agent, free_at, task);
+
+  CREATE TABLE parley.checkpoints (task bigint PRIMARY KEY, value text NOT NULL);
+  CREATE TABLE parley.task_states (task bigint PRIMARY KEY, value text NOT NULL);
+
+  CREATE TABLE parley.log (
+    task bigint NOT NULL,
+    seq integer NOT NULL,
+    kind smallint NOT NULL,
+    state smallint,
+    time bigint NOT NULL,
+    actor smallint NOT NULL,
+    turn integer NOT NULL,
+    attempt integer NOT NULL,
+    context bigint,
+    place bigint,
+    has_metadata smallint NOT NULL,
+    extra text,
+    base text,
+    json text NOT NULL,
+    PRIMARY KEY (task, seq)
+  ) PARTITION BY RANGE (task);
+  CREATE INDEX log_history ON parley.log (task, seq) WHERE place IS NOT NULL;
+  CREATE INDEX log_context ON parley.log (context, place) WHERE place IS NOT NULL;
+  CREATE INDEX log_metadata ON parley.log (task, seq) WHERE has_metadata = 1;
+
+  CREATE TABLE parley.keys (
+    owner bigint NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    hash text NOT NULL,
+    task bigint,
+    context bigint,
+    seq integer NOT NULL,
+    until bigint,
+    answer text,
+    PRIMARY KEY (owner, name)
+  );
+  CREATE INDEX keys_until ON parley.keys (until) WHERE until IS NOT NULL;
+  CREATE INDEX keys_task ON parley.keys (task) WHERE task IS NOT NULL;
+  CREATE INDEX keys_context ON parley.keys (context) WHERE context IS NOT NULL;
+
+  CREATE TABLE parley.features (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    agent bigint NOT NULL,
+    task bigint NOT NULL,
+    feature text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    value text NOT NULL,
+    due bigint,
+    UNIQUE (task, feature, key)
+  );
+  CREATE INDEX features_due ON parley.features (feature, agent, due, id) WHERE due IS NOT NULL;
+
+  CREATE TABLE parley.search (id smallint PRIMARY KEY, is_on smallint NOT NULL, next bigint);
+  INSERT INTO parley.search (id, is_on, next) VALUES (1, 0, NULL);
+  CREATE TABLE parley.search_tasks (
+    task bigint PRIMARY KEY,
+    history integer NOT NULL,
+    artifacts integer NOT NULL,
+    room integer NOT NULL
+  );
+  CREATE TABLE parley.search_texts (
+    task bigint NOT NULL,
+    seq integer NOT NULL,
+    message text,
+    artifact text,
+    text text NOT NULL,
+    count integer NOT NULL,
+    words text NOT NULL,
+    main text NOT NULL,
+    lexemes tsvector NOT NULL,
+    PRIMARY KEY (task, seq)
+  );
+  CREATE INDEX search_lexemes ON parley.search_texts USING gin (lexemes);
+  `,
+];
+
+/** The newest version of the tables that this release knows. */
+export const newestVersion: number = versions.length;
+
+/** The tables were made by a newer release, or cannot be used as they are. */
+export class UnknownVersion extends Error {}
+
+/** Locks of migrations: two numbers, the second from the name of the schema. */
+const lockClass = 0x70_61_72_6c;
+
+/**
+ * Brings the tables to the newest version, in the transaction of `queries`. Nodes that start together wait for the first one. The lock
+ * is one of the transaction, because that of a session is nobody's behind a pooler.
+ */
+export async function migrate(queries: Queries, schema: Schema, to: number = newestVersion): Promise<number> {
+  const sql = schema.over(queries);
+  await sql(`SELECT pg_advisory_xact_lock(${lockClass}, hashtext($1))`, schema.name);
+  const found = await versionOf(queries, schema);
+  if (found > newestVersion) throw tooNew(found);
+  if (found >= to) return found;
+  if (found === 0) await queries.query(`CREATE SCHEMA IF NOT EXISTS ${quoted(schema.name)}`);
+  // PostgreSQL makes a sequence of a name that is qualified in the same schema.
+  if (found === 0)
+    await queries.query(
+      schema.text(
+        "CREATE TABLE parley.migrations (version integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())",
+      ),
+    );
+  for (const [index, statements] of versions.slice(0, to).entries()) {
+    if (index < found) continue;
+    await queries.query(schema.text(statements));
+    await sql("INSERT INTO parley.migrations (version) VALUES ($1)", index + 1);
+  }
+  return found;
+}
+
+/** Refuses tables that `migrate` would change. It changes nothing. */
+export async function checkVersion(queries: Queries, schema: Schema): Promise<void> {
+  const found = await versionOf(queries, schema);
+  if (found > newestVersion) throw tooNew(found);
+  if (found === 0)
+    throw new UnknownVersion(
+      `There is no schema ${quoted(schema.name)} of Parley in the database: run \`parley db migrate\``,
+    );
+  if (found < newestVersion) {
+    throw new UnknownVersion(
+      `The database has version ${found}, and this release has version ${newestVersion}: run \`parley db migrate\``,
+    );
+  }
+}
+
+/** The version of the tables; 0 where there are none. */
+export async function versionOf(queries: Queries, schema: Schema): Promise<number> {
+  const sql = schema.over(queries);
+  const table = `${quoted(schema.name)}.migrations`;
+  const [exists] = await sql("SELECT (to_regclass($1) IS NOT NULL)::int", table);
+  if (count(exists) === 0) return 0;
+  const [row] = await sql("SELECT coalesce(max(version), 0) FROM parley.migrations");
+  return count(row);
+}
+
+function tooNew(found: number): UnknownVersion {
+  const own = `this release supports version ${newestVersion} and earlier`;
+  return new UnknownVersion(`The database has version ${found}, ${own}: upgrade @parley/sql`);
+}

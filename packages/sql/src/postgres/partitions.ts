@@ -1,0 +1,65 @@
+import type { Queries } from "./driver.ts";
+import { int, text } from "../shared/rows.ts";
+import type { Schema } from "./schema.ts";
+
+/*
+ * Numbers of tasks, and the partitions of the log. A number begins with the day of the database on which the task was created, so a range
+ * of numbers is a range of time: the partition of old tasks is dropped as a whole.
+ */
+
+/** Numbers of one day. With days since 1970 they are safe integers until the year 7700. */
+const numbersPerDay = 2 ** 32;
+
+/** SQL of the next number. */
+export const nextNumber: string = `floor(extract(epoch FROM clock_timestamp()) / 86400)::bigint * ${numbersPerDay}
+  + nextval('parley.numbers') % ${numbersPerDay}`;
+
+/** Days of one partition. */
+const daysPerPartition = 7;
+const numbersPerPartition = numbersPerDay * daysPerPartition;
+
+const lockClass = 0x70_61_72_74;
+
+/** A partition of the log: its tasks have numbers from `from`, below `to`. */
+export interface Partition {
+  readonly name: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The partitions that are attached to the log, oldest first. */
+async function partitionsOf(queries: Queries, schema: Schema): Promise<readonly Partition[]> {
+  const rows = await schema.over(queries)(
+    `SELECT c.relname::text, substring(pg_get_expr(c.relpartbound, c.oid) FROM 'FROM \\(''?(-?[0-9]+)')::bigint,
+       substring(pg_get_expr(c.relpartbound, c.oid) FROM 'TO \\(''?(-?[0-9]+)')::bigint
+     FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+     WHERE i.inhparent = 'parley.log'::regclass AND NOT i.inhdetachpending ORDER BY 2`,
+  );
+  return rows.map((row) => ({ name: text(row, 0), from: int(row, 1), to: int(row, 2) }));
+}
+
+/**
+ * Makes the partitions of this week and the next one where they are missing, in the transaction of `queries`. `ATTACH` waits for no
+ * reader and no writer, where `CREATE TABLE … PARTITION OF` waits for all.
+ */
+export async function ensurePartitions(queries: Queries, schema: Schema): Promise<void> {
+  const sql = schema.over(queries);
+  const [row] = await sql("SELECT floor(extract(epoch FROM clock_timestamp()) / 86400)::bigint");
+  const first = Math.floor(int(row, 0) / daysPerPartition);
+  const wanted = [first, first + 1].map((index) => ({ name: `log_${index}`, from: index * numbersPerPartition }));
+  const missing = async (): Promise<typeof wanted> => {
+    const known = new Set((await partitionsOf(queries, schema)).map(({ from }) => from));
+    return wanted.filter(({ from }) => !known.has(from));
+  };
+  if ((await missing()).length === 0) return;
+  await sql(`SELECT pg_advisory_xact_lock(${lockClass}, hashtext($1))`, schema.name);
+  for (const { name, from } of await missing()) {
+    const to = from + numbersPerPartition;
+    await queries.query(
+      schema.text(
+        `CREATE TABLE parley.${name} (LIKE parley.log INCLUDING ALL, CHECK (task >= ${from} AND task < ${to}));
+         ALTER TABLE parley.log ATTACH PARTITION parley.${name} FOR VALUES FROM (${from}) TO (${to})`,
+      ),
+    );
+  }
+}

@@ -1,0 +1,59 @@
+import type { Scope } from "@parley/a2a/store";
+import { encodeName } from "../shared/rows.ts";
+import type { Row, Value } from "./driver.ts";
+import { columnsOf, one, type Sql } from "./schema.ts";
+
+export * from "../shared/rows.ts";
+
+export const ownTables: string = "parley.tasks t JOIN parley.contexts c ON c.id = t.context";
+export const taskTables: string = `${ownTables} JOIN parley.scopes a ON a.id = t.agent JOIN parley.scopes o ON o.id = t.owner`;
+
+/** The row of a task, if the scope includes it. The task of somebody else is found in the index, and not read. */
+export function selectTask(
+  sql: Sql,
+  scope: Scope,
+  taskId: string,
+  columns: string,
+  joins = "",
+): Promise<Row | undefined> {
+  const names: Value[] = [encodeName(scope.agent), encodeName(taskId)];
+  if (scope.owner !== undefined) names.push(encodeName(scope.owner));
+  return one(
+    sql(
+      `SELECT ${columns} FROM ${taskTables} ${joins} WHERE a.parent = 0 AND a.name = $1 AND t.agent = a.id AND t.id = $2
+       ${scope.owner === undefined ? "" : "AND o.name = $3"}`,
+      ...names,
+    ),
+  );
+}
+
+/** When a run is free that nobody has a lease of: such runs come before all others. */
+export const neverHeld: number = -Number.MAX_SAFE_INTEGER;
+
+/** The columns of `recordRow`. */
+export const recordColumns = "seq, kind, state, time, actor, turn, attempt, extra, json";
+
+/** A column that is written, and its type. */
+export type Column = readonly [name: string, type: "bigint" | "integer" | "smallint" | "text"];
+
+/** SQL of rows that are passed as one array for each column: `unnest($1::bigint[], …) AS v (task, …)`. */
+export function rowsOf(columns: readonly Column[], first = 1): string {
+  const arrays = columns.map(([, type], at) => `$${at + first}::${type}[]`);
+  return `unnest(${arrays.join(", ")}) AS v (${columns.map(([name]) => name).join(", ")})`;
+}
+
+/** A statement that inserts rows. `rest`: what follows, such as `ON CONFLICT`. */
+export function insertInto(table: string, columns: readonly Column[], order: string, rest = ""): string {
+  const names = columns.map(([name]) => name).join(", ");
+  return `INSERT INTO parley.${table} (${names}) SELECT ${names} FROM ${rowsOf(columns)} ORDER BY ${order} ${rest}`;
+}
+
+/** Runs a statement with its rows. Does nothing where there are none. */
+export async function write(
+  sql: Sql,
+  statement: string,
+  rows: readonly (readonly Value[])[],
+  width: number,
+): Promise<readonly Row[]> {
+  return rows.length === 0 ? [] : sql(statement, ...columnsOf(rows, width));
+}

@@ -1,0 +1,134 @@
+import { defaultStoreBounds, unavailable, withRoom, type Room, type Store, type StoreBounds } from "@parley/a2a/store";
+import { KeptTasks } from "../shared/kept-tasks.ts";
+import { readConversation } from "./conversation.ts";
+import type { Database } from "./database.ts";
+import { readDue, readFeatures } from "./features.ts";
+import { readOnce } from "./keys.ts";
+import { readList } from "./list.ts";
+import { ensurePartitions } from "./partitions.ts";
+import { readClaimable, readHead, readLog, readStranded } from "./read.ts";
+import type { Schema, Sql } from "./schema.ts";
+import { ScopeIds } from "./scopes.ts";
+import { stateOfIndex, stepIndex, switchIndex } from "./search-index.ts";
+import { findTasks } from "./search.ts";
+import { sweep } from "./sweep.ts";
+import { readTask } from "./task.ts";
+import { Writer } from "./writer.ts";
+
+export interface DatabaseStoreOptions {
+  /** Default: `defaultStoreBounds`. */
+  readonly bounds?: StoreBounds;
+}
+
+/** A store on a database that has its tables. */
+export function databaseStore(database: Database, schema: Schema, options: DatabaseStoreOptions = {}): Store {
+  const { bounds = defaultStoreBounds } = options;
+  const scopes = new ScopeIds();
+  const kept = new KeptTasks();
+  const writer = new Writer(database, schema, scopes);
+  const calls = new Calls(database, schema);
+
+  const write = <T>(body: (sql: Sql) => Promise<T>): Promise<T> =>
+    database.transaction({ mode: "write" }, (queries) => body(schema.over(queries)));
+
+  async function useSearch(on: boolean): Promise<void> {
+    await writer.settled();
+    const { isOn, isMade } = await stateOfIndex(schema.over(database));
+    // Most stores never had it on.
+    if (on !== isOn) await write((sql) => switchIndex(sql, on));
+    else if (!on || isMade) return;
+    if (!on) return;
+    // The store waits for its calls when it closes. The next process goes on.
+    while (await write(stepIndex)) calls.checkOpen();
+  }
+
+  return {
+    durable: true,
+    append: (items) => calls.run(() => writer.append(items)),
+    sweep: (sweeping) =>
+      calls.run(async () => {
+        await writer.settled();
+        await database.transaction({ mode: "write" }, (queries) => ensurePartitions(queries, schema));
+        return write((sql) => sweep(sql, bounds, sweeping, () => false));
+      }),
+    search: {
+      use: (on) => calls.run(() => useSearch(on)),
+      find: (owner, query) => calls.readTogether((sql) => findTasks(sql, scopes, owner, query)),
+    },
+    head: (scope, taskId) => calls.read((sql) => readHead(sql, scope, taskId)),
+    features: (scope, taskId, feature) => calls.read((sql) => readFeatures(sql, scope, taskId, feature)),
+    dueFeatures: (query) => calls.read((sql) => readDue(sql, scopes, query)),
+    claimable: (query) => calls.read((sql) => readClaimable(sql, scopes, query)),
+    stranded: (query) => calls.read((sql) => readStranded(sql, scopes, query)),
+    load: (scope, taskId, loading) =>
+      calls.readTogether((sql, most) => readTask(sql, kept, bounds, scope, taskId, loading, most), loading.room),
+    read: (scope, taskId, reading) =>
+      calls.readTogether((sql, most) => readLog(sql, bounds, scope, taskId, reading, most), reading.room),
+    list: (scope, query) =>
+      calls.readTogether((sql, most) => readList(sql, { scopes, kept, bounds }, scope, query, most), query.room),
+    conversation: (context, wanted) => calls.readTogether((sql) => readConversation(sql, scopes, context, wanted)),
+    once: (owner, key, now) => calls.read((sql) => readOnce(sql, owner, key, now)),
+    async close() {
+      if (!calls.end()) return;
+      await calls.ended();
+      await database.close();
+    },
+  };
+}
+
+/** The calls of a store: refused once it is closed. The database repeats them, and rejects in the words of the port. */
+class Calls {
+  readonly #database: Database;
+  readonly #schema: Schema;
+  readonly #running = new Set<Promise<unknown>>();
+  #isClosed = false;
+
+  constructor(database: Database, schema: Schema) {
+    this.#database = database;
+    this.#schema = schema;
+  }
+
+  run<T>(body: () => Promise<T>): Promise<T> {
+    const call = this.#open(body);
+    this.#running.add(call);
+    const forget = (): void => void this.#running.delete(call);
+    call.then(forget, forget);
+    return call;
+  }
+
+  /** Reads with one statement, or with several that need not agree. */
+  read<T>(body: (sql: Sql) => Promise<T>): Promise<T> {
+    return this.run(() => body(this.#schema.over(this.#database)));
+  }
+
+  /** Reads with several statements at one moment. `body` gets the number of bytes that it may read. */
+  readTogether<T>(body: (sql: Sql, most: number) => Promise<T>, room?: Room): Promise<T> {
+    return this.run(() =>
+      withRoom(room, (most) =>
+        this.#database.transaction({ mode: "read" }, (queries) => body(this.#schema.over(queries), most)),
+      ),
+    );
+  }
+
+  /** Throws once the store is closed. */
+  checkOpen(): void {
+    if (this.#isClosed) throw unavailable("The store is closed");
+  }
+
+  async #open<T>(body: () => Promise<T>): Promise<T> {
+    this.checkOpen();
+    return body();
+  }
+
+  /** Refuses every further call. `false`: it was closed before. */
+  end(): boolean {
+    const wasOpen = !this.#isClosed;
+    this.#isClosed = true;
+    return wasOpen;
+  }
+
+  /** Resolves when no call is in progress. */
+  async ended(): Promise<void> {
+    while (this.#running.size > 0) await Promise.allSettled(this.#running);
+  }
+}

@@ -1,0 +1,214 @@
+import {
+  artifactStarts,
+  compact,
+  type StoreBounds,
+  type SweepOptions,
+  type SweepReport,
+  type TaskHead,
+} from "@parley/a2a/store";
+import {
+  count,
+  encodeJson,
+  int,
+  kindNumber,
+  rowsOf,
+  taskColumns,
+  taskRow,
+  taskTables,
+  write,
+  type Column,
+  type TaskRow,
+} from "./rows.ts";
+import { together, type Sql } from "./schema.ts";
+import { ScopeChanges } from "./scopes.ts";
+import { readPieces } from "./task.ts";
+
+/** About the most records or pages of 4 KiB that one call reads, so that its transaction is short. */
+const effortPerSweep = 10_000;
+
+const everything = { artifacts: true } as const;
+
+const [artifactUpdate, statusUpdate] = [kindNumber("artifactUpdate"), kindNumber("statusUpdate")];
+
+/**
+ * Call it in a transaction. Several nodes may sweep at once: each takes what no other one has locked, in the order in which appends
+ * lock. `keepsLog`: whether the log of a task is left to its partition, which is dropped as a whole.
+ */
+export async function sweep(
+  sql: Sql,
+  bounds: StoreBounds,
+  options: SweepOptions,
+  keepsLog: (number: number) => boolean,
+): Promise<SweepReport> {
+  const { deleteBefore, compactBefore, limit } = options;
+  let more = false;
+  let budget = effortPerSweep;
+  let deleted = 0;
+  if (deleteBefore !== undefined) {
+    const found = await lockOver(sql, deleteBefore, limit + 1, false);
+    const tasks: TaskRow[] = [];
+    for (const task of found.slice(0, limit)) {
+      if (budget <= 0) break;
+      budget -= keepsLog(task.number) ? 1 : task.head.seq + pagesOf(task.head);
+      tasks.push(task);
+    }
+    await deleteTasks(sql, tasks, keepsLog);
+    deleted = tasks.length;
+    more = found.length > deleted;
+  }
+
+  let compacted = 0;
+  if (compactBefore !== undefined && limit > deleted) {
+    const loose = await lockOver(sql, compactBefore, limit - deleted + 1, true);
+    let seen = 0;
+    for (const task of loose.slice(0, limit - deleted)) {
+      if (budget <= 0) break;
+      const effort = await compactTask(sql, bounds, task);
+      budget -= effort;
+      seen += 1;
+      if (effort > 0) compacted += 1;
+    }
+    more ||= loose.length > seen;
+  } else if (compactBefore !== undefined) more ||= (await lockOver(sql, compactBefore, 1, true)).length > 0;
+
+  const idle = deleteBefore === undefined ? 0 : await deleteIdle(sql, deleteBefore, options);
+  const expired = await sql(
+    `SELECT owner, name FROM parley.keys WHERE until <= $1 ORDER BY until LIMIT $2 FOR UPDATE SKIP LOCKED`,
+    options.now,
+    limit + 1,
+  );
+  const gone = expired.slice(0, limit);
+  await write(
+    sql,
+    `DELETE FROM parley.keys k USING ${rowsOf(named)} WHERE k.owner = v.owner AND k.name = v.name`,
+    gone,
+    named.length,
+  );
+  more ||= idle > limit || expired.length > limit;
+  return { deleted, compacted, more };
+}
+
+const named: readonly Column[] = [
+  ["owner", "bigint"],
+  ["name", "text"],
+];
+
+/** Terminal tasks with an older status, the oldest first. Those that were compacted and the others are in two lists. */
+async function lockOver(sql: Sql, before: number, limit: number, loose: boolean): Promise<readonly TaskRow[]> {
+  const numbers: { number: number; time: number }[] = [];
+  for (const compacted of loose ? [0] : [0, 1]) {
+    const rows = await sql(
+      `SELECT number, status_time FROM parley.tasks WHERE state >= 4 AND compacted = $1 AND status_time < $2
+       ORDER BY status_time, number LIMIT $3 FOR UPDATE SKIP LOCKED`,
+      compacted,
+      before,
+      limit,
+    );
+    numbers.push(...rows.map((row) => ({ number: int(row, 0), time: int(row, 1) })));
+  }
+  numbers.sort((a, b) => a.time - b.time || a.number - b.number);
+  const wanted = numbers.slice(0, limit).map(({ number }) => number);
+  if (wanted.length === 0) return [];
+  const rows = await sql(
+    `SELECT ${taskColumns} FROM ${taskTables} WHERE t.number = ANY($1::bigint[]) ORDER BY t.status_time, t.number`,
+    wanted,
+  );
+  return rows.map((row) => taskRow(row));
+}
+
+/** Deletes tasks with all their rows. */
+async function deleteTasks(sql: Sql, tasks: readonly TaskRow[], keepsLog: (number: number) => boolean): Promise<void> {
+  if (tasks.length === 0) return;
+  const scopes = new ScopeChanges();
+  for (const task of tasks) scopes.move({ row: task, head: task.head }, task.head, undefined);
+  const numbers = tasks.map(({ number }) => number);
+  const logs = numbers.filter((number) => !keepsLog(number));
+  await together([
+    scopes.writeContexts(sql),
+    // A context is as old as the newest status that any of its tasks has had.
+    sql(
+      `UPDATE parley.contexts c SET touched = greatest(c.touched, t.touched)
+       FROM (SELECT context, max(touched) AS touched FROM parley.tasks WHERE number = ANY($1::bigint[]) GROUP BY context) t
+       WHERE c.id = t.context AND c.touched < t.touched`,
+      numbers,
+    ),
+    sql("DELETE FROM parley.keys WHERE task = ANY($1::bigint[])", numbers),
+    sql("DELETE FROM parley.tasks WHERE number = ANY($1::bigint[])", numbers),
+    ...["runs", "checkpoints", "task_states", "features", "search_tasks", "search_texts"].map((table) =>
+      sql(`DELETE FROM parley.${table} WHERE task = ANY($1::bigint[])`, numbers),
+    ),
+    sql("DELETE FROM parley.log WHERE task = ANY($1::bigint[])", logs),
+    scopes.writeCounts(sql),
+  ]);
+}
+
+function pagesOf({ bytes }: TaskHead): number {
+  return Math.ceil(bytes / 4096);
+}
+
+/** Deletes contexts that have no task. A key that expires later keeps its context. Resolves to how many there are. */
+async function deleteIdle(sql: Sql, before: number, { now, limit }: SweepOptions): Promise<number> {
+  const rows = await sql(
+    `SELECT id FROM parley.contexts c WHERE tasks = 0 AND touched < $1
+       AND NOT EXISTS (SELECT 1 FROM parley.keys k WHERE k.context = c.id AND k.until > $2)
+     ORDER BY touched LIMIT $3 FOR UPDATE SKIP LOCKED`,
+    before,
+    now,
+    limit + 1,
+  );
+  const idle = rows.slice(0, limit).map(count);
+  if (idle.length === 0) return 0;
+  await together(
+    ["contexts WHERE id", "context_states WHERE context", "replies WHERE context", "keys WHERE context"].map((where) =>
+      sql(`DELETE FROM parley.${where} = ANY($1::bigint[])`, idle),
+    ),
+  );
+  return rows.length;
+}
+
+/** Leaves one record for each artifact and no progress messages. Returns the effort, 0 if nothing was done. */
+async function compactTask(sql: Sql, bounds: StoreBounds, task: TaskRow): Promise<number> {
+  const { head, number } = task;
+  if (head.bytes > bounds.compaction) {
+    // It stays as it is. The mark keeps later sweeps from reading it.
+    await sql("UPDATE parley.tasks SET compacted = 1 WHERE number = $1", number);
+    return 0;
+  }
+  const pieces = head.seq > 1 ? await readPieces(sql, bounds, task, everything) : undefined;
+  await sql("UPDATE parley.tasks SET compacted = 1, first_seq = seq, has_metadata = 0 WHERE number = $1", number);
+  if (pieces === undefined) return 0;
+
+  const { base, artifacts } = compact(pieces);
+  // An artifact stays at the place of its first chunk: its order and its place in the conversation do not change.
+  const rows = await sql(
+    `SELECT seq FROM parley.log WHERE task = $1 AND seq < $2 AND kind = ${artifactUpdate} ORDER BY seq`,
+    number,
+    head.seq,
+  );
+  const chunks = rows.map(count);
+  const starts = artifactStarts(pieces.artifacts).map((index) => chunks[index] ?? 0);
+  await together([
+    sql("UPDATE parley.log SET base = $2 WHERE task = $1 AND seq = 1", number, encodeJson(base)),
+    sql(
+      `UPDATE parley.log l SET json = v.json FROM unnest($2::integer[], $3::text[]) AS v (seq, json)
+       WHERE l.task = $1 AND l.seq = v.seq`,
+      number,
+      starts,
+      artifacts.map(encodeJson),
+    ),
+    sql(
+      `DELETE FROM parley.log WHERE task = $1 AND seq < $2 AND seq <> ALL($3::integer[])
+         AND (kind = ${artifactUpdate} OR (kind = ${statusUpdate} AND place IS NULL))`,
+      number,
+      head.seq,
+      starts,
+    ),
+    sql("UPDATE parley.log SET has_metadata = 0 WHERE task = $1 AND has_metadata = 1", number),
+    sql(
+      `UPDATE parley.tasks SET bytes = least(bytes, (SELECT sum(octet_length(json)) FROM parley.log WHERE task = $1))
+       WHERE number = $1`,
+      number,
+    ),
+  ]);
+  return head.seq + pagesOf(head);
+}

@@ -1,0 +1,104 @@
+import {
+  growing,
+  hasGrown,
+  identity,
+  identityOf,
+  owning,
+  owningOf,
+  placing,
+  placingOf,
+  plain,
+  plainOf,
+  type KnownTask,
+} from "../shared/known-task.ts";
+import type { Value } from "./driver.ts";
+import { insertInto, neverHeld, rowsOf, write, type Column } from "./rows.ts";
+import { together, type Sql } from "./schema.ts";
+
+/** A task that is locked, as a transaction knows it. */
+export interface LockedTask extends KnownTask {
+  /** The time of its newest status, in milliseconds since the Unix epoch. A status can be older than the one before. */
+  touched: number;
+  /** `hasFeatures` in the table. */
+  readonly storedFeatures: boolean;
+}
+
+const types: Readonly<Record<string, Column[1]>> = {
+  id: "text",
+  holder: "text",
+  state: "smallint",
+  run_alone: "smallint",
+  has_metadata: "smallint",
+  has_features: "smallint",
+  status_seq: "integer",
+  seq: "integer",
+  first_seq: "integer",
+  run_turn: "integer",
+  run_attempt: "integer",
+  run_input: "integer",
+  run_deaths: "integer",
+};
+const typed = (names: readonly string[]): Column[] => names.map((name) => [name, types[name] ?? "bigint"]);
+
+const changing = typed([...plain, ...placing, ...owning, "has_features", "touched"]);
+const insertColumns = [...typed(identity), ...changing];
+// A task of the same id that somebody else has created meanwhile is noticed by the missing row.
+const insertTasks = insertInto("tasks", insertColumns, "agent, id", "ON CONFLICT (agent, id) DO NOTHING RETURNING 1");
+const updateTasks = updateOf(changing);
+/** For tasks whose log alone has changed, as with each chunk. */
+const growTasks = updateOf(typed(growing));
+
+function updateOf(columns: readonly Column[]): string {
+  const set = columns.map(([name]) => `${name} = v.${name}`).join(", ");
+  return `UPDATE parley.tasks t SET ${set} FROM ${rowsOf([["number", "bigint"], ...columns])} WHERE t.number = v.number`;
+}
+
+const runColumns = typed(["task", "agent", "free_at"]);
+const upsertRuns = insertInto(
+  "runs",
+  runColumns,
+  "task",
+  "ON CONFLICT (task) DO UPDATE SET free_at = excluded.free_at",
+);
+const deleteRuns = "DELETE FROM parley.runs WHERE task = ANY($1::bigint[])";
+
+/** Writes the rows of tasks, each once in a transaction. */
+export class TaskWriter {
+  readonly #new: Value[][] = [];
+  readonly #grown: Value[][] = [];
+  readonly #changed: Value[][] = [];
+  readonly #runs: Value[][] = [];
+  readonly #ended: number[] = [];
+
+  /** Call it at the end of a transaction, once for each task. */
+  add(task: LockedTask): void {
+    const { row, head, stored } = task;
+    if (stored !== undefined && head === stored) return;
+    if (stored === undefined) this.#new.push([...identityOf(task), ...changingOf(task)]);
+    else if (task.hasFeatures === task.storedFeatures && hasGrown(task, stored))
+      this.#grown.push([row.number, head.seq, head.generation, head.bytes]);
+    else this.#changed.push([row.number, ...changingOf(task)]);
+    if (head.run === undefined) {
+      if (stored?.run !== undefined) this.#ended.push(row.number);
+    } else if (stored?.run === undefined || head.leaseUntil !== stored.leaseUntil) {
+      this.#runs.push([row.number, row.agent, head.leaseUntil ?? neverHeld]);
+    }
+  }
+
+  /** Resolves to `false` where another transaction has created one of the tasks meanwhile. */
+  async write(sql: Sql): Promise<boolean> {
+    const [made] = await together([
+      write(sql, insertTasks, this.#new, insertColumns.length),
+      write(sql, growTasks, this.#grown, growing.length + 1),
+      write(sql, updateTasks, this.#changed, changing.length + 1),
+      write(sql, upsertRuns, this.#runs, runColumns.length),
+      this.#ended.length === 0 ? Promise.resolve([]) : sql(deleteRuns, this.#ended),
+    ]);
+    return made.length === this.#new.length;
+  }
+}
+
+function changingOf(task: LockedTask): readonly Value[] {
+  const { head, hasFeatures, touched } = task;
+  return [...plainOf(task), ...placingOf(head), ...owningOf(head), hasFeatures ? 1 : 0, touched];
+}

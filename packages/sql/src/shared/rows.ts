@@ -1,0 +1,207 @@
+import type { TaskState } from "@parley/a2a";
+import type { Actor, LogRecord, NewRecord, RecordKind } from "@parley/a2a/model";
+import {
+  escaped as encodeName,
+  unescaped as decodeName,
+  wellFormed as encodeJson,
+  type Owner,
+  type ReadRecord,
+  type StoredEvent,
+  type StoredRun,
+  type TaskHead,
+} from "@parley/a2a/store";
+
+// What the rows of tasks and of their logs have, in every database.
+
+/** A value of a row. */
+export type Value = string | number | null;
+/** The columns of a row, in the order of the statement. */
+type Row = readonly unknown[];
+
+/**
+ * The text of databases is UTF-8 without NUL, and JavaScript's text can have both NUL and lone surrogates. Names are
+ * therefore stored as the inside of a JSON string, which most names equal, and JSON without lone surrogates.
+ */
+export { decodeName, encodeJson, encodeName };
+
+// Tables store a kind, an actor or a state as its index in these lists: only append to them.
+
+const kinds: readonly RecordKind[] = ["task", "message", "statusUpdate", "artifactUpdate"];
+const actors: readonly Actor[] = ["user", "agent", "system", "delegate"];
+
+/** Terminal states have an index of 4 or more. */
+export const states: readonly TaskState[] = [
+  "TASK_STATE_SUBMITTED",
+  "TASK_STATE_WORKING",
+  "TASK_STATE_INPUT_REQUIRED",
+  "TASK_STATE_AUTH_REQUIRED",
+  "TASK_STATE_COMPLETED",
+  "TASK_STATE_FAILED",
+  "TASK_STATE_CANCELED",
+  "TASK_STATE_REJECTED",
+];
+
+export function kindNumber(kind: RecordKind): number {
+  return kinds.indexOf(kind);
+}
+
+export function stateNumber(state: TaskState): number {
+  return states.indexOf(state);
+}
+
+/** The most records of one task. In SQLite, with a task number below 2^29 a key is a safe integer. */
+export const maxSeq: number = 2 ** 24 - 1;
+
+/** A time that stored times are compared with. No stored time is beyond the safe integers; a query may be, as with `Infinity`. */
+export function timeLimit(time: number): number {
+  return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, time));
+}
+
+/** A column that must be an integer. */
+export function int(row: Row | undefined, column: number): number {
+  const value = row?.[column];
+  if (typeof value !== "number") throw new TypeError(`no integer in column ${column}`);
+  return value;
+}
+
+/** A column that must be text. */
+export function text(row: Row | undefined, column: number): string {
+  const value = row?.[column];
+  if (typeof value !== "string") throw new TypeError(`no text in column ${column}`);
+  return value;
+}
+
+/** A column that can be NULL. */
+export function optional(row: Row, column: number): Value | undefined {
+  return (row[column] as Value) ?? undefined;
+}
+
+/** The only column of the only row. */
+export function count(row: Row | undefined): number {
+  return int(row, 0);
+}
+
+/** A task, read from its row. */
+export interface TaskRow {
+  readonly number: number;
+  readonly agent: number;
+  readonly owner: number;
+  readonly context: number;
+  readonly statusSeq: number;
+  readonly hasMetadata: boolean;
+  readonly head: TaskHead;
+}
+
+/** Columns of the task and of its context. */
+export const ownColumns: string = `t.number, t.agent, t.owner, t.context, t.status_seq, t.has_metadata, t.id, t.state, t.status_time,
+  t.seq, t.first_seq, t.generation, t.fence, t.holder, t.lease_until, t.run_turn, t.run_attempt, t.run_input,
+  t.bytes, t.run_deaths, t.run_alone, c.name`;
+
+/** The number of `ownColumns`: the index of a column that a query adds. */
+export const ownWidth = 22;
+
+/** The same with the names of its agent and its owner, for a caller that does not know them. */
+export const taskColumns: string = `${ownColumns}, a.name, o.name`;
+
+/** The number of `taskColumns`: the index of a column that a query adds. */
+export const taskWidth = 24;
+
+export function taskRow(row: Row, owner: Owner = ownerOf(row)): TaskRow {
+  const holder = optional(row, 13);
+  const leaseUntil = optional(row, 14);
+  return {
+    number: int(row, 0),
+    agent: int(row, 1),
+    owner: int(row, 2),
+    context: int(row, 3),
+    statusSeq: int(row, 4),
+    hasMetadata: int(row, 5) === 1,
+    head: Object.freeze({
+      task: Object.freeze({ agent: owner.agent, owner: owner.owner, taskId: decodeName(text(row, 6)) }),
+      contextId: decodeName(text(row, 21)),
+      state: states[int(row, 7)] ?? "TASK_STATE_FAILED",
+      statusTime: int(row, 8),
+      seq: int(row, 9),
+      firstSeq: int(row, 10),
+      generation: int(row, 11),
+      bytes: int(row, 18),
+      fence: int(row, 12),
+      ...(typeof holder === "string" && { holder: decodeName(holder) }),
+      ...(typeof leaseUntil === "number" && { leaseUntil }),
+      ...(optional(row, 15) !== undefined && { run: runOf(row) }),
+    }),
+  };
+}
+
+function ownerOf(row: Row): Owner {
+  return { agent: decodeName(text(row, 22)), owner: decodeName(text(row, 23)) };
+}
+
+function runOf(row: Row): StoredRun {
+  const deaths = optional(row, 19);
+  return Object.freeze({
+    turn: int(row, 15),
+    attempt: int(row, 16),
+    input: int(row, 17),
+    ...(typeof deaths === "number" && { deaths }),
+    ...(optional(row, 20) === 1 && { alone: true as const }),
+  });
+}
+
+export const recordColumns = "key, kind, state, time, actor, turn, attempt, extra, json";
+
+/** Members that few records have. */
+type Extra = Pick<NewRecord, "keep" | "call" | "extensions" | "trace">;
+
+export function recordRow(row: Row): LogRecord {
+  const state = optional(row, 2);
+  const extra = optional(row, 7);
+  return {
+    kind: kinds[int(row, 1)] ?? "task",
+    json: text(row, 8),
+    time: int(row, 3),
+    actor: actors[int(row, 4)] ?? "system",
+    turn: int(row, 5),
+    attempt: int(row, 6),
+    ...(typeof state === "number" && { state: states[state] ?? "TASK_STATE_FAILED" }),
+    ...(typeof extra === "string" && (JSON.parse(extra) as Extra)),
+    seq: int(row, 0) % 2 ** 24,
+  };
+}
+
+/** The columns of `recordValues`. */
+export const recordValueColumns = [
+  "kind",
+  "state",
+  "time",
+  "actor",
+  "turn",
+  "attempt",
+  "has_metadata",
+  "extra",
+  "json",
+] as const;
+
+export function recordValues({ record, hasMetadata }: ReadRecord): readonly Value[] {
+  const { keep, call, extensions, trace } = record;
+  const bare = keep === undefined && call === undefined && extensions === undefined && trace === undefined;
+  return [
+    kindNumber(record.kind),
+    record.state === undefined ? null : stateNumber(record.state),
+    record.time,
+    actors.indexOf(record.actor),
+    record.turn,
+    record.attempt,
+    hasMetadata ? 1 : 0,
+    bare ? null : JSON.stringify({ keep, call, extensions, trace } satisfies Record<keyof Extra, unknown>),
+    encodeJson(record.json),
+  ];
+}
+
+/** A record of the history, by its kind and its text. */
+export function eventOf(kind: number, json: string): StoredEvent {
+  return {
+    kind: kind === kindNumber("task") ? "task" : kind === kindNumber("message") ? "message" : "statusUpdate",
+    json,
+  };
+}
