@@ -17,6 +17,7 @@ import type { Agent, AgentService, CallContext, Store, Turn } from "@parley/a2a"
 import type { ServerBinding } from "@parley/a2a";
 import type { PrivateCardKey } from "@parley/a2a/cards";
 import type { Client, ClientBinding } from "@parley/a2a/client";
+import type { Wakeup } from "@parley/a2a/store";
 import type { Report } from "@parley/conform";
 declare namespace Deno {
   interface ServeHandlerInfo {
@@ -41,6 +42,7 @@ declare const taskId: string;
 declare const tokens: AsyncIterable<string>;
 declare const turn: Turn;
 declare function myStore(): Store;
+declare function myWakeup(): Promise<Wakeup>;
 declare function webSocketBinding(): ClientBinding;
 declare function webSocketServerBinding(): ServerBinding;
 declare function redact<T>(value: T): T;

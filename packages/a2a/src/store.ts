@@ -83,6 +83,15 @@ export {
 // The fold of a log as text.
 export { type Fragments, type TaskText, type SnapshotText, snapshotOf, snapshotFrom, taskFrom } from "./store/index.ts";
 
+// Wake-ups between the nodes of a cluster.
+export {
+  type Wakeup,
+  type WakeupListener,
+  WakeupBatch,
+  type WakeupBatchOptions,
+  type ReceivedWakeup,
+} from "./store/wakeup.ts";
+
 // Pages.
 export { PageBudget, fitting } from "./store/index.ts";
 export { NeedsRoom, PageRoom, withRoom } from "./store/index.ts";

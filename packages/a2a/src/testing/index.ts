@@ -5,6 +5,7 @@
 export * from "./binding-contract.ts";
 export * from "./extension-contract.ts";
 export * from "./store-contract.ts";
+export * from "./wakeup-contract.ts";
 export { fakeClock, type FakeClock } from "./fake-clock.ts";
 export { callContext, inProcess, type InProcess, type InProcessOptions } from "./in-process.ts";
 export { testAgent, type AgentUnderTest, type TestAgent, type TestAgentOptions } from "./test-agent.ts";

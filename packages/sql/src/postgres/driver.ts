@@ -63,8 +63,8 @@ export interface ChannelListener {
   ended(cause: unknown): void;
 }
 
-/** A subscription to a channel. */
-export interface Listening {
+/** A subscription to a channel. Statements run on its connection. */
+export interface Listening extends Queries {
   /** Ends it. */
   close(): Promise<void>;
 }

@@ -86,19 +86,23 @@ export function poolDriver(pool: PoolLike, { silence, owned, onIdleError }: Pool
     return lent;
   }
 
+  async function listen(channel: string, listener: ChannelListener): Promise<Listening> {
+    const subscription = await listenOver(await pool.connect(), silence, channel, listener);
+    const entry: Listening = {
+      query: (text, values) => subscription.query(text, values),
+      async close() {
+        if (listening.delete(entry)) await subscription.close();
+      },
+    };
+    listening.add(entry);
+    return entry;
+  }
+
   return {
     hold,
     query: (text, values) => hold((connection) => connection.query(text, values)),
-    async listen(channel, listener) {
-      const subscription = await listenOver(await pool.connect(), silence, channel, listener);
-      const entry: Listening = {
-        async close() {
-          if (listening.delete(entry)) await subscription.close();
-        },
-      };
-      listening.add(entry);
-      return entry;
-    },
+    // A subscription keeps its connection, and the statements need another one.
+    ...(pool.options?.max === 1 ? {} : { listen }),
     async close() {
       await Promise.all([...listening].map((subscription) => subscription.close()));
       await Promise.allSettled(held);
@@ -153,13 +157,15 @@ async function listenOver(
   client.on("error", onError);
   client.on("end", onEnd);
   client.on("notification", ({ payload }) => listener.notified(payload ?? ""));
+  const { query } = connectionOver(client, silence);
   try {
-    await connectionOver(client, silence).query(`LISTEN ${quoted(channel)}`);
+    await query(`LISTEN ${quoted(channel)}`);
   } catch (thrown) {
     release();
     throw thrown;
   }
   return {
+    query,
     close: () => {
       release();
       return Promise.resolve();

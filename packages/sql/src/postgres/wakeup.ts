@@ -1,0 +1,259 @@
+import { silentLogger, systemClock, type Clock, type Logger } from "@parley/a2a";
+import { WakeupBatch, type Wakeup, type WakeupListener } from "@parley/a2a/store";
+import type { Listening, PostgresDriver } from "./driver.ts";
+
+export interface NotifyWakeupOptions {
+  /** The channel of NOTIFY. Nodes with the same database and channel wake one another. Default `parley`. */
+  readonly channel?: string;
+  /** The least time between two NOTIFY of this node, in milliseconds. Default 10. */
+  readonly interval?: number;
+  /** Milliseconds without a notification, after which the node sends itself one to see whether they arrive. Default 15000. */
+  readonly heartbeat?: number;
+  /** Milliseconds within which a notification to itself must arrive. Default 5000. */
+  readonly echoTimeout?: number;
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+}
+
+/**
+ * Wake-ups by LISTEN and NOTIFY. What commits with a notification waits for every other such commit of the server, so notifications
+ * are never sent by the transaction that appends: they follow it, many in one statement, without waiting for the disk
+ * (docs/decisions/postgres.md).
+ *
+ * Resolves when it has listened and heard itself, or has found that it cannot: `isConnected` says which. It keeps trying, except
+ * behind a pooler, where it never would.
+ */
+export async function notifyWakeup(
+  driver: PostgresDriver,
+  pooled: boolean,
+  options: NotifyWakeupOptions = {},
+): Promise<Wakeup> {
+  const wakeup = new NotifyWakeup(driver, pooled, options);
+  await wakeup.open();
+  return wakeup;
+}
+
+/** Payloads have less than 8000 bytes (PostgreSQL, NOTIFY). */
+const messageBytes = 7900;
+const shortestPause = 100;
+const longestPause = 10_000;
+
+/**
+ * A commit of NOTIFY takes part in the order of all of them, and holds a lock until its record is on the disk, unless it need not be
+ * there: nothing else is in that transaction.
+ */
+const notify = `SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, message) FROM unnest($2::text[]) AS message`;
+
+class NotifyWakeup implements Wakeup {
+  readonly #driver: PostgresDriver;
+  readonly #pooled: boolean;
+  readonly #options: Required<NotifyWakeupOptions>;
+  readonly #batch: WakeupBatch;
+  readonly #listeners = new Set<{ readonly tell: WakeupListener }>();
+  readonly #echoes = new Set<() => void>();
+  #listening: Listening | undefined;
+  #isConnected = false;
+  #isClosed = false;
+  /** Nothing is sent, since nobody would hear it. */
+  #isMute = false;
+  /** How often it has failed to listen since it last did. */
+  #failures = 0;
+  #heard = 0;
+  #cancelTimer: (() => void) | undefined;
+  #connecting: Promise<void> = Promise.resolve();
+
+  constructor(driver: PostgresDriver, pooled: boolean, options: NotifyWakeupOptions) {
+    this.#driver = driver;
+    this.#pooled = pooled;
+    this.#options = {
+      channel: "parley",
+      interval: 10,
+      heartbeat: 15_000,
+      echoTimeout: 5000,
+      clock: systemClock,
+      logger: silentLogger,
+      ...options,
+    };
+    const { clock, interval, logger } = this.#options;
+    this.#batch = new WakeupBatch({
+      clock,
+      interval,
+      messageBytes,
+      send: (messages) => this.#notify(this.#listening ?? driver, messages),
+      // The readers of other nodes look by themselves a little later.
+      onError: (cause) => logger.debug("PostgreSQL: wake-ups could not be sent", { cause }),
+    });
+  }
+
+  get isConnected(): boolean {
+    return this.#isConnected;
+  }
+
+  publish(taskIds: readonly string[]): void {
+    if (!this.#isMute) this.#batch.add(taskIds);
+  }
+
+  subscribe(listener: WakeupListener): () => void {
+    // The same function may be added twice.
+    const entry = { tell: listener };
+    this.#listeners.add(entry);
+    return () => void this.#listeners.delete(entry);
+  }
+
+  open(): Promise<void> {
+    this.#connecting = this.#connect();
+    return this.#connecting;
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    await this.#batch.close();
+    this.#isClosed = true;
+    this.#isConnected = false;
+    this.#cancelTimer?.();
+    for (const echo of this.#echoes) echo();
+    await this.#connecting;
+    await this.#listening?.close();
+    this.#listening = undefined;
+    this.#listeners.clear();
+  }
+
+  /** Listens, and hears itself. Never rejects. */
+  async #connect(): Promise<void> {
+    const { channel, logger } = this.#options;
+    if (this.#driver.listen === undefined) {
+      logger.info("PostgreSQL: there is no connection for LISTEN. Readers poll for what other nodes store");
+      this.#isMute = true;
+      return;
+    }
+    let listening: Listening | undefined;
+    try {
+      listening = await this.#driver.listen(channel, {
+        notified: (message) => this.#receive(message),
+        ended: (cause) => this.#lose(listening, cause),
+      });
+      this.#listening = listening;
+      // By another connection: a pooler could answer itself.
+      const arrives = await this.#echo(() => this.#notify(this.#driver, [this.#batch.ping()]));
+      // It may have ended meanwhile.
+      if (this.#listening !== listening) return;
+      if (!arrives) return await this.#giveUp(listening);
+    } catch (cause) {
+      logger.debug("PostgreSQL: LISTEN failed", { cause });
+      // It has ended meanwhile, and is tried again already.
+      if (listening !== undefined && this.#listening !== listening) return;
+      this.#listening = undefined;
+      await listening?.close();
+      return this.#retry(cause);
+    }
+    if (this.#isClosed) return;
+    if (this.#failures > 0) {
+      logger.info("PostgreSQL: notifications arrive again", { channel });
+      // What was published meanwhile is not known.
+      this.#tell(undefined);
+    }
+    this.#failures = 0;
+    this.#isConnected = true;
+    this.#beat();
+  }
+
+  /** Notifications do not arrive. */
+  async #giveUp(listening: Listening): Promise<void> {
+    const { logger } = this.#options;
+    this.#listening = undefined;
+    // A pooler gives the session of the server to others.
+    if (this.#pooled && !this.#isClosed) await listening.query("UNLISTEN *").catch(() => undefined);
+    await listening.close();
+    if (this.#isClosed) return;
+    if (!this.#pooled) return this.#retry(new Error("A notification did not arrive"));
+    this.#isMute = true;
+    logger.warn(
+      "PostgreSQL: notifications do not pass the pooler, as in its transaction mode. Readers poll for what other nodes store. " +
+        "Connect to the server itself, or use wake-ups of another kind",
+    );
+  }
+
+  #lose(listening: Listening | undefined, cause: unknown): void {
+    if (listening === undefined || this.#listening !== listening || this.#isClosed) return;
+    this.#listening = undefined;
+    this.#retry(cause);
+  }
+
+  #retry(cause: unknown): void {
+    if (this.#isClosed) return;
+    const { clock, logger } = this.#options;
+    if (this.#failures === 0) {
+      logger.warn("PostgreSQL: notifications do not arrive. Readers poll for what other nodes store, until they do", {
+        cause,
+      });
+      this.#isConnected = false;
+      this.#tell(undefined);
+    }
+    this.#failures += 1;
+    const most = Math.min(longestPause, shortestPause * 2 ** Math.min(this.#failures - 1, 10));
+    this.#after(clock, most * (0.5 + Math.random() / 2), () => {
+      this.#connecting = this.#connect();
+    });
+  }
+
+  /** Looks whether notifications still arrive, where none has for a while. */
+  #beat(): void {
+    const { clock, heartbeat } = this.#options;
+    const before = this.#heard;
+    this.#after(clock, heartbeat, () => {
+      const listening = this.#listening;
+      if (listening === undefined) return;
+      if (this.#heard !== before) return this.#beat();
+      this.#connecting = this.#check(listening);
+    });
+  }
+
+  async #check(listening: Listening): Promise<void> {
+    const arrives = await this.#echo(() => this.#notify(this.#driver, [this.#batch.ping()])).catch(() => false);
+    if (this.#isClosed || this.#listening !== listening) return;
+    if (arrives) return this.#beat();
+    this.#listening = undefined;
+    await listening.close();
+    this.#retry(new Error("A notification did not arrive"));
+  }
+
+  /** Whether something of this node arrives soon after `send`. */
+  async #echo(send: () => Promise<void>): Promise<boolean> {
+    const { clock, echoTimeout } = this.#options;
+    let hear: ((arrives: boolean) => void) | undefined;
+    const heard = new Promise<boolean>((resolve) => (hear = resolve));
+    const echo = (): void => hear?.(!this.#isClosed);
+    this.#echoes.add(echo);
+    const cancel = clock.after(echoTimeout, () => hear?.(false));
+    try {
+      await send();
+      return await heard;
+    } finally {
+      cancel();
+      this.#echoes.delete(echo);
+    }
+  }
+
+  #after(clock: Clock, ms: number, run: () => void): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = clock.after(ms, () => {
+      if (!this.#isClosed) run();
+    });
+  }
+
+  async #notify(connection: Pick<Listening, "query">, messages: readonly string[]): Promise<void> {
+    await connection.query(notify, [this.#options.channel, messages]);
+  }
+
+  #receive(message: string): void {
+    this.#heard += 1;
+    const received = this.#batch.read(message);
+    if (received === undefined) return;
+    if (received.isOwn) for (const echo of this.#echoes) echo();
+    else for (const taskId of received.taskIds) this.#tell(taskId);
+  }
+
+  #tell(taskId: string | undefined): void {
+    for (const { tell } of this.#listeners) tell(taskId);
+  }
+}
