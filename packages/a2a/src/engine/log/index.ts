@@ -1,5 +1,5 @@
 export { Additions } from "./additions.ts";
-export { acquireLease, keepIn, lossOf, tooManyRows, type AppendResult, type Loss } from "./append.ts";
+export { acquireLease, endOfRun, keepIn, lossOf, tooManyRows, type AppendResult, type Loss } from "./append.ts";
 export { Committer } from "./committer.ts";
 export { EventStream, snapshotItem, type StreamFrom } from "./event-stream.ts";
 export { LiveLogs } from "./live-log.ts";

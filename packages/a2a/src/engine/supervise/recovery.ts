@@ -12,7 +12,7 @@ const mostNamed = 20;
 
 interface RecoveryInit extends Omit<TakeoverInit, "committer" | "budget"> {
   readonly leaseWatch: LeaseWatch;
-  readonly takeover: Pick<Takeover, "resume">;
+  readonly takeover: Pick<Takeover, "resume" | "endAsked">;
 }
 
 /**
@@ -23,7 +23,7 @@ interface RecoveryInit extends Omit<TakeoverInit, "committer" | "budget"> {
  */
 export class Recovery {
   readonly #init: RecoveryInit;
-  readonly #takeover: Pick<Takeover, "resume">;
+  readonly #takeover: Pick<Takeover, "resume" | "endAsked">;
   readonly #backoff: Backoff;
   readonly #suspects: Suspects;
   /** Agents with lost tasks that are not hosted here and were named in the log. */
@@ -64,10 +64,22 @@ export class Recovery {
 
   async #recover(head: TaskHead): Promise<void> {
     const { settings, runs } = this.#init;
+    if (await this.#hasAsked(head)) return this.#endAsked(head);
     const sentence = await this.#reasonToGiveUp(head);
     if (sentence !== undefined) await this.#backoff.guard(head, () => giveUp(settings, runs, head, sentence));
     else if (crashesOf(head, settings.lease.holder).count === 0) await this.#resume(head);
     else this.#suspects.add(head);
+  }
+
+  /** Whether the turn is over by its question, although its run is not, so that an agent that cannot be called again waits for the answer. */
+  async #hasAsked(head: TaskHead): Promise<boolean> {
+    if (head.state !== "TASK_STATE_INPUT_REQUIRED") return false;
+    return this.#init.agents.get(head.task.agent)?.agent.resumable !== true && !(await this.#isResting(head));
+  }
+
+  async #endAsked(head: TaskHead): Promise<void> {
+    const hosted = this.#init.agents.get(head.task.agent);
+    if (hosted !== undefined) await this.#backoff.guard(head, () => this.#takeover.endAsked(hosted, head));
   }
 
   async #reasonToGiveUp(head: TaskHead): Promise<string | undefined> {

@@ -1,7 +1,14 @@
-import { A2AError } from "../../model/index.ts";
+import { A2AError, type NewRecord } from "../../model/index.ts";
 import type { AppendOutcome, Store, StoredRun, TaskEffect, TaskHead } from "../../store/index.ts";
 import type { ByteBudget } from "../../protocol/index.ts";
-import { acquireLease, type Committer, type StoredCall } from "../log/index.ts";
+import {
+  acquireLease,
+  endOfRun,
+  readNextMessage,
+  statusRecord,
+  type Committer,
+  type StoredCall,
+} from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
 import { messageOf, readResumed, safeSentences, type Run, type TaskRunInit } from "../run/index.ts";
 import type { Runs } from "./runs.ts";
@@ -47,6 +54,27 @@ export class Takeover {
     return this.#within(head, () => this.#start(hosted, head, { turn, input, attempt: attempt + 1 }, effects));
   }
 
+  /**
+   * Ends the turn of a lost run that had asked its question: the answer is the next turn. Where that has come already, it begins.
+   * `undefined` where it has not, or it cannot begin now.
+   */
+  async endAsked(hosted: HostedAgent, head: TaskHead): Promise<Run | undefined> {
+    const { committer, settings, budget } = this.#init;
+    const { task, contextId, run, fence, seq, statusTime } = head;
+    if (run === undefined) return undefined;
+    const { message } = await readNextMessage(settings.store, task, run.input);
+    if (message === undefined) {
+      await committer.append({ task, fence, expect: seq, records: [], effects: endOfRun });
+      return undefined;
+    }
+    if (!budget.tryTake(task.owner, head.bytes)) return undefined;
+    const next = { turn: run.turn + 1, attempt: 1, input: message.seq };
+    const origin = { taskId: task.taskId, contextId, turn: next.turn, attempt: 1, extensions: [], trace: undefined };
+    const time = Math.max(settings.clock.now(), statusTime);
+    const working = statusRecord(origin, { state: "TASK_STATE_WORKING" }, "system", "", time);
+    return this.#within(head, () => this.#start(hosted, head, next, [{ effect: "checkpoint", value: null }], working));
+  }
+
   /** Starts a run within the memory that was taken for it. */
   async #within({ task: { owner }, bytes }: TaskHead, start: () => Promise<Run | undefined>): Promise<Run | undefined> {
     const { budget } = this.#init;
@@ -65,9 +93,10 @@ export class Takeover {
     head: TaskHead,
     next: StoredRun,
     effects: readonly TaskEffect[],
+    record?: NewRecord,
   ): Promise<Run | undefined> {
     const { runs, settings } = this.#init;
-    const claimed = await this.#claim(head, next, effects);
+    const claimed = await this.#claim(head, next, effects, record);
     if (!claimed.ok) return undefined;
     const init = await this.#read(hosted, head, next, claimed);
     if (init === undefined) return undefined;
@@ -79,19 +108,21 @@ export class Takeover {
     return run;
   }
 
-  #claim({ task, fence }: TaskHead, run: StoredRun, effects: readonly TaskEffect[]): Promise<AppendOutcome> {
+  /** `record`: what goes before the run. The task must then be as it was read. */
+  #claim(
+    { task, fence, seq }: TaskHead,
+    run: StoredRun,
+    effects: readonly TaskEffect[],
+    record: NewRecord | undefined,
+  ): Promise<AppendOutcome> {
     const { committer, settings } = this.#init;
-    const { clock, lease } = settings;
+    const lease = acquireLease(settings.lease, settings.clock.now());
     return committer.append({
       task,
       fence,
-      records: [],
-      effects: [
-        { effect: "lease", op: "revoke" },
-        acquireLease(lease, clock.now()),
-        { effect: "run", run },
-        ...effects,
-      ],
+      ...(record !== undefined && { expect: seq }),
+      records: record === undefined ? [] : [record],
+      effects: [{ effect: "lease", op: "revoke" }, lease, { effect: "run", run }, ...effects],
     });
   }
 
