@@ -44,7 +44,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
   return told(database, async () => {
     if (options.migrate === false) await checkVersion(database, schema);
     else await upgrade(database, schema);
-    return databaseStore(database, schema);
+    return databaseStore(database, schema, options);
   });
 }
 

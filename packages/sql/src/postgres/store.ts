@@ -1,3 +1,4 @@
+import { silentLogger, type Logger } from "@parley/a2a";
 import { defaultStoreBounds, unavailable, withRoom, type Room, type Store, type StoreBounds } from "@parley/a2a/store";
 import { KeptTasks } from "../shared/kept-tasks.ts";
 import { readConversation } from "./conversation.ts";
@@ -7,6 +8,7 @@ import { readOnce } from "./keys.ts";
 import { readList } from "./list.ts";
 import { ensurePartitions } from "./partitions.ts";
 import { readClaimable, readHead, readLog, readStranded } from "./read.ts";
+import { Retention } from "./retention.ts";
 import type { Schema, Sql } from "./schema.ts";
 import { ScopeIds } from "./scopes.ts";
 import { stateOfIndex, stepIndex, switchIndex } from "./search-index.ts";
@@ -18,15 +20,18 @@ import { Writer } from "./writer.ts";
 export interface DatabaseStoreOptions {
   /** Default: `defaultStoreBounds`. */
   readonly bounds?: StoreBounds;
+  /** Default: silent. */
+  readonly logger?: Logger;
 }
 
 /** A store on a database that has its tables. */
 export function databaseStore(database: Database, schema: Schema, options: DatabaseStoreOptions = {}): Store {
-  const { bounds = defaultStoreBounds } = options;
+  const { bounds = defaultStoreBounds, logger = silentLogger } = options;
   const scopes = new ScopeIds();
   const kept = new KeptTasks();
   const writer = new Writer(database, schema, scopes);
   const calls = new Calls(database, schema);
+  const retention = new Retention(database, schema);
 
   const write = <T>(body: (sql: Sql) => Promise<T>): Promise<T> =>
     database.transaction({ mode: "write" }, (queries) => body(schema.over(queries)));
@@ -49,7 +54,18 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
       calls.run(async () => {
         await writer.settled();
         await database.transaction({ mode: "write" }, (queries) => ensurePartitions(queries, schema));
-        return write((sql) => sweep(sql, bounds, sweeping, () => false));
+        const { deleteBefore } = sweeping;
+        if (deleteBefore !== undefined) await retention.look(deleteBefore);
+        const report = await write((sql) => sweep(sql, bounds, sweeping, (number) => retention.keepsLog(number)));
+        // The tasks are deleted. A partition that is in use, or that another node drops, is left for the next call.
+        if (deleteBefore !== undefined) {
+          await retention
+            .drop()
+            .catch((cause: unknown) =>
+              logger.warn("PostgreSQL: an old partition of the log is not dropped yet", { cause }),
+            );
+        }
+        return report;
       }),
     search: {
       use: (on) => calls.run(() => useSearch(on)),

@@ -1,15 +1,19 @@
-import type { AppendItem, AppendOutcome } from "@parley/a2a/store";
-import { readItem } from "@parley/a2a/store";
 import { A2AError } from "@parley/a2a";
+import { readItem, type AppendItem, type AppendOutcome } from "@parley/a2a/store";
 import { applyItems } from "./append.ts";
 import { resolveNames, type ReadAppend } from "./batch-reads.ts";
 import type { Database } from "./database.ts";
+import { sqlState } from "./driver.ts";
+import { ensurePartitions } from "./partitions.ts";
 import type { Schema } from "./schema.ts";
 import type { ScopeIds } from "./scopes.ts";
 
 /** Items of one transaction, and about how many characters their texts have: more waits for the next one. */
 const mostItems = 1000;
 const mostText = 16 << 20;
+
+/** SQLSTATE of a row that fits into no partition (PostgreSQL, Appendix A: check_violation). */
+const noPartition = "23514";
 
 interface Call {
   readonly items: readonly ReadAppend[];
@@ -87,9 +91,18 @@ export class Writer {
 
   async #apply(items: readonly ReadAppend[]): Promise<readonly AppendOutcome[]> {
     const names = await resolveNames(this.#schema.over(this.#database), this.#scopes, items);
-    return this.#database.transaction({ mode: "write" }, (transaction) =>
-      applyItems(this.#schema.over(transaction), names, items),
-    );
+    const attempt = (): Promise<readonly AppendOutcome[]> =>
+      this.#database.transaction({ mode: "write" }, (transaction) =>
+        applyItems(this.#schema.over(transaction), names, items),
+      );
+    try {
+      return await attempt();
+    } catch (thrown) {
+      // Nobody has swept for some weeks: the log has no partition for new tasks.
+      if (sqlState(thrown) !== noPartition) throw thrown;
+    }
+    await this.#database.transaction({ mode: "write" }, (transaction) => ensurePartitions(transaction, this.#schema));
+    return attempt();
   }
 }
 
