@@ -1,5 +1,13 @@
 import { silentLogger, type Logger } from "@parley/a2a";
-import { defaultStoreBounds, unavailable, withRoom, type Room, type Store, type StoreBounds } from "@parley/a2a/store";
+import {
+  defaultStoreBounds,
+  unavailable,
+  withRoom,
+  type Room,
+  type Store,
+  type StoreBounds,
+  type Wakeup,
+} from "@parley/a2a/store";
 import { KeptTasks } from "../shared/kept-tasks.ts";
 import { readConversation } from "./conversation.ts";
 import type { Database } from "./database.ts";
@@ -15,6 +23,7 @@ import { stateOfIndex, stepIndex, switchIndex } from "./search-index.ts";
 import { findTasks } from "./search.ts";
 import { sweep } from "./sweep.ts";
 import { readTask } from "./task.ts";
+import { Watch } from "./watch.ts";
 import { Writer } from "./writer.ts";
 
 export interface DatabaseStoreOptions {
@@ -22,14 +31,21 @@ export interface DatabaseStoreOptions {
   readonly bounds?: StoreBounds;
   /** Default: silent. */
   readonly logger?: Logger;
+  /** How nodes wake one another. The store does not close it. */
+  readonly wakeup: Wakeup;
+  /** Called when the store has no more calls, before the database is closed. */
+  readonly onClose?: () => Promise<void>;
+  /** Milliseconds between two looks for what other nodes have stored, while wake-ups do not arrive. Default 500. */
+  readonly pollInterval?: number;
 }
 
 /** A store on a database that has its tables. */
-export function databaseStore(database: Database, schema: Schema, options: DatabaseStoreOptions = {}): Store {
-  const { bounds = defaultStoreBounds, logger = silentLogger } = options;
+export function databaseStore(database: Database, schema: Schema, options: DatabaseStoreOptions): Store {
+  const { bounds = defaultStoreBounds, logger = silentLogger, wakeup, pollInterval = 500 } = options;
   const scopes = new ScopeIds();
   const kept = new KeptTasks();
-  const writer = new Writer(database, schema, scopes);
+  const writer = new Writer(database, schema, scopes, (taskIds) => wakeup.publish(taskIds));
+  const watch = new Watch(schema.over(database), { wakeup, interval: pollInterval, own: () => writer.begun });
   const calls = new Calls(database, schema);
   const retention = new Retention(database, schema);
 
@@ -84,9 +100,12 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
       calls.readTogether((sql, most) => readList(sql, { scopes, kept, bounds }, scope, query, most), query.room),
     conversation: (context, wanted) => calls.readTogether((sql) => readConversation(sql, scopes, context, wanted)),
     once: (owner, key, now) => calls.read((sql) => readOnce(sql, owner, key, now)),
+    watch: (listener) => watch.add(listener),
     async close() {
       if (!calls.end()) return;
+      watch.end();
       await calls.ended();
+      await options.onClose?.();
       await database.close();
     },
   };

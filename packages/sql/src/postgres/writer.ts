@@ -30,10 +30,15 @@ export class Writer {
   readonly #database: Database;
   readonly #schema: Schema;
   readonly #scopes: ScopeIds;
+  readonly #onCommit: (taskIds: readonly string[]) => void;
   #waiting: Call[] = [];
   #working: Promise<void> | undefined;
+  /** How many transactions it has begun, with those that were repeated. */
+  begun = 0;
 
-  constructor(database: Database, schema: Schema, scopes: ScopeIds) {
+  /** `onCommit`: is told which tasks have changed. */
+  constructor(database: Database, schema: Schema, scopes: ScopeIds, onCommit: (taskIds: readonly string[]) => void) {
+    this.#onCommit = onCommit;
     this.#database = database;
     this.#schema = schema;
     this.#scopes = scopes;
@@ -77,7 +82,9 @@ export class Writer {
 
   async #commit(calls: readonly Call[]): Promise<void> {
     try {
-      const outcomes = await this.#apply(calls.flatMap(({ items }) => items));
+      const items = calls.flatMap((call) => call.items);
+      const outcomes = await this.#apply(items);
+      this.#onCommit(changedBy(items, outcomes));
       let from = 0;
       for (const { items, resolve } of calls) resolve(outcomes.slice(from, (from += items.length)));
     } catch (thrown) {
@@ -92,9 +99,10 @@ export class Writer {
   async #apply(items: readonly ReadAppend[]): Promise<readonly AppendOutcome[]> {
     const names = await resolveNames(this.#schema.over(this.#database), this.#scopes, items);
     const attempt = (): Promise<readonly AppendOutcome[]> =>
-      this.#database.transaction({ mode: "write" }, (transaction) =>
-        applyItems(this.#schema.over(transaction), names, items),
-      );
+      this.#database.transaction({ mode: "write" }, (transaction) => {
+        this.begun += 1;
+        return applyItems(this.#schema.over(transaction), names, items);
+      });
     try {
       return await attempt();
     } catch (thrown) {
@@ -104,6 +112,15 @@ export class Writer {
     await this.#database.transaction({ mode: "write" }, (transaction) => ensurePartitions(transaction, this.#schema));
     return attempt();
   }
+}
+
+/** The tasks whose items were stored. */
+function changedBy(items: readonly ReadAppend[], outcomes: readonly AppendOutcome[]): readonly string[] {
+  const changed = new Set<string>();
+  for (const [at, each] of items.entries()) {
+    if ("item" in each && outcomes[at]?.ok === true) changed.add(each.item.task.taskId);
+  }
+  return [...changed];
 }
 
 function sizeOf(items: readonly AppendItem[]): number {
