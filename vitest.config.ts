@@ -22,8 +22,12 @@ const release = ["test/release/**/*.test.ts", "test/types/**/*.test.ts"];
 /** Processes with a small heap, and what may be done to them: a command of its own. */
 const attack = ["test/attack/**/*.test.ts"];
 
-/** A PostgreSQL server. */
-const postgres = ["packages/sql/test/postgres/**/*.test.ts", "test/cluster/**/*.test.ts"];
+/** What nodes share: a PostgreSQL server, and one of NATS. */
+const postgres = [
+  "packages/sql/test/postgres/**/*.test.ts",
+  "packages/nats/test/**/*.test.ts",
+  "test/cluster/**/*.test.ts",
+];
 
 useFastFolder();
 

@@ -227,6 +227,7 @@ export const packages = {
   a2a: { imports: [], node: false },
   sql: { imports: ["a2a"], node: true },
   grpc: { imports: ["a2a"], node: true },
+  nats: { imports: ["a2a"], node: true },
   node: { imports: ["a2a", "sql", "grpc"], node: true },
   conform: { imports: ["a2a", "grpc"], node: true },
   cli: { imports: ["a2a", "sql", "grpc", "node", "conform"], node: true },

@@ -38,6 +38,7 @@ const tested = [
   "browser",
   "runtimes",
   "keychain-tests",
+  "postgres-tests",
   "interop",
   ...nodes,
 ];

@@ -13,7 +13,7 @@ import { root } from "./places.mjs";
  */
 
 /** The packages in the order in which they are met; further ones follow. */
-const order = ["a2a", "node", "sql", "grpc", "conform"];
+const order = ["a2a", "node", "sql", "grpc", "nats", "conform"];
 
 /** Every entry point of every package. @returns {readonly Entry[]} */
 export function entryPoints() {

@@ -17,9 +17,13 @@ export function setup(project: TestProject): void {
 
 /** With nothing to do it takes half a second. What is wrong with the types is said, and stops no test. */
 function build(): void {
-  const { status, stdout } = spawnSync(process.execPath, [tsc, "-b", "packages/cli", "examples/data-analyst"], {
-    cwd: root,
-    encoding: "utf8",
-  });
+  const { status, stdout } = spawnSync(
+    process.execPath,
+    [tsc, "-b", "packages/cli", "packages/nats", "examples/data-analyst"],
+    {
+      cwd: root,
+      encoding: "utf8",
+    },
+  );
   if (status !== 0) process.stderr.write(`tsc -b:\n${stdout}\n`);
 }

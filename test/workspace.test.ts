@@ -43,6 +43,7 @@ describe("the workspace", () => {
       "packages/cli",
       "packages/conform",
       "packages/grpc",
+      "packages/nats",
       "packages/node",
       "packages/sql",
     ]);
@@ -128,7 +129,8 @@ describe("the workspace", () => {
       cwd: root,
       encoding: "utf8",
     });
-    const places = long.map((glob) => glob.replace(/\*\*.*$/, ""));
+    // Tests of a command that always runs at full length need not be there.
+    const places = [...long.map((glob) => glob.replace(/\*\*.*$/, "")), "packages/sql/test/postgres/"];
     const missing = counting
       .trim()
       .split("\n")

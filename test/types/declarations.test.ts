@@ -20,7 +20,7 @@ const compilers = {
 const programs = ["extensions.ts", "use.ts", "values.ts"];
 
 /** Those that programs import from. */
-const packages = ["a2a", "conform", "grpc", "node", "sql"];
+const packages = ["a2a", "conform", "grpc", "nats", "node", "sql"];
 
 interface Manifest {
   readonly name: string;

@@ -36,7 +36,7 @@ export interface WakeupBatchOptions {
   readonly clock: Clock;
   /** Sends messages of at most `messageBytes` each. One call is made at a time. What it throws is passed to `onError`. */
   readonly send: (messages: readonly string[]) => Promise<void>;
-  /** The messages of one call were not sent, and are dropped. */
+  /** The messages of one call were not sent, and are dropped. The next call then says that any task may have changed. */
   readonly onError: (cause: unknown) => void;
   /** The most bytes of a message. */
   readonly messageBytes: number;
@@ -63,6 +63,8 @@ export class WakeupBatch {
   #cancel: (() => void) | undefined;
   #begun = -Infinity;
   #isClosed = false;
+  /** Nothing is sent before something new is published. */
+  #isPaused = false;
 
   /** @param options - How ids are sent, and how many wait. */
   constructor(options: WakeupBatchOptions) {
@@ -84,6 +86,11 @@ export class WakeupBatch {
       }
     }
     this.#schedule();
+  }
+
+  /** After a lost connection: what was not sent is told now, as that any task may have changed. */
+  resume(): void {
+    if (!this.#isClosed) this.#schedule();
   }
 
   /** A message without ids, which only shows that messages arrive. */
@@ -112,7 +119,7 @@ export class WakeupBatch {
     this.#cancel?.();
     this.#cancel = undefined;
     await this.#sending;
-    if (this.#waits()) await this.#send();
+    if (this.#waits() && !this.#isPaused) await this.#send();
   }
 
   #waits(): boolean {
@@ -120,6 +127,7 @@ export class WakeupBatch {
   }
 
   #schedule(): void {
+    this.#isPaused = false;
     if (!this.#waits() || this.#sending !== undefined || this.#cancel !== undefined) return;
     const { clock, interval } = this.#options;
     const wait = this.#begun + interval - clock.elapsed();
@@ -142,12 +150,18 @@ export class WakeupBatch {
     const { send, onError, clock } = this.#options;
     const messages = this.#take();
     this.#begun = clock.elapsed();
+    const failed = (cause: unknown): void => {
+      // Not again by itself: where one call fails, so does the next one.
+      this.#overflows = true;
+      this.#isPaused = true;
+      onError(cause);
+    };
     // An implementation that throws at once, too, costs nothing but its messages.
     const sending = (async () => send(messages))()
-      .catch(onError)
+      .catch(failed)
       .finally(() => {
         this.#sending = undefined;
-        if (!this.#isClosed) this.#schedule();
+        if (!this.#isClosed && !this.#isPaused) this.#schedule();
       });
     this.#sending = sending;
     return sending;

@@ -181,17 +181,44 @@ describe("a batch of wake-ups", () => {
     expect(ids()).toEqual([[undefined], [undefined]]);
   });
 
-  it("drops what could not be sent, and goes on", async () => {
+  it("drops what could not be sent, and then says that any task may have changed", async () => {
     const clock = fakeClock();
     const { batch, ids, errors, done } = batchOf(clock);
     batch.add(["lost"]);
     await flush();
+    batch.add(["waits"]);
     await done(new Error("no connection"));
     expect(errors).toHaveLength(1);
+    clock.advance(1000);
+    await flush();
+    // Not by itself, again and again.
+    expect(ids()).toEqual([["lost"]]);
     batch.add(["next"]);
+    await flush();
+    expect(ids()).toEqual([["lost"], [undefined]]);
+    await done();
+    batch.add(["by name"]);
     clock.advance(10);
     await flush();
-    expect(ids()).toEqual([["lost"], ["next"]]);
+    expect(ids()).toEqual([["lost"], [undefined], ["by name"]]);
+  });
+
+  it("says so at once when the connection is back", async () => {
+    const clock = fakeClock();
+    const { batch, ids, done } = batchOf(clock);
+    batch.resume();
+    batch.add(["lost"]);
+    await flush();
+    await done(new Error("no connection"));
+    clock.advance(1000);
+    batch.resume();
+    await flush();
+    expect(ids()).toEqual([["lost"], [undefined]]);
+    await done();
+    clock.advance(1000);
+    batch.resume();
+    await flush();
+    expect(ids()).toHaveLength(2);
   });
 
   it("sends the rest when it is closed, and nothing later", async () => {

@@ -27,7 +27,9 @@ const tables = ["log", "replies"] as const;
 type Table = (typeof tables)[number];
 
 const from: { readonly [Name in Table]: string } = {
-  log: "parley.log WHERE place IS NOT NULL AND context = $1",
+  // The records of deleted tasks may still be there, until their partition is dropped.
+  log: `parley.log WHERE place IS NOT NULL AND context = $1
+    AND EXISTS (SELECT 1 FROM parley.tasks t WHERE t.number = log.task)`,
   replies: "parley.replies WHERE context = $1",
 };
 const columns: { readonly [Name in Table]: string } = {

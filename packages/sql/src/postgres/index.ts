@@ -3,7 +3,7 @@
  * @packageDocumentation
  */
 
-import { unavailable, type Store } from "@parley/a2a/store";
+import { unavailable, type Store, type Wakeup } from "@parley/a2a/store";
 import { A2AError } from "@parley/a2a";
 import { connect, type ConnectOptions } from "./connect.ts";
 import type { Database } from "./database.ts";
@@ -11,6 +11,7 @@ import { checkVersion, migrate, newestVersion, UnknownVersion, versionOf } from 
 import { ensurePartitions } from "./partitions.ts";
 import { Schema } from "./schema.ts";
 import { databaseStore } from "./store.ts";
+import { notifyWakeup } from "./wakeup.ts";
 
 export type { ConnectOptions } from "./connect.ts";
 export type { PoolClientLike, PoolLike } from "./pool.ts";
@@ -25,6 +26,22 @@ export interface PostgresStoreOptions extends ConnectOptions {
    * version or the next one, as where `parley db migrate` runs ahead and the program has no right to change tables. Default true.
    */
   readonly migrate?: boolean;
+  /**
+   * How nodes wake one another's readers, such as over NATS. It stays open when the store is closed. Default: LISTEN and NOTIFY, on a
+   * connection of their own.
+   */
+  readonly wakeup?: Wakeup;
+  /**
+   * Milliseconds between two looks for what other nodes have stored, while wake-ups do not arrive. While they do, it looks ten times less
+   * often. Default 500.
+   */
+  readonly pollInterval?: number;
+}
+
+/** A store in PostgreSQL. */
+export interface PostgresStore extends Store {
+  /** How nodes wake one another's readers. Its `isConnected` says whether that works now. */
+  readonly wakeup: Wakeup;
 }
 
 /**
@@ -38,14 +55,29 @@ export interface PostgresStoreOptions extends ConnectOptions {
  * const store = await postgresStore({ database: "postgres://parley@localhost/parley" });
  * ```
  */
-export async function postgresStore(options: PostgresStoreOptions): Promise<Store> {
+export async function postgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const schema = new Schema(options.schema ?? "parley");
   const database = await connect(options);
   return told(database, async () => {
     if (options.migrate === false) await checkVersion(database, schema);
     else await upgrade(database, schema);
-    return databaseStore(database, schema);
+    const {
+      wakeup = await notifyWakeup(database.driver, database.server.pooled, {
+        channel: schema.name,
+        ...logging(options),
+      }),
+    } = options;
+    const store = databaseStore(database, schema, {
+      ...options,
+      wakeup,
+      onClose: async () => (options.wakeup === undefined ? wakeup.close() : undefined),
+    });
+    return Object.assign(store, { wakeup });
   });
+}
+
+function logging({ logger }: PostgresStoreOptions): { readonly logger?: NonNullable<PostgresStoreOptions["logger"]> } {
+  return logger === undefined ? {} : { logger };
 }
 
 /** What is known of the tables of a database. */

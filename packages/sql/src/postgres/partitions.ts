@@ -17,6 +17,8 @@ export const nextNumber: string = `floor(extract(epoch FROM clock_timestamp()) /
 /** Days of one partition. */
 const daysPerPartition = 7;
 const numbersPerPartition = numbersPerDay * daysPerPartition;
+/** Partitions that are made ahead, with that of this week. */
+const partitionsAhead = 5;
 
 const lockClass = 0x70_61_72_74;
 
@@ -27,8 +29,13 @@ export interface Partition {
   readonly to: number;
 }
 
+/** When the last task of a partition was created, in milliseconds since the Unix epoch. */
+export function endOf({ to }: Partition): number {
+  return (to / numbersPerDay) * 86_400_000;
+}
+
 /** The partitions that are attached to the log, oldest first. */
-async function partitionsOf(queries: Queries, schema: Schema): Promise<readonly Partition[]> {
+export async function partitionsOf(queries: Queries, schema: Schema): Promise<readonly Partition[]> {
   const rows = await schema.over(queries)(
     `SELECT c.relname::text, substring(pg_get_expr(c.relpartbound, c.oid) FROM 'FROM \\(''?(-?[0-9]+)')::bigint,
        substring(pg_get_expr(c.relpartbound, c.oid) FROM 'TO \\(''?(-?[0-9]+)')::bigint
@@ -39,14 +46,17 @@ async function partitionsOf(queries: Queries, schema: Schema): Promise<readonly 
 }
 
 /**
- * Makes the partitions of this week and the next one where they are missing, in the transaction of `queries`. `ATTACH` waits for no
+ * Makes the partitions of this week and of the next ones where they are missing, in the transaction of `queries`. `ATTACH` waits for no
  * reader and no writer, where `CREATE TABLE … PARTITION OF` waits for all.
  */
 export async function ensurePartitions(queries: Queries, schema: Schema): Promise<void> {
   const sql = schema.over(queries);
   const [row] = await sql("SELECT floor(extract(epoch FROM clock_timestamp()) / 86400)::bigint");
   const first = Math.floor(int(row, 0) / daysPerPartition);
-  const wanted = [first, first + 1].map((index) => ({ name: `log_${index}`, from: index * numbersPerPartition }));
+  const wanted = Array.from({ length: partitionsAhead }, (_, at) => ({
+    name: `log_${first + at}`,
+    from: (first + at) * numbersPerPartition,
+  }));
   const missing = async (): Promise<typeof wanted> => {
     const known = new Set((await partitionsOf(queries, schema)).map(({ from }) => from));
     return wanted.filter(({ from }) => !known.has(from));

@@ -1,4 +1,13 @@
-import { defaultStoreBounds, unavailable, withRoom, type Room, type Store, type StoreBounds } from "@parley/a2a/store";
+import { silentLogger, type Logger } from "@parley/a2a";
+import {
+  defaultStoreBounds,
+  unavailable,
+  withRoom,
+  type Room,
+  type Store,
+  type StoreBounds,
+  type Wakeup,
+} from "@parley/a2a/store";
 import { KeptTasks } from "../shared/kept-tasks.ts";
 import { readConversation } from "./conversation.ts";
 import type { Database } from "./database.ts";
@@ -7,26 +16,38 @@ import { readOnce } from "./keys.ts";
 import { readList } from "./list.ts";
 import { ensurePartitions } from "./partitions.ts";
 import { readClaimable, readHead, readLog, readStranded } from "./read.ts";
+import { Retention } from "./retention.ts";
 import type { Schema, Sql } from "./schema.ts";
 import { ScopeIds } from "./scopes.ts";
 import { stateOfIndex, stepIndex, switchIndex } from "./search-index.ts";
 import { findTasks } from "./search.ts";
 import { sweep } from "./sweep.ts";
 import { readTask } from "./task.ts";
+import { Watch } from "./watch.ts";
 import { Writer } from "./writer.ts";
 
 export interface DatabaseStoreOptions {
   /** Default: `defaultStoreBounds`. */
   readonly bounds?: StoreBounds;
+  /** Default: silent. */
+  readonly logger?: Logger;
+  /** How nodes wake one another. The store does not close it. */
+  readonly wakeup: Wakeup;
+  /** Called when the store has no more calls, before the database is closed. */
+  readonly onClose?: () => Promise<void>;
+  /** Milliseconds between two looks for what other nodes have stored, while wake-ups do not arrive. Default 500. */
+  readonly pollInterval?: number;
 }
 
 /** A store on a database that has its tables. */
-export function databaseStore(database: Database, schema: Schema, options: DatabaseStoreOptions = {}): Store {
-  const { bounds = defaultStoreBounds } = options;
+export function databaseStore(database: Database, schema: Schema, options: DatabaseStoreOptions): Store {
+  const { bounds = defaultStoreBounds, logger = silentLogger, wakeup, pollInterval = 500 } = options;
   const scopes = new ScopeIds();
   const kept = new KeptTasks();
-  const writer = new Writer(database, schema, scopes);
+  const writer = new Writer(database, schema, scopes, (taskIds) => wakeup.publish(taskIds));
+  const watch = new Watch(schema.over(database), { wakeup, interval: pollInterval, own: () => writer.begun });
   const calls = new Calls(database, schema);
+  const retention = new Retention(database, schema);
 
   const write = <T>(body: (sql: Sql) => Promise<T>): Promise<T> =>
     database.transaction({ mode: "write" }, (queries) => body(schema.over(queries)));
@@ -49,7 +70,18 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
       calls.run(async () => {
         await writer.settled();
         await database.transaction({ mode: "write" }, (queries) => ensurePartitions(queries, schema));
-        return write((sql) => sweep(sql, bounds, sweeping, () => false));
+        const { deleteBefore } = sweeping;
+        if (deleteBefore !== undefined) await retention.look(deleteBefore);
+        const report = await write((sql) => sweep(sql, bounds, sweeping, (number) => retention.keepsLog(number)));
+        // The tasks are deleted. A partition that is in use, or that another node drops, is left for the next call.
+        if (deleteBefore !== undefined) {
+          await retention
+            .drop()
+            .catch((cause: unknown) =>
+              logger.warn("PostgreSQL: an old partition of the log is not dropped yet", { cause }),
+            );
+        }
+        return report;
       }),
     search: {
       use: (on) => calls.run(() => useSearch(on)),
@@ -68,9 +100,12 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
       calls.readTogether((sql, most) => readList(sql, { scopes, kept, bounds }, scope, query, most), query.room),
     conversation: (context, wanted) => calls.readTogether((sql) => readConversation(sql, scopes, context, wanted)),
     once: (owner, key, now) => calls.read((sql) => readOnce(sql, owner, key, now)),
+    watch: (listener) => watch.add(listener),
     async close() {
       if (!calls.end()) return;
+      watch.end();
       await calls.ended();
+      await options.onClose?.();
       await database.close();
     },
   };

@@ -154,6 +154,7 @@ class NotifyWakeup implements Wakeup {
     }
     this.#failures = 0;
     this.#isConnected = true;
+    this.#batch.resume();
     this.#beat();
   }
 

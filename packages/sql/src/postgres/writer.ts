@@ -1,15 +1,19 @@
-import type { AppendItem, AppendOutcome } from "@parley/a2a/store";
-import { readItem } from "@parley/a2a/store";
 import { A2AError } from "@parley/a2a";
+import { readItem, type AppendItem, type AppendOutcome } from "@parley/a2a/store";
 import { applyItems } from "./append.ts";
 import { resolveNames, type ReadAppend } from "./batch-reads.ts";
 import type { Database } from "./database.ts";
+import { sqlState } from "./driver.ts";
+import { ensurePartitions } from "./partitions.ts";
 import type { Schema } from "./schema.ts";
 import type { ScopeIds } from "./scopes.ts";
 
 /** Items of one transaction, and about how many characters their texts have: more waits for the next one. */
 const mostItems = 1000;
 const mostText = 16 << 20;
+
+/** SQLSTATE of a row that fits into no partition (PostgreSQL, Appendix A: check_violation). */
+const noPartition = "23514";
 
 interface Call {
   readonly items: readonly ReadAppend[];
@@ -26,10 +30,15 @@ export class Writer {
   readonly #database: Database;
   readonly #schema: Schema;
   readonly #scopes: ScopeIds;
+  readonly #onCommit: (taskIds: readonly string[]) => void;
   #waiting: Call[] = [];
   #working: Promise<void> | undefined;
+  /** How many transactions it has begun, with those that were repeated. */
+  begun = 0;
 
-  constructor(database: Database, schema: Schema, scopes: ScopeIds) {
+  /** `onCommit`: is told which tasks have changed. */
+  constructor(database: Database, schema: Schema, scopes: ScopeIds, onCommit: (taskIds: readonly string[]) => void) {
+    this.#onCommit = onCommit;
     this.#database = database;
     this.#schema = schema;
     this.#scopes = scopes;
@@ -73,7 +82,9 @@ export class Writer {
 
   async #commit(calls: readonly Call[]): Promise<void> {
     try {
-      const outcomes = await this.#apply(calls.flatMap(({ items }) => items));
+      const items = calls.flatMap((call) => call.items);
+      const outcomes = await this.#apply(items);
+      this.#onCommit(changedBy(items, outcomes));
       let from = 0;
       for (const { items, resolve } of calls) resolve(outcomes.slice(from, (from += items.length)));
     } catch (thrown) {
@@ -87,10 +98,29 @@ export class Writer {
 
   async #apply(items: readonly ReadAppend[]): Promise<readonly AppendOutcome[]> {
     const names = await resolveNames(this.#schema.over(this.#database), this.#scopes, items);
-    return this.#database.transaction({ mode: "write" }, (transaction) =>
-      applyItems(this.#schema.over(transaction), names, items),
-    );
+    const attempt = (): Promise<readonly AppendOutcome[]> =>
+      this.#database.transaction({ mode: "write" }, (transaction) => {
+        this.begun += 1;
+        return applyItems(this.#schema.over(transaction), names, items);
+      });
+    try {
+      return await attempt();
+    } catch (thrown) {
+      // Nobody has swept for some weeks: the log has no partition for new tasks.
+      if (sqlState(thrown) !== noPartition) throw thrown;
+    }
+    await this.#database.transaction({ mode: "write" }, (transaction) => ensurePartitions(transaction, this.#schema));
+    return attempt();
   }
+}
+
+/** The tasks whose items were stored. */
+function changedBy(items: readonly ReadAppend[], outcomes: readonly AppendOutcome[]): readonly string[] {
+  const changed = new Set<string>();
+  for (const [at, each] of items.entries()) {
+    if ("item" in each && outcomes[at]?.ok === true) changed.add(each.item.task.taskId);
+  }
+  return [...changed];
 }
 
 function sizeOf(items: readonly AppendItem[]): number {

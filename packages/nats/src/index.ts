@@ -1,0 +1,220 @@
+/**
+ * Wake-ups between the nodes of a cluster, over NATS.
+ * @packageDocumentation
+ */
+
+import { connect, type ConnectionOptions, type NatsConnection } from "@nats-io/transport-node";
+import { silentLogger, systemClock, type Clock, type Logger } from "@parley/a2a";
+import { WakeupBatch, unavailable, type Wakeup, type WakeupListener } from "@parley/a2a/store";
+
+/** Options of `natsWakeup()`. */
+export interface NatsWakeupOptions {
+  /** Servers of NATS, such as `nats://nats-1:4222`. Default: those of `connection`, else `nats://127.0.0.1:4222`. */
+  readonly servers?: string | readonly string[];
+  /**
+   * A connection of the program, which stays open when the wake-ups are closed; or how to connect: credentials and TLS, for example.
+   * Default: without credentials.
+   */
+  readonly connection?: NatsConnection | ConnectionOptions;
+  /** The subject. Nodes with the same subject wake one another. Default `parley.wakeup`. */
+  readonly subject?: string;
+  /** The least time between two messages of this node, in milliseconds. Default 2. */
+  readonly interval?: number;
+  /** Milliseconds that the first connection may take before the node goes on without it, and connects later. Default 5000. */
+  readonly connectTimeout?: number;
+  /** Time. Default: that of the runtime. */
+  readonly clock?: Clock;
+  /** Told when wake-ups stop to arrive, and when they do again. Default: silent. */
+  readonly logger?: Logger;
+}
+
+/**
+ * Wake-ups over NATS core, which delivers at most once: that is all that they need. Resolves when it is connected, or has found that it
+ * cannot connect now: `isConnected` says which. It then keeps trying, and readers poll meanwhile.
+ *
+ * Rejects with an `A2AError` of code `Unavailable` where a connection of the program is closed.
+ *
+ * @example
+ * ```ts
+ * import { natsWakeup } from "@parley/nats";
+ *
+ * const wakeups = await natsWakeup({ servers: ["nats://nats-1:4222", "nats://nats-2:4222"] });
+ * ```
+ */
+export async function natsWakeup(options: NatsWakeupOptions = {}): Promise<Wakeup> {
+  const wakeup = new NatsWakeup(options);
+  await wakeup.open();
+  return wakeup;
+}
+
+/** Far below the largest message that a server takes, which is a megabyte by default. */
+const messageBytes = 65_536;
+const longestPause = 10_000;
+
+class NatsWakeup implements Wakeup {
+  readonly #options: NatsWakeupOptions;
+  readonly #subject: string;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #batch: WakeupBatch;
+  readonly #listeners = new Set<{ readonly tell: WakeupListener }>();
+  #connection: NatsConnection | undefined;
+  #isConnected = false;
+  #isClosed = false;
+  /** Whether the connection was lost, or never there: what was published meanwhile is not known. */
+  #wasAway = false;
+  #cancelTimer: (() => void) | undefined;
+  #unsubscribe: (() => void) | undefined;
+
+  constructor(options: NatsWakeupOptions) {
+    const { subject = "parley.wakeup", clock = systemClock, logger = silentLogger, interval = 2 } = options;
+    this.#options = options;
+    this.#subject = subject;
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#batch = new WakeupBatch({
+      clock,
+      interval,
+      messageBytes,
+      send: (messages) => this.#send(messages),
+      // The readers of other nodes look by themselves a little later.
+      onError: (cause) => logger.debug("NATS: wake-ups could not be sent", { cause }),
+    });
+  }
+
+  get isConnected(): boolean {
+    return this.#isConnected;
+  }
+
+  publish(taskIds: readonly string[]): void {
+    this.#batch.add(taskIds);
+  }
+
+  subscribe(listener: WakeupListener): () => void {
+    // The same function may be added twice.
+    const entry = { tell: listener };
+    this.#listeners.add(entry);
+    return () => void this.#listeners.delete(entry);
+  }
+
+  async open(): Promise<void> {
+    const { connection } = this.#options;
+    if (!isConnection(connection)) return this.#connect(connection, 0);
+    if (connection.isClosed()) throw unavailable("The connection to NATS is closed");
+    await this.#use(connection);
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    await this.#batch.close();
+    this.#isClosed = true;
+    this.#cancelTimer?.();
+    const connection = this.#connection;
+    this.#isConnected = false;
+    this.#unsubscribe?.();
+    this.#listeners.clear();
+    if (connection === undefined || connection.isClosed() || connection === this.#options.connection) return;
+    await connection.close();
+  }
+
+  async #connect(options: ConnectionOptions | undefined, failures: number): Promise<void> {
+    const { servers, connectTimeout = 5000 } = this.#options;
+    let connection: NatsConnection;
+    try {
+      connection = await connect({
+        name: "parley",
+        timeout: connectTimeout,
+        pingInterval: 15_000,
+        reconnectTimeWait: 250,
+        ...options,
+        ...(servers === undefined ? {} : { servers: typeof servers === "string" ? servers : [...servers] }),
+        // It comes back by itself, however long that takes.
+        reconnect: true,
+        maxReconnectAttempts: -1,
+        noEcho: true,
+      });
+    } catch (cause) {
+      this.#lose(cause);
+      const pause = Math.min(longestPause, 250 * 2 ** Math.min(failures, 8)) * (0.5 + Math.random() / 2);
+      this.#cancelTimer = this.#clock.after(pause, () => {
+        if (!this.#isClosed) void this.#connect(options, failures + 1);
+      });
+      return;
+    }
+    if (this.#isClosed) return connection.close();
+    await this.#use(connection);
+  }
+
+  /** Resolves when the server knows of the subscription. */
+  async #use(connection: NatsConnection): Promise<void> {
+    this.#connection = connection;
+    const subscription = connection.subscribe(this.#subject, {
+      callback: (error, message) => {
+        if (error === null) this.#receive(message.string());
+        else this.#logger.warn("NATS: the subscription failed", { cause: error });
+      },
+    });
+    this.#unsubscribe = () => subscription.unsubscribe();
+    void this.#watch(connection);
+    try {
+      await connection.flush();
+      this.#gain();
+    } catch (cause) {
+      this.#lose(cause);
+    }
+  }
+
+  /** Follows the connection until it is closed. */
+  async #watch(connection: NatsConnection): Promise<void> {
+    for await (const { type } of connection.status()) {
+      if (this.#isClosed) return;
+      if (type === "disconnect" || type === "staleConnection") this.#lose(new Error("The connection ended"));
+      else if (type === "reconnect") this.#gain();
+    }
+    // The program has closed its connection, or the server refuses this client.
+    const reason = await connection.closed();
+    if (!this.#isClosed) this.#lose(reason instanceof Error ? reason : new Error("The connection was closed"));
+  }
+
+  #gain(): void {
+    if (this.#isClosed || this.#isConnected) return;
+    this.#isConnected = true;
+    if (this.#wasAway) {
+      this.#wasAway = false;
+      this.#logger.info("NATS: wake-ups arrive again");
+      this.#tell(undefined);
+    }
+    this.#batch.resume();
+  }
+
+  #lose(cause: unknown): void {
+    if (this.#isClosed || this.#wasAway) return;
+    this.#isConnected = false;
+    this.#wasAway = true;
+    this.#logger.warn("NATS: wake-ups do not arrive. Readers poll for what other nodes store, until they do", {
+      cause,
+    });
+    this.#tell(undefined);
+  }
+
+  async #send(messages: readonly string[]): Promise<void> {
+    // Without a server the client would keep the messages, without bound.
+    if (!this.#isConnected || this.#connection === undefined) throw new Error("There is no connection");
+    for (const message of messages) this.#connection.publish(this.#subject, message);
+    await this.#connection.flush();
+  }
+
+  #receive(message: string): void {
+    const received = this.#batch.read(message);
+    if (received === undefined || received.isOwn || this.#isClosed) return;
+    for (const taskId of received.taskIds) this.#tell(taskId);
+  }
+
+  #tell(taskId: string | undefined): void {
+    for (const { tell } of this.#listeners) tell(taskId);
+  }
+}
+
+function isConnection(value: NatsConnection | ConnectionOptions | undefined): value is NatsConnection {
+  return value !== undefined && "publish" in value;
+}

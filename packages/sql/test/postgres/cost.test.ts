@@ -1,0 +1,104 @@
+import { afterEach, describe, expect, test } from "vitest";
+import type { Store, TaskAppend } from "@parley/a2a/store";
+import { postgresStore } from "@parley/sql/postgres";
+import { useDatabase } from "../../../../test/postgres/database.ts";
+import { countingDriver, type CountingDriver } from "./counting.ts";
+import { alice, chunk, done, keyOf, making, verdicts } from "./given.ts";
+
+const database = useDatabase();
+const open: Store[] = [];
+afterEach(async () => {
+  for (const store of open.splice(0)) await store.close();
+});
+
+async function counted(schema: string): Promise<{ store: Store; driver: CountingDriver }> {
+  const driver = countingDriver(database().url);
+  const store = await postgresStore({ database: driver, schema });
+  open.push(store);
+  driver.taken();
+  return { store, driver };
+}
+
+function lives(ids: readonly string[]): readonly TaskAppend[] {
+  return ids.map((id) => ({
+    ...making(id, `context-${id}`),
+    effects: [
+      { effect: "once", key: id, hash: "h", now: 1 },
+      { effect: "run", run: { turn: 1, attempt: 1, input: 1 } },
+      { effect: "lease", op: "acquire", holder: "node", now: 1, until: 100 },
+      { effect: "checkpoint", value: "{}" },
+      { effect: "feature", op: "set", feature: "f", key: "k", value: "1", due: 5 },
+    ],
+  }));
+}
+
+function names(from: string, count: number): readonly string[] {
+  return Array.from({ length: count }, (_, at) => `${from}${at}`);
+}
+
+describe("the cost of an append", () => {
+  test("is as many statements for fifty tasks as for one, and three exchanges with the server", async () => {
+    const { store, driver } = await counted("batches");
+    await store.append(lives(["first"]));
+    driver.taken();
+    let before = driver.exchanges;
+    expect(verdicts(await store.append(lives(["one"])))).toEqual(["ok"]);
+    const [one, exchanges] = [driver.taken(), driver.exchanges - before];
+    before = driver.exchanges;
+    expect(new Set(verdicts(await store.append(lives(names("t", 50)))))).toEqual(new Set(["ok"]));
+    expect(driver.taken()).toEqual(one);
+    expect(driver.exchanges - before).toBe(exchanges);
+    expect(exchanges).toBe(3);
+
+    before = driver.exchanges;
+    const items = names("t", 50).map((id) => ({ task: keyOf(id), records: [chunk(id, "x", false), done(id)] }));
+    await store.append(items);
+    // Locked and read, then written: the log, the tasks, the contexts, the counts.
+    expect(driver.taken().length).toBeLessThanOrEqual(6);
+    expect(driver.exchanges - before).toBe(3);
+  });
+
+  test("is four statements for a chunk, which read and write as much for the last of 10,000 as for the first", async () => {
+    const { store, driver } = await counted("chunks");
+    await store.append([making("t")]);
+    await store.append([{ task: keyOf("t"), records: [chunk("t", "0", false)] }]);
+    driver.taken();
+    const explain = async (seq: number): Promise<number> => {
+      const { rows } = await database().run(
+        `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT json FROM chunks.log
+         WHERE task = (SELECT number FROM chunks.tasks WHERE id = 't') AND seq > ${seq} ORDER BY seq LIMIT 1`,
+      );
+      const [plan] = (rows[0] as { "QUERY PLAN": { Plan: Record<string, number> }[] })["QUERY PLAN"];
+      return (plan?.Plan["Shared Hit Blocks"] ?? 0) + (plan?.Plan["Shared Read Blocks"] ?? 0);
+    };
+    const append = async (): Promise<readonly string[]> => {
+      await store.append([{ task: keyOf("t"), expect: seq, records: [chunk("t", "x")] }]);
+      seq += 1;
+      return driver.taken();
+    };
+    let seq = 2;
+    const first = await append();
+    expect(first.length).toBe(4);
+    const near = await explain(1);
+    for (; seq < 10_000; seq += 1000) {
+      const records = Array.from({ length: 1000 }, () => chunk("t", "x"));
+      expect(verdicts(await store.append([{ task: keyOf("t"), expect: seq, records }]))).toEqual(["ok"]);
+    }
+    driver.taken();
+    expect(await append()).toEqual(first);
+    expect((await store.head(alice, "t"))?.seq).toBe(seq);
+    await database().run("VACUUM chunks.tasks");
+    // A page at the end of the log is found as one at its beginning.
+    expect(await explain(seq - 2)).toBeLessThanOrEqual(2 * near + 4);
+  });
+
+  test("is one transaction for all that is appended while one is in flight", async () => {
+    const { store, driver } = await counted("groups");
+    await store.append(lives(["warm"]));
+    const before = driver.exchanges;
+    const outcomes = await Promise.all(names("g", 60).map((id) => store.append([making(id)])));
+    expect(outcomes.every(([outcome]) => outcome?.ok === true)).toBe(true);
+    // Two transactions, and one exchange each for what they resolve.
+    expect(driver.exchanges - before).toBeLessThanOrEqual(8);
+  });
+});

@@ -1,0 +1,71 @@
+import pg from "pg";
+import type { Connection, PostgresDriver } from "../../src/postgres/driver.ts";
+import { poolDriver } from "../../src/postgres/pool.ts";
+
+/** A driver that notes what it sends. */
+export interface CountingDriver extends PostgresDriver {
+  /** Returns the statements since the last call, without those that begin and end transactions. */
+  taken(): readonly string[];
+  /** How many exchanges with the server there were in all: statements that are sent together are one. */
+  readonly exchanges: number;
+}
+
+export interface CountingOptions {
+  /** Whether each transaction runs on another connection than the one before, and finds nothing of a session: a transaction-mode pooler. */
+  readonly pooler?: boolean;
+}
+
+export function countingDriver(url: string, { pooler = false }: CountingOptions = {}): CountingDriver {
+  const pools = Array.from(
+    { length: pooler ? 3 : 1 },
+    () => new pg.Pool({ connectionString: url, max: 4, pipeline: true }),
+  );
+  const drivers = pools.map((pool) => poolDriver(pool, { silence: 20_000, owned: true }));
+  let sent: string[] = [];
+  let waiting = 0;
+  let exchanges = 0;
+  let turn = 0;
+
+  function counted(connection: Connection): Connection {
+    return {
+      backend: connection.backend,
+      async query(text, values) {
+        if (!/^(?:BEGIN|COMMIT|ROLLBACK)/.test(text)) sent.push(text);
+        if (waiting === 0) exchanges += 1;
+        waiting += 1;
+        try {
+          return await connection.query(text, values);
+        } finally {
+          waiting -= 1;
+        }
+      },
+    };
+  }
+
+  const driver: CountingDriver = {
+    async hold(body, silence) {
+      turn += 1;
+      const next = drivers[turn % drivers.length] as PostgresDriver;
+      return next.hold(async (connection) => {
+        if (pooler) {
+          await connection.query("DISCARD ALL");
+          await connection.query("SET search_path = pg_temp");
+        }
+        return body(counted(connection));
+      }, silence);
+    },
+    query: (text, values) => driver.hold((connection) => connection.query(text, values)),
+    async close() {
+      await Promise.all(drivers.map((each) => each.close()));
+    },
+    taken() {
+      const all = sent;
+      sent = [];
+      return all;
+    },
+    get exchanges() {
+      return exchanges;
+    },
+  };
+  return driver;
+}

@@ -1,0 +1,62 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { delimiter } from "node:path";
+import { reservePort } from "../ports.ts";
+
+/** Debian has servers where only the administrator's `PATH` looks. */
+const withSystemPrograms = { ...process.env, PATH: `${process.env["PATH"] ?? ""}${delimiter}/usr/sbin` };
+
+/** A NATS server of its own. */
+export interface NatsServer {
+  /** Its URL. The port stays the same after a restart. */
+  readonly url: string;
+  start(): Promise<void>;
+  /** Ends it at once. */
+  stop(): Promise<void>;
+}
+
+/** Starts a server: the program `NATS_SERVER`, else `nats-server` of `PATH`. Where there is none, it rejects. */
+export async function startNats(wanted?: number): Promise<NatsServer> {
+  const port = wanted ?? (await reservePort());
+  const program = process.env["NATS_SERVER"] ?? "nats-server";
+  let child: ChildProcess | undefined;
+  const kill = (): void => void child?.kill("SIGKILL");
+  const server: NatsServer = {
+    url: `nats://127.0.0.1:${port}`,
+    async start() {
+      process.once("exit", kill);
+      const started = (child = spawn(program, ["-a", "127.0.0.1", "-p", String(port)], {
+        stdio: "ignore",
+        env: withSystemPrograms,
+      }));
+      let failed: unknown;
+      started.once("error", (error) => (failed = error));
+      while (!(await accepts(port))) {
+        if (failed !== undefined || started.exitCode !== null) {
+          throw new Error("There is no nats-server. Debian has it in its package nats-server", { cause: failed });
+        }
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    },
+    async stop() {
+      process.off("exit", kill);
+      if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+      const ended = once(child, "exit");
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+  await server.start();
+  return server;
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once("error", () => resolve(false));
+  });
+}
