@@ -126,6 +126,7 @@ const pairs: Readonly<
   "docs/cookbook.md": [
     { client: ["You said: hello"], server: [] },
     { client: ["A picture of a tree\n"], server: [] },
+    { client: ["Order 1 is made\n"], server: [] },
     { client: ["{ text: 'It will rain.' } { data: { rain: true } }"], server: [] },
     { client: ["1\n2\n"], server: [] },
     { client: ["42\n42\nTooManyRequests true\n"], server: [] },
