@@ -5,6 +5,7 @@
 
 import { unavailable, type Store, type Wakeup } from "@parley/a2a/store";
 import { A2AError } from "@parley/a2a";
+import { DatabaseClock } from "./clock.ts";
 import { connect, type ConnectOptions } from "./connect.ts";
 import type { Database } from "./database.ts";
 import { checkVersion, migrate, newestVersion, UnknownVersion, versionOf } from "./migrations.ts";
@@ -67,10 +68,16 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
         ...logging(options),
       }),
     } = options;
+    const clock = new DatabaseClock(schema.over(database));
+    await clock.open();
     const store = databaseStore(database, schema, {
       ...options,
+      clock,
       wakeup,
-      onClose: async () => (options.wakeup === undefined ? wakeup.close() : undefined),
+      async onClose() {
+        clock.close();
+        if (options.wakeup === undefined) await wakeup.close();
+      },
     });
     return Object.assign(store, { wakeup });
   });
