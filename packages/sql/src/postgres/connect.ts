@@ -1,4 +1,4 @@
-import { silentLogger, type Logger } from "@parley/a2a";
+import { A2AError, silentLogger, type Logger } from "@parley/a2a";
 import { unavailable } from "@parley/a2a/store";
 import { openDatabase, type Database } from "./database.ts";
 import type { PostgresDriver } from "./driver.ts";
@@ -66,7 +66,8 @@ async function openOr(driver: PostgresDriver, settings: Settings): Promise<Datab
     return await openDatabase(driver, settings);
   } catch (thrown) {
     await driver.close().catch(() => undefined);
-    throw thrown;
+    // Of what else `pg` says, nobody knows whether it has the URL in it.
+    throw thrown instanceof A2AError ? thrown : unavailable("The database cannot be opened", thrown);
   }
 }
 
