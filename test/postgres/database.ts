@@ -14,7 +14,7 @@ export interface TestDatabase {
 }
 
 /** Creates a database on a server: that of the run, or the one whose URL is passed. */
-export async function createDatabase(server: string = inject("postgres")): Promise<TestDatabase> {
+async function createDatabase(server: string = inject("postgres")): Promise<TestDatabase> {
   const name = `parley_test_${randomUUID().replaceAll("-", "")}`;
   await once(server, `CREATE DATABASE ${name}`);
   const url = new URL(server);

@@ -204,7 +204,7 @@ describe("a lost connection", () => {
     opened.push(driver);
     await driver.query("SELECT 1");
     proxy.isSilent = true;
-    await expect(driver.query("SELECT 2")).rejects.toThrow();
+    await expect(driver.query("SELECT 2")).rejects.toThrow("timeout");
     proxy.isSilent = false;
     // On another connection: the only one of this pool was closed.
     await expect(driver.query("SELECT 3")).resolves.toMatchObject({ rows: [[3]] });
