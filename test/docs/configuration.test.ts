@@ -19,6 +19,7 @@ const first = [
   "ConnectOptions",
   "NodeConnectOptions",
   "SqliteStoreOptions",
+  "PostgresStoreOptions",
   "DurableObjectStoreOptions",
   // Behind a type that is also a list of addresses.
   "TrustProxyOptions",
@@ -29,8 +30,8 @@ test("the lists are those of the code: npm run docs -- --index writes them", asy
 });
 
 test("every option of a server, a client and a store is on the page, with those of its parts", () => {
-  // The engine is part of a handler, and the choice of an interface part of a connection: their options stand there.
-  const within = ["EngineOptions", "EngineLimits", "InterfaceChoice"];
+  // The engine is part of a handler, the choice of an interface part of a connection, and a connection part of a store: their options stand there.
+  const within = ["EngineOptions", "EngineLimits", "InterfaceChoice", "PostgresConnectOptions"];
   const wanted = [...reachable(first)].filter((name) => !within.includes(name));
   expect(shownOn(page).toSorted()).toEqual(wanted.toSorted());
   const known = allOptions();

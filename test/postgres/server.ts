@@ -39,7 +39,7 @@ export interface PostgresServer {
 }
 
 /** The password of every user that a test makes. */
-const password = "secret-of-postgres-0123456789";
+export const password = "secret-of-postgres-0123456789";
 
 /** Starts a server. It ends with `remove()`; a process that ends without takes it along. */
 export async function startPostgres(options: PostgresServerOptions = {}): Promise<PostgresServer> {
@@ -102,7 +102,7 @@ interface User {
 }
 
 /** Whom the server runs as: PostgreSQL refuses to be root. `undefined`: as this process. */
-function unprivileged(): User | undefined {
+export function unprivileged(): User | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const users = readFileSync("/etc/passwd", "utf8").split("\n");
   const line = ["postgres:", "nobody:"].map((name) => users.find((user) => user.startsWith(name))).find(Boolean);

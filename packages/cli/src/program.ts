@@ -1,6 +1,7 @@
 import { Command, CommanderError, type CommandOptions } from "commander";
 import { addCard } from "./commands/card.ts";
 import { addConform } from "./commands/conform.ts";
+import { addDb } from "./commands/db.ts";
 import { addDev } from "./commands/dev.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addInit } from "./commands/init.ts";
@@ -33,6 +34,7 @@ const commands = [
   addWhoami,
   addKey,
   addPush,
+  addDb,
   addDoctor,
   addConform,
   addInit,
@@ -54,6 +56,7 @@ Environment:
   PARLEY_API_KEYS        the same for API keys
   PARLEY_KEYS            keys of serve, separated by commas: 32 random
                          bytes each, from openssl rand -base64 32
+  DATABASE_URL           URL of the database of parley db
   NO_COLOR, FORCE_COLOR  never colours; colours even where the output is no terminal`;
 
 /** Every command, with its arguments, options, help and action. `finish` receives the exit code of a command. */

@@ -55,7 +55,7 @@ describe("wake-ups over NATS", () => {
     const log = (message: string, _fields?: LogFields): void => void lines.push(message);
     const logger: Logger = { debug: () => undefined, info: log, warn: log, error: log };
     const wakeup = await natsWakeup({ servers: `nats://127.0.0.1:${port}`, connectTimeout: 1000, logger });
-    const listener = vi.fn();
+    const listener = vi.fn<(taskId: string | undefined) => void>();
     wakeup.subscribe(listener);
     expect(wakeup.isConnected).toBe(false);
     wakeup.publish(["lost"]);

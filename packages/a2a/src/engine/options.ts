@@ -249,7 +249,7 @@ export function settingsOf(options: EngineOptions): EngineSettings {
     observer: options.observer && safeObserver(options.observer, logger),
     audit: options.audit,
     logger,
-    clock: options.clock ?? systemClock,
+    clock: options.clock ?? options.store.clock ?? systemClock,
     ids,
     ownerOf: options.ownerOf === undefined ? ownerOfPrincipal() : checkedOwner(options.ownerOf),
     dedupe: {

@@ -1,3 +1,4 @@
+import type { Clock } from "../base/index.ts";
 import type { AppendItem, AppendOutcome, ContextKey, OnceRecord, Owner, Scope, TaskHead } from "./append.ts";
 import type {
   ClaimPage,
@@ -45,6 +46,12 @@ export interface Store {
    * Absent: as many as its limits allow.
    */
   readonly recordBytes?: number;
+
+  /**
+   * The clock of the database, for what is stored there: leases, times of status, rows that are due. So the wall clocks of the nodes have no
+   * effect. A clock that a server is given comes first. Absent: the clock of the process.
+   */
+  readonly clock?: Clock;
 
   /**
    * Applies the items in order, in one transaction. An item whose conditions do not hold changes nothing, and only this item

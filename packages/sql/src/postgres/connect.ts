@@ -1,4 +1,4 @@
-import { silentLogger, type Logger } from "@parley/a2a";
+import { A2AError, silentLogger, type Logger } from "@parley/a2a";
 import { unavailable } from "@parley/a2a/store";
 import { openDatabase, type Database } from "./database.ts";
 import type { PostgresDriver } from "./driver.ts";
@@ -7,7 +7,7 @@ import { poolDriver, type PoolLike } from "./pool.ts";
 import { readUrl, withoutTls } from "./url.ts";
 
 /** How the store reaches its database. */
-export interface ConnectOptions {
+export interface PostgresConnectOptions {
   /**
    * The URL of a database, such as `postgres://user:password@host:5432/database?sslmode=verify-full`; or a `Pool` of `pg` that the
    * program has, which stays open when the store is closed; or an adapter to another library.
@@ -31,7 +31,7 @@ export interface ConnectOptions {
 }
 
 /** Opens a database. Rejects with an `A2AError` of code `Unavailable`. */
-export async function connect(options: ConnectOptions): Promise<Database> {
+export async function connect(options: PostgresConnectOptions): Promise<Database> {
   const { statementTimeout = 10_000, lockTimeout = 5000, outageTimeout = 10_000, logger = silentLogger } = options;
   const settings = { statementTimeout, lockTimeout, outageTimeout, logger };
   const { database } = options;
@@ -66,11 +66,12 @@ async function openOr(driver: PostgresDriver, settings: Settings): Promise<Datab
     return await openDatabase(driver, settings);
   } catch (thrown) {
     await driver.close().catch(() => undefined);
-    throw thrown;
+    // Of what else `pg` says, nobody knows whether it has the URL in it.
+    throw thrown instanceof A2AError ? thrown : unavailable("The database cannot be opened", thrown);
   }
 }
 
-async function connectTo(url: string, options: ConnectOptions & Settings): Promise<Database> {
+async function connectTo(url: string, options: PostgresConnectOptions & Settings): Promise<Database> {
   const { Pool } = await loadPg();
   const { connections = 10, connectTimeout = 5000, statementTimeout, lockTimeout, logger } = options;
   const target = readUrl(url);

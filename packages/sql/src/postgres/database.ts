@@ -212,7 +212,7 @@ class RetryingDatabase implements Database {
       `SET LOCAL idle_in_transaction_session_timeout = ${idleTimeout};`;
     return mode === "read"
       ? `BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;${limits}`
-      : `BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE;${limits}SELECT pg_current_xact_id()`;
+      : `BEGIN ISOLATION LEVEL READ COMMITTED;${limits}${number}`;
   }
 
   /** Asks the server what became of a commit whose answer was lost. */
@@ -281,6 +281,9 @@ async function settle<T>(
   }
   return { result };
 }
+
+/** The number of this transaction. A replica has none, and refuses what writes. */
+const number = "SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_xact_id() END";
 
 /** The number of the timeline: each promotion of a replica begins another (PostgreSQL §26.3). NULL on a replica. */
 const timeline = "CASE WHEN pg_is_in_recovery() THEN '' ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END";

@@ -57,7 +57,16 @@ export function readable(thrown: unknown): unknown {
   const state = sqlState(thrown);
   const sentence = state === undefined ? undefined : (sentences[state] ?? sentences[state.slice(0, 2)]);
   if (sentence !== undefined) return unavailable(sentence, thrown);
+  if (isPlainServer(thrown))
+    return unavailable("The server of the database has no TLS, which `sslmode` asks for", thrown);
+  if (isCertificateError(thrown)) return unavailable("The certificate of the database is not one to trust", thrown);
   return isDisconnection(thrown) ? unavailable(unreachable, thrown) : thrown;
+}
+
+/** A certificate that Node refuses. Its codes are those of OpenSSL, and one of its own for names. */
+function isCertificateError(thrown: unknown): boolean {
+  if (!(thrown instanceof Error) || !("code" in thrown) || typeof thrown.code !== "string") return false;
+  return /CERT|LEAF_SIGNATURE|ISSUER/.test(thrown.code);
 }
 
 const unreachable = "The database cannot be reached now";

@@ -5,7 +5,8 @@
 
 import { unavailable, type Store, type Wakeup } from "@parley/a2a/store";
 import { A2AError } from "@parley/a2a";
-import { connect, type ConnectOptions } from "./connect.ts";
+import { DatabaseClock } from "./clock.ts";
+import { connect, type PostgresConnectOptions } from "./connect.ts";
 import type { Database } from "./database.ts";
 import { checkVersion, migrate, newestVersion, UnknownVersion, versionOf } from "./migrations.ts";
 import { ensurePartitions } from "./partitions.ts";
@@ -13,17 +14,17 @@ import { Schema } from "./schema.ts";
 import { databaseStore } from "./store.ts";
 import { notifyWakeup } from "./wakeup.ts";
 
-export type { ConnectOptions } from "./connect.ts";
+export type { PostgresConnectOptions } from "./connect.ts";
 export type { PoolClientLike, PoolLike } from "./pool.ts";
 export type { ChannelListener, Connection, Listening, PostgresDriver, Queries, Result, Row, Value } from "./driver.ts";
 
 /** Options of `postgresStore()`. */
-export interface PostgresStoreOptions extends ConnectOptions {
+export interface PostgresStoreOptions extends PostgresConnectOptions {
   /** The schema that has the tables. Several stores can be in one database, each in a schema of its own. Default `parley`. */
   readonly schema?: string;
   /**
    * Whether the tables are created, and brought to the version of this release, when the store is opened. `false`: they must be of this
-   * version or the next one, as where `parley db migrate` runs ahead and the program has no right to change tables. Default true.
+   * version, as where `parley db migrate` runs ahead and the program has no right to change tables. Default true.
    */
   readonly migrate?: boolean;
   /**
@@ -67,10 +68,16 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
         ...logging(options),
       }),
     } = options;
+    const clock = new DatabaseClock(schema.over(database));
+    await clock.open();
     const store = databaseStore(database, schema, {
       ...options,
+      clock,
       wakeup,
-      onClose: async () => (options.wakeup === undefined ? wakeup.close() : undefined),
+      async onClose() {
+        clock.close();
+        if (options.wakeup === undefined) await wakeup.close();
+      },
     });
     return Object.assign(store, { wakeup });
   });

@@ -1,4 +1,4 @@
-import { silentLogger, type Logger } from "@parley/a2a";
+import { silentLogger, type Clock, type Logger } from "@parley/a2a";
 import {
   defaultStoreBounds,
   unavailable,
@@ -31,6 +31,8 @@ export interface DatabaseStoreOptions {
   readonly bounds?: StoreBounds;
   /** Default: silent. */
   readonly logger?: Logger;
+  /** The clock of the database. The store does not close it. */
+  readonly clock: Clock;
   /** How nodes wake one another. The store does not close it. */
   readonly wakeup: Wakeup;
   /** Called when the store has no more calls, before the database is closed. */
@@ -41,7 +43,7 @@ export interface DatabaseStoreOptions {
 
 /** A store on a database that has its tables. */
 export function databaseStore(database: Database, schema: Schema, options: DatabaseStoreOptions): Store {
-  const { bounds = defaultStoreBounds, logger = silentLogger, wakeup, pollInterval = 500 } = options;
+  const { bounds = defaultStoreBounds, logger = silentLogger, clock, wakeup, pollInterval = 500 } = options;
   const scopes = new ScopeIds();
   const kept = new KeptTasks();
   const writer = new Writer(database, schema, scopes, (taskIds) => wakeup.publish(taskIds));
@@ -65,6 +67,7 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
 
   return {
     durable: true,
+    clock,
     append: (items) => calls.run(() => writer.append(items)),
     sweep: (sweeping) =>
       calls.run(async () => {

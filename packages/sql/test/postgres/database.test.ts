@@ -1,32 +1,257 @@
-import { describe, expect, test } from "vitest";
+import pg from "pg";
+import { afterEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../../test/postgres/database.ts";
-import { connect } from "../../src/postgres/connect.ts";
+import { startProxy, type Proxy } from "../../../../test/postgres/proxy.ts";
+import { connect, type ConnectOptions } from "../../src/postgres/connect.ts";
+import type { Database } from "../../src/postgres/database.ts";
+import { sqlState, type Value } from "../../src/postgres/driver.ts";
+import { poolDriver } from "../../src/postgres/pool.ts";
 
 const database = useDatabase();
+const opened: { close(): Promise<void> }[] = [];
 
-describe("a database by its URL", () => {
-  test("runs a transaction", async () => {
-    const db = await connect({ database: database().url });
-    try {
-      expect(db.server.version).toBeGreaterThan(150_000);
-      expect(db.server.pooled).toBe(false);
-      await db.query("CREATE TABLE t (id bigint PRIMARY KEY, name text, tags text[])");
-      const id = await db.transaction({ mode: "write" }, async (tx) => {
-        const [{ rows }] = await Promise.all([
-          tx.query("INSERT INTO t VALUES ($1, $2, $3) RETURNING id", [5, "a", ["x", 'y "z" \\', null]]),
-          tx.query("INSERT INTO t VALUES (6, 'b')"),
-        ]);
-        return rows[0]?.[0];
+afterEach(async () => {
+  for (const one of opened.splice(0)) await one.close();
+});
+
+async function open(options: Partial<ConnectOptions> = {}): Promise<Database> {
+  const db = await connect({ database: database().url, ...options });
+  opened.push(db);
+  return db;
+}
+
+async function proxied(): Promise<{ proxy: Proxy; url: string }> {
+  const url = new URL(database().url);
+  const proxy = await startProxy(Number(url.port));
+  opened.push(proxy);
+  url.port = String(proxy.port);
+  return { proxy, url: url.href };
+}
+
+/** A table of its own, with one row for each id. */
+async function table(db: Database, ...ids: readonly number[]): Promise<string> {
+  const name = `t${Math.random().toString(36).slice(2)}`;
+  await db.query(`CREATE TABLE ${name} (id bigint PRIMARY KEY, n bigint NOT NULL DEFAULT 0)`);
+  for (const id of ids) await db.query(`INSERT INTO ${name} (id) VALUES ($1)`, [id]);
+  return name;
+}
+
+const write = { mode: "write" } as const;
+
+describe("values", () => {
+  test.each<[type: string, value: Value]>([
+    ["bigint", Number.MAX_SAFE_INTEGER],
+    ["bigint", -1],
+    ["integer", 5],
+    ["double precision", 0.1],
+    ["boolean", true],
+    ["text", "'; \\ \" 漢字 🎉 $1 {a,b}"],
+    ["text", ""],
+    ["text", null],
+    ["jsonb", '{"a": [1, null]}'],
+    ["bytea", Buffer.from([0, 255, 92, 10])],
+    ["text[]", ["", "a,b", 'c "d" \\ {}', "NULL", null, " e\n"]],
+    ["text[]", []],
+    ["bigint[]", [1, null, -3]],
+  ])("%s come back as they were stored: %j", async (type, value) => {
+    const db = await open();
+    const { rows } = await db.query(`SELECT $1::${type}, count(*), sum(1) FROM (VALUES (1), (2)) AS t`, [value]);
+    expect(rows).toEqual([[value, 2, 2]]);
+  });
+
+  test("an integer that no number holds is an error", async () => {
+    const db = await open();
+    await expect(db.query("SELECT 9007199254740993::bigint")).rejects.toThrow(RangeError);
+    await expect(db.query("SELECT 1")).resolves.toMatchObject({ rows: [[1]] });
+  });
+
+  test("what parsers a program has set changes nothing", async () => {
+    const pool = new pg.Pool({ connectionString: database().url, types: { getTypeParser: () => () => "wrong" } });
+    opened.push({ close: () => pool.end() });
+    const db = await open({ database: pool });
+    await expect(db.query("SELECT 1, $1::bigint", [2])).resolves.toMatchObject({ rows: [[1, 2]] });
+  });
+});
+
+describe("a transaction", () => {
+  test("is rolled back where its body rejects, and the error is that of the body", async () => {
+    const db = await open();
+    const name = await table(db);
+    const error = new Error("mine");
+    const body = db.transaction(write, async (tx) => {
+      await tx.query(`INSERT INTO ${name} (id) VALUES (1)`);
+      throw error;
+    });
+    await expect(body).rejects.toBe(error);
+    expect((await db.query(`SELECT count(*) FROM ${name}`)).rows).toEqual([[0]]);
+  });
+
+  test("fails with its first statement that fails, whatever the body makes of it", async () => {
+    const db = await open();
+    const name = await table(db, 1);
+    const body = db.transaction(write, async (tx) => {
+      await tx.query(`INSERT INTO ${name} (id) VALUES (2)`);
+      await tx.query(`INSERT INTO ${name} (id) VALUES (1)`).catch(() => undefined);
+      await tx.query("SELECT 1").catch(() => undefined);
+      return "stored";
+    });
+    await expect(body).rejects.toSatisfy((thrown) => sqlState(thrown) === "23505");
+    expect((await db.query(`SELECT count(*) FROM ${name}`)).rows).toEqual([[1]]);
+  });
+
+  test("that reads sees one moment, and writes nothing", async () => {
+    const db = await open();
+    const name = await table(db, 1);
+    const seen = await db.transaction({ mode: "read" }, async (tx) => {
+      const before = await tx.query(`SELECT count(*) FROM ${name}`);
+      await db.query(`INSERT INTO ${name} (id) VALUES (2)`);
+      return [before.rows, (await tx.query(`SELECT count(*) FROM ${name}`)).rows];
+    });
+    expect(seen).toEqual([[[1]], [[1]]]);
+  });
+
+  test("runs again after a deadlock", async () => {
+    const db = await open();
+    const name = await table(db, 1, 2);
+    let runs = 0;
+    let met = 0;
+    let meet: (() => void) | undefined;
+    const both = new Promise<void>((resolve) => (meet = resolve));
+    const update = (first: number, second: number): Promise<unknown> =>
+      db.transaction(write, async (tx) => {
+        runs += 1;
+        await tx.query(`UPDATE ${name} SET n = n + 1 WHERE id = $1`, [first]);
+        met += 1;
+        if (met === 2) meet?.();
+        await both;
+        await tx.query(`UPDATE ${name} SET n = n + 1 WHERE id = $1`, [second]);
       });
-      expect(id).toBe(5);
-      const { rows, count } = await db.query("SELECT * FROM t ORDER BY id");
-      expect(rows).toEqual([
-        [5, "a", ["x", 'y "z" \\', null]],
-        [6, "b", null],
-      ]);
-      expect(count).toBe(2);
-    } finally {
-      await db.close();
-    }
+    await Promise.all([update(1, 2), update(2, 1)]);
+    expect(runs).toBe(3);
+    expect((await db.query(`SELECT n FROM ${name}`)).rows).toEqual([[2], [2]]);
+  });
+
+  test("runs a bounded number of times where it always conflicts, and then is Unavailable", async () => {
+    const db = await open();
+    let runs = 0;
+    const body = db.transaction(write, (tx) => {
+      runs += 1;
+      return tx.query("DO $$ BEGIN RAISE EXCEPTION 'conflict' USING ERRCODE = '40001'; END $$");
+    });
+    await expect(body).rejects.toMatchObject({ code: "Unavailable" });
+    expect(runs).toBe(8);
+  });
+
+  test("lets go of its locks where its program stops in it", async () => {
+    const db = await open();
+    const name = await table(db, 1);
+    let runs = 0;
+    let locked: (() => void) | undefined;
+    const isLocked = new Promise<void>((resolve) => (locked = resolve));
+    let freed: (() => void) | undefined;
+    const isFree = new Promise<void>((resolve) => (freed = resolve));
+    const stopped = db.transaction(write, async (tx) => {
+      runs += 1;
+      await tx.query(`UPDATE ${name} SET n = n + 1 WHERE id = 1`);
+      locked?.();
+      await isFree;
+      await tx.query("SELECT 1");
+    });
+    await isLocked;
+    await db.transaction(write, (tx) => tx.query(`UPDATE ${name} SET n = n + 10 WHERE id = 1`));
+    freed?.();
+    await stopped;
+    expect(runs).toBe(2);
+    expect((await db.query(`SELECT n FROM ${name}`)).rows).toEqual([[11]]);
+  });
+});
+
+describe("a lost connection", () => {
+  test("before the commit: the transaction runs again, and takes effect once", async () => {
+    const db = await open();
+    const name = await table(db, 1);
+    let runs = 0;
+    await db.transaction(write, async (tx) => {
+      await tx.query(`UPDATE ${name} SET n = n + 1`);
+      runs += 1;
+      if (runs === 1) await database().disconnectAll();
+      await tx.query(`UPDATE ${name} SET n = n + 1`);
+    });
+    expect(runs).toBe(2);
+    expect((await db.query(`SELECT n FROM ${name}`)).rows).toEqual([[2]]);
+  });
+
+  test.each(["cut", "cut after"] as const)("during the commit (%s): it takes effect once", async (harm) => {
+    const { proxy, url } = await proxied();
+    const db = await open({ database: url });
+    const name = await table(db, 1);
+    let commits = 0;
+    proxy.onRequest = (text) => (text.includes("COMMIT\0") && ++commits === 1 ? harm : undefined);
+    let runs = 0;
+    const result = await db.transaction(write, async (tx) => {
+      runs += 1;
+      await tx.query(`UPDATE ${name} SET n = n + 1`);
+      return runs;
+    });
+    expect(result).toBe(harm === "cut" ? 2 : 1);
+    expect((await db.query(`SELECT n FROM ${name}`)).rows).toEqual([[1]]);
+  });
+
+  test("that does not end, but is silent, ends after a limit", async () => {
+    const { proxy, url } = await proxied();
+    const pool = new pg.Pool({ connectionString: url, max: 1 });
+    const driver = poolDriver(pool, { silence: 200, owned: true });
+    opened.push(driver);
+    await driver.query("SELECT 1");
+    proxy.isSilent = true;
+    await expect(driver.query("SELECT 2")).rejects.toThrow("timeout");
+    proxy.isSilent = false;
+    // On another connection: the only one of this pool was closed.
+    await expect(driver.query("SELECT 3")).resolves.toMatchObject({ rows: [[3]] });
+  });
+});
+
+describe("time limits", () => {
+  test("end a statement, and a wait for a lock, and say so", async () => {
+    const db = await open({ statementTimeout: 300, lockTimeout: 100 });
+    const name = await table(db, 1);
+    await expect(db.query("SELECT pg_sleep(30)")).rejects.toThrow("The database took too long for this statement");
+    const slow = db.transaction(write, (tx) => tx.query("SELECT pg_sleep(30)"));
+    await expect(slow).rejects.toMatchObject({ code: "Unavailable", message: expect.stringContaining("too long") });
+    await db.transaction(write, async (tx) => {
+      await tx.query(`UPDATE ${name} SET n = 1`);
+      const second = db.transaction({ ...write, statementTimeout: 0 }, (other) =>
+        other.query(`UPDATE ${name} SET n = 2`),
+      );
+      await expect(second).rejects.toThrow("The database was busy for too long with something else");
+    });
+  });
+});
+
+describe("a pool of the program", () => {
+  test("stays open and as it was", async () => {
+    const pool = new pg.Pool({ connectionString: database().url, max: 1 });
+    opened.push({ close: () => pool.end() });
+    const before = pool.listenerCount("error");
+    const db = await connect({ database: pool, statementTimeout: 77 });
+    await db.transaction(write, async (tx) => {
+      expect((await tx.query("SHOW statement_timeout")).rows).toEqual([["77ms"]]);
+    });
+    await db.close();
+    expect(pool.listenerCount("error")).toBe(before);
+    const client = await pool.connect();
+    expect(["error", "end", "notification"].map((event) => client.listenerCount(event))).toEqual([0, 0, 0]);
+    expect((await client.query("SHOW statement_timeout")).rows).toEqual([{ statement_timeout: "0" }]);
+    client.release();
+    await expect(db.query("SELECT 1")).rejects.toMatchObject({ code: "Unavailable", message: "The store is closed" });
+  });
+
+  test("a program survives the end of its idle connections", async () => {
+    const pool = new pg.Pool({ connectionString: database().url });
+    opened.push({ close: () => pool.end() });
+    const db = await open({ database: pool });
+    await db.query("SELECT 1");
+    await database().disconnectAll();
+    await expect(db.query("SELECT 1")).resolves.toMatchObject({ count: 1 });
   });
 });

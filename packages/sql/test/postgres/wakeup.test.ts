@@ -1,11 +1,19 @@
 import { wakeupContract } from "@parley/a2a/testing";
+import { systemClock, type Clock } from "@parley/a2a";
 import type { Wakeup } from "@parley/a2a/store";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 import { connect } from "../../src/postgres/connect.ts";
+import type { Database } from "../../src/postgres/database.ts";
 import { notifyWakeup, type NotifyWakeupOptions } from "../../src/postgres/wakeup.ts";
+import { recorder } from "./logs.ts";
 
 const database = useDatabase();
+const opened: { close(): Promise<void> }[] = [];
+
+afterEach(async () => {
+  for (const one of opened.splice(0).reverse()) await one.close();
+});
 
 async function open(options: NotifyWakeupOptions = {}): Promise<Wakeup> {
   const db = await connect({ database: database().url });
@@ -25,4 +33,109 @@ async function open(options: NotifyWakeupOptions = {}): Promise<Wakeup> {
 
 describe("the contract of wake-ups, by LISTEN and NOTIFY", () => {
   wakeupContract({ describe, it, expect }, { open: () => open(), disconnect: () => database().disconnectAll() });
+});
+
+/** A node whose notifications a test may swallow. */
+async function node(options: NotifyWakeupOptions & { readonly deaf?: boolean } = {}) {
+  const { deaf = false, ...more } = options;
+  const db = await connect({ database: database().url });
+  opened.push(db);
+  const state = { deaf, listens: 0 };
+  const { lines, logger } = recorder();
+  const driver = {
+    ...db.driver,
+    async listen(...[channel, listener]: Parameters<NonNullable<typeof db.driver.listen>>) {
+      state.listens += 1;
+      const notified = (payload: string): void => {
+        if (!state.deaf) listener.notified(payload);
+      };
+      return (await db.driver.listen?.(channel, { ...listener, notified })) as never;
+    },
+  };
+  const wakeup = await notifyWakeup(driver, false, { logger, echoTimeout: 200, ...more });
+  opened.push(wakeup);
+  const told: (string | undefined)[] = [];
+  wakeup.subscribe((taskId) => told.push(taskId));
+  return { db, wakeup, state, lines, told };
+}
+
+/** How many sessions listen, and what they hold. */
+async function listeners(db: Database): Promise<unknown> {
+  const { rows } = await db.query(
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'",
+  );
+  return rows[0]?.[0];
+}
+
+describe("wake-ups by LISTEN and NOTIFY", () => {
+  it("find out at the start that notifications do not arrive, say so, and try again until they do", async () => {
+    const { wakeup, state, lines, told } = await node({ deaf: true });
+    expect(wakeup.isConnected).toBe(false);
+    expect(lines).toEqual([expect.stringContaining("notifications do not arrive")]);
+    state.deaf = false;
+    await expect.poll(() => wakeup.isConnected).toBe(true);
+    // What was published meanwhile is not known.
+    expect(told).toEqual([undefined]);
+    expect(lines[1]).toContain("notifications arrive again");
+  });
+
+  it("notice later that notifications arrive no more, on a connection that looks alive", async () => {
+    const { wakeup, state, told } = await node({ heartbeat: 50 });
+    const other = await node();
+    expect(wakeup.isConnected).toBe(true);
+    state.deaf = true;
+    await expect.poll(() => wakeup.isConnected).toBe(false);
+    expect(told).toEqual([undefined]);
+    state.deaf = false;
+    await expect.poll(() => wakeup.isConnected).toBe(true);
+    other.wakeup.publish(["a"]);
+    await expect.poll(() => told).toContain("a");
+  });
+
+  it("keep the connection that they have while notifications arrive", async () => {
+    let beats = 0;
+    const clock: Clock = {
+      ...systemClock,
+      after(ms, run) {
+        if (ms === 20) beats += 1;
+        return systemClock.after(ms, run);
+      },
+    };
+    const { wakeup, state } = await node({ heartbeat: 20, echoTimeout: 60_000, clock });
+    await expect.poll(() => beats).toBeGreaterThan(5);
+    expect([wakeup.isConnected, state.listens]).toEqual([true, 1]);
+  });
+
+  it("ignore what strangers send, and stay apart on other channels", async () => {
+    const { told } = await node({ channel: 'Odd "channel"' });
+    const { wakeup: elsewhere } = await node();
+    elsewhere.publish(["elsewhere"]);
+    for (const payload of ["", "{}", "[1]", '["x",{}]', "x".repeat(7999), '["stranger","last"]']) {
+      await database().run("SELECT pg_notify($1, $2)", ['Odd "channel"', payload]);
+    }
+    await expect.poll(() => told).toEqual(["last"]);
+  });
+
+  it("are off where a pool has one connection: the statements need it", async () => {
+    const db = await connect({ database: database().url, connections: 1 });
+    opened.push(db);
+    const { lines, logger } = recorder();
+    const wakeup = await notifyWakeup(db.driver, false, { logger });
+    opened.push(wakeup);
+    expect(wakeup.isConnected).toBe(false);
+    expect(lines).toEqual([expect.stringContaining("Readers poll")]);
+    wakeup.publish(["a"]);
+    await expect(db.query("SELECT 1")).resolves.toMatchObject({ count: 1 });
+  });
+
+  it("leave nothing behind when they are closed, also while they connect", async () => {
+    const { db, wakeup } = await node();
+    await wakeup.close();
+    await wakeup.close();
+    const connecting = notifyWakeup(db.driver, false);
+    const second = await connecting;
+    await second.close();
+    expect(wakeup.isConnected || second.isConnected).toBe(false);
+    await expect.poll(() => listeners(db)).toBe(0);
+  });
 });

@@ -72,7 +72,7 @@ async function saidIn(cwd: string, ...args: readonly string[]): Promise<string> 
 it("a project without native code serves if Node has SQLite, and else gets an error that says what to install", async () => {
   const { dependencies, peerDependenciesMeta } = await manifestOf(join(root, "packages", "sql"));
   expect(Object.keys(dependencies ?? {})).toEqual(["@parley/a2a"]);
-  expect(peerDependenciesMeta).toEqual({ libsql: { optional: true } });
+  expect(peerDependenciesMeta).toEqual({ libsql: { optional: true }, pg: { optional: true } });
   expect(await said()).toBe(
     defaultDriver() === "libsql"
       ? `Unavailable: Node ${process.versions.node} has no SQLite of its own. Install a driver with \`npm install libsql@0.5.29\`, or use Node 22.16 or newer`

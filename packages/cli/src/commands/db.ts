@@ -1,0 +1,42 @@
+import type { Command } from "commander";
+import { migrate, status, type DatabaseOptions } from "../db.ts";
+import type { Program } from "../options.ts";
+
+export function addDb({ io, command, finish }: Program): void {
+  const db = command("db", {
+    summary: "Create or upgrade the tables of a PostgreSQL database",
+    description:
+      "Servers do it themselves when they start, unless they are told not to. Run it ahead where they may not change tables.",
+    examples: ["parley db status", "parley db migrate --database-url postgres://owner@db.internal/agents"],
+  });
+  databaseOptions(
+    command(
+      "migrate",
+      {
+        summary: "Create the tables, or bring them to the version of this release",
+        description: "Several may run at once: one does it, and the others wait.",
+        examples: ["parley db migrate", "parley db migrate --schema agents"],
+      },
+      db,
+    ),
+  ).action(async (options: DatabaseOptions) => finish(await migrate(io, options)));
+  databaseOptions(
+    command(
+      "status",
+      {
+        summary: "Show the version of the tables",
+        description: "It changes nothing. The exit code is 1 where they are not of this release.",
+        examples: ["parley db status", "parley db status --json"],
+      },
+      db,
+    ),
+  ).action(async (options: DatabaseOptions) => finish(await status(io, options)));
+}
+
+function databaseOptions(command: Command): Command {
+  return command
+    .option("--database-url <url>", "URL of the database; without it, that in DATABASE_URL")
+    .option("--schema <name>", "schema of the tables", "parley")
+    .option("--json", "print only JSON to standard output, one document a line")
+    .option("--verbose", "show the causes of an error");
+}

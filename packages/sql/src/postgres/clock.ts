@@ -1,0 +1,64 @@
+import { systemClock, type Clock } from "@parley/a2a";
+import { int } from "./rows.ts";
+import type { Sql } from "./schema.ts";
+
+/** Milliseconds between two samples. */
+const interval = 10_000;
+
+/**
+ * Wall time as the database has it: its clock when it was last asked, and the monotonic clock of this process since. Somebody who sets the
+ * clock of a node changes nothing. While the database cannot be asked, it goes on.
+ */
+export class DatabaseClock implements Clock {
+  readonly #sql: Sql;
+  readonly #base: Clock;
+  /** Wall time minus monotonic time. */
+  #offset = 0;
+  #cancel: (() => void) | undefined;
+  #isClosed = false;
+
+  /** `base`: for intervals, and for tests. */
+  constructor(sql: Sql, base: Clock = systemClock) {
+    this.#sql = sql;
+    this.#base = base;
+  }
+
+  now(): number {
+    return Math.floor(this.#base.elapsed() + this.#offset);
+  }
+
+  elapsed(): number {
+    return this.#base.elapsed();
+  }
+
+  after(ms: number, run: () => void): () => void {
+    return this.#base.after(ms, run);
+  }
+
+  /** Asks the database, now and from time to time. */
+  async open(): Promise<void> {
+    await this.#sample();
+    this.#next();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancel?.();
+  }
+
+  #next(): void {
+    if (this.#isClosed) return;
+    this.#cancel = this.#base.after(interval, () => {
+      const next = (): void => this.#next();
+      void this.#sample().then(next, next);
+    });
+  }
+
+  /** The answer is of a moment between the question and its arrival. */
+  async #sample(): Promise<void> {
+    const before = this.#base.elapsed();
+    const [row] = await this.#sql("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint");
+    const after = this.#base.elapsed();
+    this.#offset = int(row, 0) - (before + after) / 2;
+  }
+}

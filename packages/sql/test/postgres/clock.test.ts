@@ -1,0 +1,82 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { createHandler, defineAgent } from "@parley/a2a";
+import { fakeClock } from "@parley/a2a/testing";
+import { postgresStore } from "@parley/sql/postgres";
+import { useDatabase } from "../../../../test/postgres/database.ts";
+import { DatabaseClock } from "../../src/postgres/clock.ts";
+
+const database = useDatabase();
+afterEach(() => void vi.restoreAllMocks());
+
+async function timeOfDatabase(): Promise<number> {
+  const { rows } = await database().run("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now");
+  return (rows[0] as { now: number }).now;
+}
+
+describe("the clock of the store", () => {
+  test("is that of the database, whatever the clock of the node says", async () => {
+    vi.spyOn(Date, "now").mockReturnValue(0);
+    const store = await postgresStore({ database: database().url, schema: "clock" });
+    try {
+      const before = await timeOfDatabase();
+      const now = store.clock?.now() ?? 0;
+      expect(Number.isSafeInteger(now)).toBe(true);
+      // The answer took some of that time.
+      expect(Math.abs(now - before)).toBeLessThan(10_000);
+      const agent = defineAgent({
+        name: "Waits",
+        description: "Waits for an answer.",
+        version: "1.0.0",
+        skills: [],
+        async *onMessage(turn) {
+          yield turn.working("Busy");
+          await new Promise<void>((resolve) => turn.signal.addEventListener("abort", () => resolve()));
+        },
+      });
+      const handler = createHandler(agent, { store, publicUrl: "http://agent.example", allowUnauthenticated: true });
+      const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "hello" }] };
+      const response = await handler.fetch(
+        new Request("http://agent.example/", {
+          method: "POST",
+          headers: { "content-type": "application/json", "a2a-version": "1.0" },
+          body: JSON.stringify({
+            jsonrpc: "2.0",
+            id: 1,
+            method: "SendMessage",
+            params: { message, configuration: { returnImmediately: true } },
+          }),
+        }),
+      );
+      const { result } = (await response.json()) as { result: { task: { id: string } } };
+      await vi.waitFor(async () => {
+        const head = await store.head({ agent: "/" }, result.task.id);
+        expect((head?.leaseUntil ?? 0) - now).toBeGreaterThan(0);
+        expect(Math.abs((head?.statusTime ?? 0) - now)).toBeLessThan(60_000);
+      });
+      await handler.close({ grace: 0 });
+    } finally {
+      await store.close();
+    }
+  });
+
+  test("goes on by the monotonic clock, is corrected by later samples, and survives a database that is away", async () => {
+    const base = fakeClock();
+    let answer = 5_000_000;
+    let isAway = false;
+    const clock = new DatabaseClock(async () => {
+      if (isAway) throw new Error("away");
+      return [[answer]];
+    }, base);
+    await clock.open();
+    expect(clock.now()).toBe(5_000_000);
+    base.advance(4_000);
+    expect(clock.now()).toBe(5_004_000);
+    answer = 5_010_500;
+    base.advance(6_000);
+    await vi.waitFor(() => expect(clock.now()).toBe(5_010_500));
+    isAway = true;
+    base.advance(30_000);
+    expect(clock.now()).toBe(5_040_500);
+    clock.close();
+  });
+});

@@ -1,0 +1,12 @@
+import type { Logger } from "@parley/a2a";
+import { collect } from "../../../../test/secrets.ts";
+
+/** A logger whose lines above `debug` a test can read. */
+export function recorder(): { readonly lines: string[]; readonly logger: Logger } {
+  const lines: string[] = [];
+  const log = (message: string, fields?: unknown): void => {
+    collect(message, fields);
+    lines.push(message);
+  };
+  return { lines, logger: { debug: (message, fields) => collect(message, fields), info: log, warn: log, error: log } };
+}

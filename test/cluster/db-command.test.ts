@@ -1,0 +1,69 @@
+import { describe, expect, test } from "vitest";
+import { createProgram, run } from "../../packages/cli/src/program.ts";
+import { recordedIo } from "../../packages/cli/test/support/io.ts";
+import { useDatabase } from "../postgres/database.ts";
+
+/** `parley db`: the tables of PostgreSQL, ahead of the servers that use them. */
+
+const database = useDatabase();
+
+async function db(args: readonly string[], env: Readonly<Record<string, string>> = { DATABASE_URL: database().url }) {
+  const { io, out, err } = recordedIo({ env });
+  const code = await run(["db", ...args], io);
+  return { code, out: out(), err: err() };
+}
+
+describe("parley db", () => {
+  test("creates the tables once, and tells their version", async () => {
+    const missing = await db(["status"]);
+    expect(missing).toMatchObject({
+      code: 1,
+      out: "There is no schema parley of Parley. parley db migrate creates it.\n",
+    });
+    expect(await db(["migrate"])).toEqual({ code: 0, out: "Schema parley was created with version 1.\n", err: "" });
+    expect(await db(["migrate", "--json"])).toMatchObject({
+      code: 0,
+      out: '{"schema":"parley","found":1,"newest":1}\n',
+    });
+    const status = await db(["status", "--database-url", database().url], {});
+    expect(status).toEqual({ code: 0, out: "Schema parley has version 1, which is that of this release.\n", err: "" });
+  });
+
+  test("names tables of a newer release as what they are", async () => {
+    await db(["migrate", "--schema", "newer"]);
+    await database().run("INSERT INTO newer.migrations (version) VALUES (7)");
+    const status = await db(["status", "--schema", "newer"]);
+    expect(status.code).toBe(1);
+    expect(status.out).toContain("Schema newer has version 7. This release supports version 1 and earlier");
+    const migrated = await db(["migrate", "--schema", "newer"]);
+    expect(migrated).toMatchObject({ code: 1, out: "" });
+    expect(migrated.err).toContain("upgrade @parley/sql");
+  });
+
+  test("says what is missing or wrong, without the password", async () => {
+    expect(await db(["status"], {})).toMatchObject({ code: 2, out: "" });
+    expect((await db(["status"], {})).err).toContain("no database: pass --database-url, or set DATABASE_URL");
+    const wrong = new URL(database().url);
+    wrong.password = "wrong-password-of-a-test";
+    wrong.pathname = "/no_such_database";
+    const failed = await db(["migrate", "--database-url", wrong.href], {});
+    expect(failed.code).toBe(1);
+    expect(failed.err).toMatch(/The database refused the user|There is no such database/);
+    expect(failed.err).not.toContain("wrong-password-of-a-test");
+  });
+
+  test("the examples of its help run", async () => {
+    const group = createProgram(recordedIo().io, () => {}).commands.find((command) => command.name() === "db");
+    const names = (group?.commands ?? []).map((command) => command.name());
+    expect(names).toEqual(["migrate", "status"]);
+    for (const words of [[], ...names.map((name) => [name])]) {
+      const { out } = await db([...words, "--help"]);
+      const examples = Array.from(out.matchAll(/^ {2}\$ parley db (.*)$/gm), ([, line = ""]) => line.split(" "));
+      expect(examples.length).toBeGreaterThan(1);
+      for (const example of examples) {
+        const args = example.map((word) => (word.startsWith("postgres://") ? database().url : word));
+        expect((await db(args)).code, args.join(" ")).toBe(0);
+      }
+    }
+  });
+});
