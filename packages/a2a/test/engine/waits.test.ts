@@ -1,7 +1,9 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import * as z from "zod";
+import { defineAgent } from "../../src/agent/index.ts";
 import { text } from "../../src/model/index.ts";
 import { memoryStore } from "../../src/store/index.ts";
-import { fakeClock } from "../../src/testing/index.ts";
+import { fakeClock, testAgent, type TestAgent } from "../../src/testing/index.ts";
 import { eventually, gate, harness, type Harness } from "./support.ts";
 
 /** `turn.sleep()` and `turn.waitFor()`: docs/decisions/waiting.md. */
@@ -330,6 +332,81 @@ describe("a task that waits", () => {
     expect((await on.get(id)).status.state).toBe("TASK_STATE_AUTH_REQUIRED");
     await on.engine.signal(id, "consent", "given");
     expect(await over(on, id)).toBe("COMPLETED");
+  });
+});
+
+describe("a task that waits, and processes that die", () => {
+  /** An agent whose process can be crashed. */
+  async function crashing(isResumable: boolean, onMessage: Parameters<typeof harness>[0]): Promise<TestAgent> {
+    const base = { name: "test", description: "a test", version: "1", skills: [] };
+    const agent = await testAgent(defineAgent({ ...base, resumable: isResumable, onMessage }));
+    onTestFinished(() => agent.close());
+    return agent;
+  }
+  async function begin({ client }: TestAgent): Promise<string> {
+    const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "Go" }] } as const;
+    const { task } = await client.sendMessage({ message, configuration: { returnImmediately: true } });
+    return task?.id ?? "";
+  }
+
+  it("is woken again where its process died before the wait was over, although its agent is not resumable", async () => {
+    let attempts = 0;
+    const on = await crashing(false, async function* (turn) {
+      attempts += 1;
+      yield turn.working("Waiting");
+      // It dies on the way to its wait.
+      if (turn.attempt === 2) await new Promise(() => {});
+      yield turn.completed(JSON.stringify(yield* turn.waitFor("word")));
+    });
+    const id = await begin(on);
+    await on.clock.settle();
+    await on.signal(id, "word", "hello");
+    await eventually(() => attempts === 2);
+    await on.crash();
+    await on.restart();
+    expect((await on.client.waitFor(id)).status.message?.parts[0]?.text).toBe('"hello"');
+    expect(attempts).toBe(3);
+  });
+
+  it("fails after its attempts where it ends each process that wakes it", async () => {
+    let attempts = 0;
+    const on = await crashing(true, async function* (turn) {
+      attempts += 1;
+      if (turn.attempt > 1) await new Promise(() => {});
+      yield* turn.sleep(minute);
+    });
+    const id = await begin(on);
+    await on.clock.settle();
+    await on.clock.advance(minute);
+    for (let life = 2; life < 5; life += 1) {
+      await eventually(async () => attempts === life || /FAILED/.test((await on.client.getTask(id)).status.state));
+      await on.crash();
+      await on.restart();
+    }
+    const { status } = await on.client.waitFor(id);
+    expect(status.state).toBe("TASK_STATE_FAILED");
+    expect(status.message?.parts[0]?.text).toContain("interrupted each time");
+    expect(attempts).toBe(4);
+  });
+
+  it("drops an event that does not fit its schema, with an error in the log, and waits on", async () => {
+    const on = await crashing(false, async function* (turn) {
+      const { by } = yield* turn.waitFor("approved", { schema: z.object({ by: z.string() }) });
+      yield* turn.sleep(minute);
+      yield turn.completed(by);
+    });
+    const id = await begin(on);
+    await on.clock.settle();
+    await on.signal(id, "approved", { by: 7 });
+    await on.clock.settle();
+    expect((await on.client.getTask(id)).status.state).toBe("TASK_STATE_WORKING");
+    await on.signal(id, "approved", { by: "ada" });
+    await on.clock.settle();
+    await on.clock.advance(minute);
+    expect((await on.client.waitFor(id)).status.message?.parts[0]?.text).toBe("ada");
+    expect(on.problems.map((line) => line.split("\n")[0])).toEqual([
+      expect.stringContaining("An event does not fit its schema, and is dropped"),
+    ]);
   });
 });
 
