@@ -40,6 +40,7 @@ export async function step(
   checkName("step", name);
   if (typeof run !== "function") throw stepMistake("step", `${quoted(name)} has no function`);
   if (scope !== "turn" && scope !== "task") throw stepMistake("step", `scope is "turn" or "task"`);
+  checkRetry(retry);
   const memory = await turn.memory();
   const id = `${scope} ${name}`;
   if (memory.running.has(id) || (scope === "turn" && memory.had.has(id))) {
@@ -66,6 +67,17 @@ export async function step(
     memory.running.delete(id);
   }
 }
+
+/** A number that is none would try for ever. */
+function checkRetry(retry: StepRetry | undefined): void {
+  if (retry === undefined) return;
+  const { attempts, delay = 0, maxDelay = 0 } = retry;
+  if (Number.isInteger(attempts) && attempts > 0 && delay >= 0 && maxDelay >= 0) return;
+  throw stepMistake("step", "retry.attempts is a whole number from 1 on, and its times are in milliseconds");
+}
+
+/** The longest time of a timer. A longer one would be over at once. */
+const longestPause = 2 ** 31 - 1;
 
 /** A result as JSON text. Nothing is an empty text. */
 function jsonOf(name: string, value: unknown): string {
@@ -129,7 +141,7 @@ async function tried(
       return await run({ ...call, attempt, uncertain: call.uncertain || attempt > 1 });
     } catch (error) {
       if (attempt >= attempts || turn.signal.aborted) throw error;
-      await pause(turn, Math.min(maxDelay, delay * 2 ** (attempt - 1)));
+      await pause(turn, Math.min(longestPause, maxDelay, delay * 2 ** (attempt - 1)));
     }
   }
 }

@@ -155,11 +155,15 @@ describe("turn.step()", () => {
       for (const name of ["", "ä".repeat(129), 7]) {
         await turn.step(name as string, () => 1).catch((error: unknown) => texts.push(String(error)));
       }
+      for (const retry of [{ attempts: 0 }, { attempts: NaN }, { attempts: 2, delay: -1 }]) {
+        await turn.step("retry", () => 1, { retry }).catch((error: unknown) => texts.push(String(error)));
+      }
       await turn.step("x", undefined as never).catch((error: unknown) => texts.push(String(error)));
       await turn.step("ä".repeat(128), () => 1);
     });
     expect((await on.send("Go")).status.state).toBe("TASK_STATE_COMPLETED");
     expect(texts.filter((each) => each.includes("1 to 256 bytes"))).toHaveLength(3);
+    expect(texts.filter((each) => each.includes("retry.attempts"))).toHaveLength(3);
     expect(texts.at(-1)).toContain("has no function");
   });
 
