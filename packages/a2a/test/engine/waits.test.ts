@@ -211,6 +211,11 @@ describe("turn.waitFor()", () => {
     expect((await on.get(id)).status.state).toBe("TASK_STATE_WORKING");
     await on.engine.signal(id, "paid", 2, { id: "event-2" });
     expect(await over(on, id)).toBe("COMPLETED [1,2]");
+    // Also where the task is over.
+    await on.engine.signal(id, "paid", 2, { id: "event-2" });
+    await expect(on.engine.signal(id, "paid", 3, { id: "event-3" })).rejects.toMatchObject({
+      code: "UnsupportedOperation",
+    });
   });
 
   it("refuses events of unknown and ended tasks, too many of them, and data that is large or no JSON", async () => {

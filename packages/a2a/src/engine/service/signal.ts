@@ -40,6 +40,10 @@ export async function signalTask(
   const json = checked(name, data, id);
   const { store, clock, committer, settle } = rooms;
   const { task, state } = await find(store, agent === undefined ? rooms.agents : [agent], taskId);
+  const now = Math.floor(clock.now());
+  const key = `parley event ${taskId} ${id ?? ""}`;
+  // It came before: also where the task is over by now.
+  if (id !== undefined && (await store.once(task, key, now)) !== undefined) return;
   if (isTerminal(state)) {
     throw new A2AError("UnsupportedOperation", "This task is over and takes no more events", {
       metadata: { taskId, state },
@@ -49,13 +53,7 @@ export async function signalTask(
   if (events.length >= stepBounds.events) {
     throw new A2AError("TooManyRequests", `${events.length} events of this task wait for it: it takes none of them`);
   }
-  const now = Math.floor(clock.now());
-  const once = {
-    effect: "once",
-    key: `parley event ${taskId} ${id ?? ""}`,
-    hash: jsonHash([name, json]),
-    now,
-  } as const;
+  const once = { effect: "once", key, hash: jsonHash([name, json]), now } as const;
   const row = eventRow(id ?? crypto.randomUUID(), { name, data: JSON.parse(json) as JsonValue }, now);
   const outcome = await committer.append({ task, records: [], effects: id === undefined ? [row] : [once, row] });
   if (!outcome.ok && outcome.reason !== "duplicate") {
