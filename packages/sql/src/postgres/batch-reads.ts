@@ -4,8 +4,8 @@ import { FeatureRows, type WantedFeature } from "./features.ts";
 import { Keys } from "./keys.ts";
 import { nextNumber } from "./partitions.ts";
 import {
-  decodeName,
   encodeName,
+  indexName,
   int,
   ownColumns,
   ownTables,
@@ -72,7 +72,7 @@ export function taskPath(agent: number, taskId: string): string {
 }
 
 export function contextPath(owner: number, contextId: string): string {
-  return `${owner}/${contextId}`;
+  return `${owner}/${indexName(contextId)}`;
 }
 
 /** The ids of the agents and owners of items. Call it before the transaction: those of new tasks are created. */
@@ -104,9 +104,7 @@ export async function readKnown(sql: Sql, names: ScopeNames, items: readonly Rea
   return {
     names,
     tasks: new Map(locked.map((row) => taskOf(row, wanted))),
-    contexts: new Map(
-      contexts.map((row) => [contextPath(int(row, 0), decodeName(text(row, 1))), int(row, 2)] as const),
-    ),
+    contexts: new Map(contexts.map((row) => [`${int(row, 0)}/${text(row, 1)}`, int(row, 2)] as const)),
     keys,
     features,
     indexes: int(shared[0], 0) === 1,
@@ -180,6 +178,6 @@ class Wanted {
   }
 
   #addContext(owner: number, name: string): void {
-    this.#contexts.set(contextPath(owner, name), [owner, encodeName(name)]);
+    this.#contexts.set(contextPath(owner, name), [owner, indexName(name)]);
   }
 }

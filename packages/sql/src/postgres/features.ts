@@ -196,7 +196,7 @@ export async function readDue(sql: Sql, scopes: ScopeIds, query: FeatureQuery): 
   const ids = agents.flatMap((agent) => names.find(agent) ?? []);
   if (ids.length === 0) return [];
   const from = timeLimit(Math.floor(after) + 1);
-  const rows = await sql(selectDue, ids, encodeName(feature), from, timeLimit(now), limit);
+  const rows = await sql(selectDue, ids, encodeName(feature), from, timeLimit(Math.floor(now)), limit);
   return rows.map((row) => {
     const task = { agent: decodeName(text(row, 5)), owner: decodeName(text(row, 4)), taskId: decodeName(text(row, 3)) };
     return { ...featureRow(row), due: int(row, 2), task };

@@ -12,7 +12,7 @@ import { checkVersion, migrate, newestVersion, UnknownVersion, versionOf } from 
 import { ensurePartitions } from "./partitions.ts";
 import { Schema } from "./schema.ts";
 import { databaseStore } from "./store.ts";
-import { notifyWakeup } from "./wakeup.ts";
+import { notifyWakeup, noWakeup } from "./wakeup.ts";
 
 export type { PostgresConnectOptions } from "./connect.ts";
 export type { PoolClientLike, PoolLike } from "./pool.ts";
@@ -28,10 +28,10 @@ export interface PostgresStoreOptions extends PostgresConnectOptions {
    */
   readonly migrate?: boolean;
   /**
-   * How nodes wake one another's readers, such as over NATS. It stays open when the store is closed. Default: LISTEN and NOTIFY, on a
-   * connection of their own.
+   * How nodes wake one another's readers, such as over NATS. It stays open when the store is closed. `false`: they do not, and each
+   * looks by itself. Default: LISTEN and NOTIFY, on a connection of their own.
    */
-  readonly wakeup?: Wakeup;
+  readonly wakeup?: Wakeup | false;
   /**
    * Milliseconds between two looks for what other nodes have stored, while wake-ups do not arrive. While they do, it looks ten times less
    * often. Default 500.
@@ -62,12 +62,10 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
   return told(database, async () => {
     if (options.migrate === false) await checkVersion(database, schema);
     else await upgrade(database, schema);
-    const {
-      wakeup = await notifyWakeup(database.driver, database.server.pooled, {
-        channel: schema.name,
-        ...logging(options),
-      }),
-    } = options;
+    const given = options.wakeup === false ? noWakeup : options.wakeup;
+    const wakeup =
+      given ??
+      (await notifyWakeup(database.driver, database.server.pooled, { channel: schema.name, ...logging(options) }));
     const clock = new DatabaseClock(schema.over(database));
     await clock.open();
     const store = databaseStore(database, schema, {
@@ -76,7 +74,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
       wakeup,
       async onClose() {
         clock.close();
-        if (options.wakeup === undefined) await wakeup.close();
+        if (given === undefined) await wakeup.close();
       },
     });
     return Object.assign(store, { wakeup });

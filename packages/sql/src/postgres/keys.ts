@@ -4,6 +4,7 @@ import {
   decodeName,
   encodeJson,
   encodeName,
+  indexName,
   insertInto,
   int,
   optional,
@@ -29,17 +30,16 @@ export async function readOnce(sql: Sql, owner: Owner, key: string, now: number)
      WHERE a.parent = 0 AND a.name = $1 AND o.name = $2 AND k.name = $3 AND (k.until IS NULL OR k.until > $4)`,
     encodeName(owner.agent),
     encodeName(owner.owner),
-    encodeName(key),
-    timeLimit(now),
+    indexName(key),
+    timeLimit(Math.floor(now)),
   );
-  return row && recordOf(row);
+  return row && { key, ...recordOf(row) };
 }
 
-function recordOf(row: Row): OnceRecord {
+function recordOf(row: Row): Omit<OnceRecord, "key"> {
   const taskId = optional(row, 2);
   const answer = optional(row, 3);
   return {
-    key: decodeName(text(row, 6)),
     hash: decodeName(text(row, 0)),
     seq: int(row, 1),
     ...(typeof taskId === "string" && { taskId: decodeName(taskId) }),
@@ -77,7 +77,7 @@ interface Place {
 }
 
 interface KnownKey {
-  readonly record: OnceRecord;
+  readonly record: Omit<OnceRecord, "key">;
   readonly until: number;
 }
 
@@ -89,19 +89,19 @@ export class Keys {
 
   /** Reads the keys of these owners. */
   async read(sql: Sql, keys: readonly (readonly [owner: number, key: string])[]): Promise<void> {
-    const rows = keys.map(([owner, key]) => [owner, encodeName(key)]);
+    const rows = keys.map(([owner, key]) => [owner, indexName(key)]);
     for (const row of await write(sql, selectKeys, rows, wanted.length)) {
       const record = recordOf(row);
       const until = optional(row, 4);
-      const path = `${int(row, 5)}/${record.key}`;
+      const path = `${int(row, 5)}/${text(row, 6)}`;
       this.#stored.add(path);
       this.#known.set(path, { record, until: typeof until === "number" ? until : Infinity });
     }
   }
 
   find(owner: number, key: string, now: number): OnceRecord | undefined {
-    const known = this.#known.get(`${owner}/${key}`);
-    return known !== undefined && known.until > now ? known.record : undefined;
+    const known = this.#known.get(`${owner}/${indexName(key)}`);
+    return known !== undefined && known.until > now ? { key, ...known.record } : undefined;
   }
 
   /** Adds a key that is deleted with its task. */
@@ -116,11 +116,12 @@ export class Keys {
 
   #add({ key, hash, until, answer }: OnceEffect, place: Place, at: Pick<OnceRecord, "seq" | "taskId">): void {
     const { owner, task, context } = place;
-    const path = `${owner}/${key}`;
-    const record = { key, hash, ...(answer !== undefined && { answer }), ...at };
+    const name = indexName(key);
+    const path = `${owner}/${name}`;
+    const record = { hash, ...(answer !== undefined && { answer }), ...at };
     this.#known.set(path, { record, until: until ?? Infinity });
     const json = answer === undefined ? null : encodeJson(answer);
-    this.#added.set(path, [owner, encodeName(key), encodeName(hash), task, context, at.seq, until ?? null, json]);
+    this.#added.set(path, [owner, name, encodeName(hash), task, context, at.seq, until ?? null, json]);
   }
 
   /** Resolves to `false` where another transaction has added one of the keys meanwhile. */

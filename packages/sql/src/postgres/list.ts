@@ -24,6 +24,7 @@ import {
   taskRow,
   taskTables,
   text,
+  timeLimit,
 } from "./rows.ts";
 import { one, type Sql } from "./schema.ts";
 import { findContext, findContexts, tallyOf, type ScopeIds } from "./scopes.ts";
@@ -91,7 +92,7 @@ async function totalOf(sql: Sql, { level, ids, states: wanted }: Lists, since: n
     `SELECT count(*) FROM parley.tasks WHERE ${level} = ANY($1::bigint[]) AND state = ANY($2::smallint[]) AND status_time >= $3`,
     ids,
     wanted,
-    since,
+    timeLimit(Math.ceil(since)),
   );
   return count(rows[0]);
 }
@@ -115,7 +116,7 @@ async function positions(sql: Sql, lists: Lists, scope: Scope, query: ListQuery)
     wanted,
     before,
     number,
-    since,
+    timeLimit(Math.ceil(since)),
     limit + 1,
   );
   return rows.map((row) => ({

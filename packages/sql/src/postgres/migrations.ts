@@ -42,6 +42,7 @@ const versions: readonly string[] = [
     id bigint PRIMARY KEY,
     owner bigint NOT NULL,
     name text COLLATE "C" NOT NULL,
+    long_name text,
     tasks bigint NOT NULL,
     touched bigint NOT NULL,
     n0 bigint NOT NULL, n1 bigint NOT NULL, n2 bigint NOT NULL, n3 bigint NOT NULL,

@@ -117,7 +117,14 @@ export async function readClaimable(sql: Sql, scopes: ScopeIds, query: ClaimQuer
   const agents = await idsOf(sql, scopes, query.agents);
   if (agents.length === 0) return { heads: [] };
   const { leaseUntil = neverHeld, number = 0 }: Partial<ClaimPosition> = query.after ?? {};
-  const rows = await sql(selectClaimable, agents, timeLimit(query.now), leaseUntil, number, query.limit + 1);
+  const rows = await sql(
+    selectClaimable,
+    agents,
+    timeLimit(Math.floor(query.now)),
+    leaseUntil,
+    number,
+    query.limit + 1,
+  );
   const tasks = rows.slice(0, query.limit).map((row) => taskRow(row));
   const heads = tasks.map(({ head }) => head);
   const last = tasks.at(-1);
@@ -148,7 +155,7 @@ export async function readStranded(
        SELECT agent, count(*) AS tasks FROM parley.runs
        WHERE free_at <= $1 AND agent <> ALL($2::bigint[]) GROUP BY agent
      ) r JOIN parley.scopes a ON a.id = r.agent ORDER BY a.id LIMIT $3`,
-    timeLimit(now),
+    timeLimit(Math.floor(now)),
     own,
     limit,
   );

@@ -1,4 +1,4 @@
-import { int, optional, text } from "./rows.ts";
+import { int, optional, text, timeLimit } from "./rows.ts";
 import type { Database } from "./database.ts";
 import { endOf, partitionsOf, type Partition } from "./partitions.ts";
 import type { Schema, Sql } from "./schema.ts";
@@ -101,7 +101,7 @@ export class Retention {
        ) t`,
       start,
       to,
-      before,
+      timeLimit(Math.ceil(before)),
     );
     const young = optional(row ?? [], 0);
     const last = optional(row ?? [], 1);

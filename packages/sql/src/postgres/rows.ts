@@ -1,9 +1,29 @@
+import { createHash } from "node:crypto";
 import type { Scope } from "@parley/a2a/store";
-import { encodeName } from "../shared/rows.ts";
+import { encodeName, ownColumns as sharedColumns } from "../shared/rows.ts";
 import type { Row, Value } from "./driver.ts";
 import { columnsOf, one, type Sql } from "./schema.ts";
 
 export * from "../shared/rows.ts";
+
+/** Characters of a name that an index has as it is. An entry of an index has at most 2,704 bytes. */
+const longestName = 500;
+
+/**
+ * A name that clients choose, as an index has it: a long one by its beginning and its hash. No other name looks like that, since names
+ * are stored without control characters.
+ */
+export function indexName(name: string): string {
+  const encoded = encodeName(name);
+  if (encoded.length <= longestName) return encoded;
+  return `${encoded.slice(0, 50).replace(/[\uD800-\uDBFF]$/, "")}\u0001${createHash("sha256").update(encoded).digest("hex")}`;
+}
+
+/** Columns of the task and of its context. */
+export const ownColumns: string = sharedColumns.replace("c.name", "coalesce(c.long_name, c.name)");
+
+/** The same with the names of its agent and its owner, for a caller that does not know them. */
+export const taskColumns: string = `${ownColumns}, a.name, o.name`;
 
 export const ownTables: string = "parley.tasks t JOIN parley.contexts c ON c.id = t.context";
 export const taskTables: string = `${ownTables} JOIN parley.scopes a ON a.id = t.agent JOIN parley.scopes o ON o.id = t.owner`;

@@ -5,6 +5,7 @@ import {
   count,
   decodeName,
   encodeName,
+  indexName,
   insertInto,
   int,
   rowsOf,
@@ -129,7 +130,7 @@ export class ScopeNames {
 export async function findContexts(sql: Sql, agent: number, contextId: string): Promise<readonly number[]> {
   const rows = await sql(
     "SELECT c.id FROM parley.scopes o JOIN parley.contexts c ON c.owner = o.id AND c.name = $1 WHERE o.parent = $2",
-    encodeName(contextId),
+    indexName(contextId),
     agent,
   );
   return rows.map(count);
@@ -137,11 +138,7 @@ export async function findContexts(sql: Sql, agent: number, contextId: string): 
 
 /** The context of an owner. */
 export async function findContext(sql: Sql, owner: number, contextId: string): Promise<number | undefined> {
-  const [row] = await sql(
-    "SELECT id FROM parley.contexts WHERE owner = $1 AND name = $2",
-    owner,
-    encodeName(contextId),
-  );
+  const [row] = await sql("SELECT id FROM parley.contexts WHERE owner = $1 AND name = $2", owner, indexName(contextId));
   return row && count(row);
 }
 
@@ -176,6 +173,7 @@ const contextColumns: readonly Column[] = [
   ["id", "bigint"],
   ["owner", "bigint"],
   ["name", "text"],
+  ["long_name", "text"],
   ["tasks", "bigint"],
   ["touched", "bigint"],
   ...tallies,
@@ -224,14 +222,10 @@ export class ScopeChanges {
 
   /** Resolves to the ids of the contexts that are not those that were expected: somebody else has created them meanwhile. */
   async writeContexts(sql: Sql): Promise<boolean> {
-    const rows = Array.from(this.#contexts, ([id, { owner, name, tasks, touched, tally }]): Value[] => [
-      id,
-      owner,
-      encodeName(name),
-      tasks,
-      touched,
-      ...tally,
-    ]);
+    const rows = Array.from(this.#contexts, ([id, { owner, name, tasks, touched, tally }]): Value[] => {
+      const [short, long] = [indexName(name), encodeName(name)];
+      return [id, owner, short, short === long ? null : long, tasks, touched, ...tally];
+    });
     const written = await write(sql, upsertContexts, rows, contextColumns.length);
     return written.every((row) => this.#contexts.has(int(row, 2)));
   }

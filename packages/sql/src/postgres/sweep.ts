@@ -15,6 +15,7 @@ import {
   taskColumns,
   taskRow,
   taskTables,
+  timeLimit,
   write,
   type Column,
   type TaskRow,
@@ -74,7 +75,7 @@ export async function sweep(
   const idle = deleteBefore === undefined ? 0 : await deleteIdle(sql, deleteBefore, options);
   const expired = await sql(
     `SELECT owner, name FROM parley.keys WHERE until <= $1 ORDER BY until LIMIT $2 FOR UPDATE SKIP LOCKED`,
-    options.now,
+    timeLimit(Math.floor(options.now)),
     limit + 1,
   );
   const gone = expired.slice(0, limit);
@@ -101,7 +102,7 @@ async function lockOver(sql: Sql, before: number, limit: number, loose: boolean)
       `SELECT number, status_time FROM parley.tasks WHERE state >= 4 AND compacted = $1 AND status_time < $2
        ORDER BY status_time, number LIMIT $3 FOR UPDATE SKIP LOCKED`,
       compacted,
-      before,
+      timeLimit(Math.ceil(before)),
       limit,
     );
     numbers.push(...rows.map((row) => ({ number: int(row, 0), time: int(row, 1) })));
@@ -152,8 +153,8 @@ async function deleteIdle(sql: Sql, before: number, { now, limit }: SweepOptions
     `SELECT id FROM parley.contexts c WHERE tasks = 0 AND touched < $1
        AND NOT EXISTS (SELECT 1 FROM parley.keys k WHERE k.context = c.id AND k.until > $2)
      ORDER BY touched LIMIT $3 FOR UPDATE SKIP LOCKED`,
-    before,
-    now,
+    timeLimit(Math.ceil(before)),
+    timeLimit(Math.floor(now)),
     limit + 1,
   );
   const idle = rows.slice(0, limit).map(count);

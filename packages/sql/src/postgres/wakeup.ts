@@ -5,7 +5,7 @@ import type { Listening, PostgresDriver } from "./driver.ts";
 export interface NotifyWakeupOptions {
   /** The channel of NOTIFY. Nodes with the same database and channel wake one another. Default `parley`. */
   readonly channel?: string;
-  /** The least time between two NOTIFY of this node, in milliseconds. Default 10. */
+  /** The least time between two NOTIFY of this node, in milliseconds. Default 5. */
   readonly interval?: number;
   /** Milliseconds without a notification, after which the node sends itself one to see whether they arrive. Default 15000. */
   readonly heartbeat?: number;
@@ -18,7 +18,7 @@ export interface NotifyWakeupOptions {
 /**
  * Wake-ups by LISTEN and NOTIFY. What commits with a notification waits for every other such commit of the server, so notifications
  * are never sent by the transaction that appends: they follow it, many in one statement, without waiting for the disk
- * (docs/decisions/postgres.md).
+ * (docs/decisions/wakeups.md).
  *
  * Resolves when it has listened and heard itself, or has found that it cannot: `isConnected` says which. It keeps trying, except
  * behind a pooler, where it never would.
@@ -32,6 +32,14 @@ export async function notifyWakeup(
   await wakeup.open();
   return wakeup;
 }
+
+/** No wake-ups: each node looks by itself. */
+export const noWakeup: Wakeup = {
+  isConnected: false,
+  publish() {},
+  subscribe: () => () => undefined,
+  async close() {},
+};
 
 /** Payloads have less than 8000 bytes (PostgreSQL, NOTIFY). */
 const messageBytes = 7900;
@@ -67,7 +75,7 @@ class NotifyWakeup implements Wakeup {
     this.#pooled = pooled;
     this.#options = {
       channel: "parley",
-      interval: 10,
+      interval: 5,
       heartbeat: 15_000,
       echoTimeout: 5000,
       clock: systemClock,

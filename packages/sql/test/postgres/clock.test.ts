@@ -33,7 +33,7 @@ describe("the clock of the store", () => {
           await new Promise<void>((resolve) => turn.signal.addEventListener("abort", () => resolve()));
         },
       });
-      const handler = createHandler(agent, { store, publicUrl: "http://agent.example", allowUnauthenticated: true });
+      const handler = createHandler(agent, { store, publicUrl: "http://agent.example" });
       const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: "hello" }] };
       const response = await handler.fetch(
         new Request("http://agent.example/", {

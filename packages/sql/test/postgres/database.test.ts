@@ -2,7 +2,7 @@ import pg from "pg";
 import { afterEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 import { startProxy, type Proxy } from "../../../../test/postgres/proxy.ts";
-import { connect, type ConnectOptions } from "../../src/postgres/connect.ts";
+import { connect, type PostgresConnectOptions } from "../../src/postgres/connect.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { sqlState, type Value } from "../../src/postgres/driver.ts";
 import { poolDriver } from "../../src/postgres/pool.ts";
@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const one of opened.splice(0)) await one.close();
 });
 
-async function open(options: Partial<ConnectOptions> = {}): Promise<Database> {
+async function open(options: Partial<PostgresConnectOptions> = {}): Promise<Database> {
   const db = await connect({ database: database().url, ...options });
   opened.push(db);
   return db;

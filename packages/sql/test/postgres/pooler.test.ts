@@ -53,7 +53,9 @@ describe("behind a pooler", () => {
     ]);
     // Nobody would hear it.
     wakeup.publish(["a"]);
-    const listening = await db.query("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'");
+    const listening = await db.query(
+      "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()",
+    );
     expect(listening.rows).toEqual([[0]]);
   });
 

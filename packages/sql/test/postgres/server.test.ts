@@ -6,7 +6,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { password, startPostgres, type PostgresServer } from "../../../../test/postgres/server.ts";
-import { connect, type ConnectOptions } from "../../src/postgres/connect.ts";
+import { connect, type PostgresConnectOptions } from "../../src/postgres/connect.ts";
 import type { Database } from "../../src/postgres/database.ts";
 import { recorder } from "./logs.ts";
 
@@ -29,7 +29,7 @@ afterEach(async () => {
 });
 afterAll(() => server.remove());
 
-async function open(options: Partial<ConnectOptions> = {}): Promise<Database> {
+async function open(options: Partial<PostgresConnectOptions> = {}): Promise<Database> {
   const db = await connect({ database: server.url, ...options });
   opened.push(db);
   return db;

@@ -39,8 +39,12 @@ describe("watch", () => {
     expect(own).not.toContain("t");
   });
 
-  test("tells it by looking where every wake-up is lost", async () => {
-    const { one, told } = await nodes("looks", { wakeup: lost, pollInterval: 20 });
+  test.each([
+    ["every wake-up is lost", "looks", lost],
+    ["there are none", "alone", false],
+  ] as const)("tells it by looking where %s", async (_, schema, wakeup) => {
+    const { one, two, told } = await nodes(schema, { wakeup, pollInterval: 20 });
+    expect(two.wakeup.isConnected).toBe(false);
     // The first look has nothing to compare with.
     await vi.waitFor(
       async () => {
