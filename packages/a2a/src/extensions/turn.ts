@@ -103,9 +103,10 @@ export class ExtensionsOfTurn {
     return {
       extensions: watches.flatMap(({ watch }) => watch.extensions ?? []),
       onEvent: (event) => {
-        for (const { extension, watch } of watches) {
-          this.#harmless(extension, "onDelegate", () => watch.onEvent?.(event));
-        }
+        const heard = watches.flatMap(
+          ({ extension, watch }) => this.#harmless(extension, "onDelegate", () => watch.onEvent?.(event)) ?? [],
+        );
+        return heard.length === 0 ? undefined : Promise.allSettled(heard).then(() => undefined);
       },
       onEnd: (end) => {
         for (const { extension, watch } of watches) this.#harmless(extension, "onDelegate", () => watch.onEnd?.(end));

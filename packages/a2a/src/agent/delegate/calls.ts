@@ -160,6 +160,11 @@ export class DelegateCalls {
     return abortable(pause(this.#turn.clock, ms), this.#signal);
   }
 
+  /** Waits for something else. Rejects as `pause` does. */
+  until(work: Promise<void>): Promise<void> {
+    return abortable(work, this.#signal);
+  }
+
   /** Waits after an attempt that failed, longer each time. */
   rest(attempt: number): Promise<void> {
     return this.pause(Math.min(longestPoll, firstPoll * 2 ** (attempt - 1)));

@@ -177,7 +177,8 @@ export class Delegation {
 
   /** Takes an event. Returns the result once there is one. */
   async *#apply({ event, seq }: Came): AsyncGenerator<AgentYield, Delegated | undefined, void> {
-    this.#watch?.onEvent?.(event);
+    const heard = this.#watch?.onEvent?.(event);
+    if (heard !== undefined) await this.#calls.until(heard);
     if (event.message !== undefined) return this.#replied(event.message);
     const known = this.#row.taskId !== undefined && this.#row.unsure !== true;
     const { unsure: _, ...row } = this.#row;

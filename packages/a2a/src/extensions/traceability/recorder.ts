@@ -208,7 +208,20 @@ export class TraceRecorder implements Trace {
   #change(recorded: Recorded, { attributes, ...more }: Partial<Step>): void {
     if (recorded.step.endTime !== undefined) return;
     recorded.step = withAttributes({ ...recorded.step, ...more }, attributes);
+    if (more.endTime !== undefined) this.#takeOver(recorded);
     this.#fit(recorded);
+  }
+
+  /** A trace of another agent is there once: a step that went on with a delegation of an earlier attempt has it then. */
+  #takeOver(ended: Recorded): void {
+    const { traceId } = ended.step.responseTrace ?? {};
+    if (traceId === undefined || this.#init.attempt === 1) return;
+    for (const recorded of this.#steps) {
+      const { responseTrace, ...step } = recorded.step;
+      if (recorded === ended || responseTrace?.traceId !== traceId) continue;
+      recorded.step = step;
+      this.#fit(recorded);
+    }
   }
 
   /** Counts a step, and makes it smaller where it does not fit. One that has begun in its place always fits there. */

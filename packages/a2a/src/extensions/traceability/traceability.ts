@@ -96,7 +96,7 @@ export function traceabilityExtension(options: TraceabilityOptions = {}): Tracea
     onFinish(_, { started }) {
       return started instanceof TraceRecorder ? { [key]: writeTrace(started.whole, shape) } : undefined;
     },
-    onDelegate: (call, { started }) => (started instanceof TraceRecorder ? watchOf(started, call) : undefined),
+    onDelegate: (call, turn) => (turn.started instanceof TraceRecorder ? watchOf(turn.started, turn, call) : undefined),
     onEvent: (event: StreamResponse): TraceReads => ({
       get trace() {
         return findTrace(event, key);
@@ -119,7 +119,11 @@ export function traceabilityExtension(options: TraceabilityOptions = {}): Tracea
 export const traceability: TraceabilityExtension = traceabilityExtension();
 
 /** A delegation is a step. The trace of the other agent is a part of it, where that agent gives one. */
-function watchOf(recorder: TraceRecorder, { card, parts }: DelegatingCall): DelegationWatch {
+function watchOf(
+  recorder: TraceRecorder,
+  { rows }: Pick<ExtensionTurn, "rows">,
+  { card, parts }: DelegatingCall,
+): DelegationWatch {
   const traces = card.capabilities.extensions?.some(({ uri }) => uri === traceabilityUri) === true;
   const agentUrl = card.supportedInterfaces?.[0]?.url;
   const step = recorder.begin({
@@ -138,6 +142,12 @@ function watchOf(recorder: TraceRecorder, { card, parts }: DelegatingCall): Dele
         ...(responseTrace !== undefined && { responseTrace }),
         ...(state !== undefined && { attributes: { state } }),
       });
+      if (event.message === undefined && (state === undefined || !isTerminal(state))) return undefined;
+      // Before the delegation is over: an attempt after a crash is not told of it again.
+      if (event.message !== undefined || state === "TASK_STATE_COMPLETED") step.end();
+      const [row, value] = recorder.row;
+      // Where it cannot be stored, the turn is over.
+      return rows.store([{ op: "set", key: row, value }]).catch(() => {});
     },
     onEnd: ({ error }) => step.end({ error }),
   };

@@ -140,6 +140,21 @@ describe("a later attempt", () => {
     expect(new Set(steps.map(({ stepId }) => stepId)).size).toBe(3);
   });
 
+  test("has the trace of another agent once, where it goes on with what the agent was asked before", async () => {
+    const asked = (traceId: string) => ({ responseTrace: { traceId, steps: [] } });
+    const before = recorder().trace;
+    before.begin({ name: "one" }).end(asked("trace-a"));
+    before.begin({ name: "two" }).end(asked("trace-b"));
+    const { trace } = recorder({ attempt: 2, stored: rowsOf(before) });
+    await trace.step({ name: "two" }, (step) => step.set(asked("trace-b")));
+    const traces = trace.whole.steps.map(({ name, responseTrace }) => [name, responseTrace?.traceId]);
+    expect(traces).toEqual([
+      ["one", "trace-a"],
+      ["two", undefined],
+      ["two", "trace-b"],
+    ]);
+  });
+
   test("does not take what another turn has kept, nor what is no trace", async () => {
     const other = recorder({ traceId: "trace-2", attempt: 2, stored: rowsOf(begun()) }).trace;
     await other.step({ name: "own" }, () => undefined);
