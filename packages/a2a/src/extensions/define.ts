@@ -45,6 +45,16 @@ export type ExtensionDefinition<Uri extends string, Types extends ExtensionTypes
 /** Nothing of a kind. */
 type None = Readonly<Record<never, never>>;
 
+/** The types of an extension that adds nothing to what is sent. */
+export interface NoData extends ExtensionTypes {
+  readonly metadata: None;
+  readonly data: None;
+  readonly subStates: never;
+  readonly methods: None;
+  readonly turn: TurnReads<NoData>;
+  readonly event: EventReads<NoData>;
+}
+
 /** An extension with its types. */
 export type DefinedExtension<Uri extends string, Types extends ExtensionTypes> = Extension<Types> & {
   /** The URI on the card. */

@@ -5,6 +5,7 @@ export {
   type DeclaredTypes,
   type DefinedExtension,
   type ExtensionDefinition,
+  type NoData,
 } from "./define.ts";
 export { cycleIn } from "./definition.ts";
 export { methodRoute } from "./methods.ts";
