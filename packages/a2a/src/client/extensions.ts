@@ -2,6 +2,7 @@ import type { Clock, Logger } from "../base/index.ts";
 import {
   A2AError,
   type AgentCard,
+  type FieldViolation,
   invalidParams,
   type SendMessageRequest,
   type StreamResponse,
@@ -27,11 +28,13 @@ import {
   checkedRequest,
   copyFor,
   type ExtensionReader,
+  inTime,
+  isPromise,
   paramsOf,
   requestedFrom,
   wrongInRequest,
 } from "../extensions/index.ts";
-import { aborted } from "../transport/client/signals.ts";
+import { onAbort } from "../transport/client/signals.ts";
 import { activatedIn, give, readingBatches } from "./received.ts";
 
 /** What is called of an extension, whatever its types are. */
@@ -171,8 +174,7 @@ export class ClientExtensions {
       const call: RequestingCall = { operation, card: this.#card, params, clock };
       try {
         const returned = onRequest.call(extension, copyFor(changed), call);
-        // A wallet may wait for its user for ever.
-        const after: unknown = returned instanceof Promise ? await Promise.race([returned, aborted(signal)]) : returned;
+        const after: unknown = isPromise(returned) ? await given(extension, returned, signal, clock) : returned;
         changed = checkedRequest(changed, after);
       } catch (thrown) {
         if (signal?.aborted === true) throw thrown;
@@ -185,9 +187,14 @@ export class ClientExtensions {
 
   #checkOutgoing(readers: readonly ExtensionReader[], request: SendMessageRequest): void {
     for (const reader of readers) {
-      const fields = wrongInRequest(reader, request);
-      if (fields.length === 0) continue;
       const { uri, kind } = reader.extension;
+      let fields: readonly FieldViolation[] = [];
+      try {
+        fields = wrongInRequest(reader, request);
+      } catch (thrown) {
+        this.#failed(reader.extension, "schema", thrown);
+      }
+      if (fields.length === 0) continue;
       if (kind !== "data") throw invalidParams(fields);
       this.#logger.warn("A message has data that does not fit its extension", { uri, fields });
     }
@@ -244,9 +251,10 @@ export class ClientExtensions {
     const reads = reader.event(event);
     if (onEvent === undefined) return reads;
     try {
-      const read = onEvent.call(extension, event, reads);
+      // A copy: an extension reads events, and what it does to them is nobody else's.
+      const read = onEvent.call(extension, copyFor(event), reads);
       // Who does not call `ext()` does not wait for it, and its rejection would end the process.
-      if (read instanceof Promise) read.catch((thrown: unknown) => this.#log(extension, "onEvent", thrown));
+      if (isPromise(read)) read.then(undefined, (thrown: unknown) => this.#log(extension, "onEvent", thrown));
       return read;
     } catch (thrown) {
       this.#failed(extension, "onEvent", thrown);
@@ -264,5 +272,24 @@ export class ClientExtensions {
 
   #log({ uri }: AnyExtension, hook: string, cause: unknown): void {
     this.#logger.warn("A hook of an extension failed", { uri, hook, cause });
+  }
+}
+
+/** How long `onRequest` of the kind `data` may take, in milliseconds. */
+const dataTimeout = 30_000;
+
+/** What `onRequest` gives, unless its call ends first. A wallet may wait for its user, so other kinds than `data` have no limit of their own. */
+async function given(
+  { kind }: AnyExtension,
+  returned: PromiseLike<unknown>,
+  signal: AbortSignal | undefined,
+  clock: Clock,
+): Promise<unknown> {
+  let forget = (): void => {};
+  const ended = new Promise<never>((_, reject) => (forget = onAbort(signal, reject)));
+  try {
+    return await Promise.race([inTime(returned, { clock, limit: kind === "data" ? dataTimeout : Infinity }), ended]);
+  } finally {
+    forget();
   }
 }

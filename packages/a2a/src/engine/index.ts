@@ -1,2 +1,3 @@
 export { createEngine, type Engine } from "./engine.ts";
-export type { DedupeOptions, EngineLimits, EngineOptions, LeaseOptions, RetentionOptions } from "./options.ts";
+export type { EngineLimits } from "./limits.ts";
+export type { DedupeOptions, EngineOptions, LeaseOptions, RetentionOptions } from "./options.ts";

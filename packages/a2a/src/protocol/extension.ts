@@ -191,7 +191,8 @@ export interface ExtensionTypes {
  * A hook that throws loses nothing that is stored. `onActivate`, `onAccept` and `onRequest` refuse the call, `onTurnStart` and `onAppend`
  * fail the task, `onDeliver` fails the one answer or stream. An `A2AError` of `onActivate`, `onAccept` and `onDeliver` is told to the
  * caller; any other error is an `InternalError` to the caller and a line in the log. Of an extension of kind `data` any of these is a
- * line in the log and nothing else: the call goes on as if the extension were not active.
+ * line in the log and nothing else: the call goes on as if the extension were not active. A promise of a hook that does not settle within
+ * `limits.hookTimeout` has failed likewise.
  */
 export interface Extension<Types extends ExtensionTypes = ExtensionTypes> extends Omit<AgentExtension, "uri"> {
   /** The URI on the card, which callers ask for. */
@@ -262,7 +263,10 @@ export interface Extension<Types extends ExtensionTypes = ExtensionTypes> extend
     request: Operations[Name]["request"],
     call: RequestingCall<Name>,
   ): Operations[Name]["request"] | Promise<Operations[Name]["request"]>;
-  /** A client has received an event, a message or a task. What it returns is what `event.ext()` gives; absent: `reads`. */
+  /**
+   * A client has received an event, a message or a task, of which the hook gets a copy. What it returns is what `event.ext()` gives; absent:
+   * `reads`.
+   */
   onEvent?(event: StreamResponse, reads: EventReads<Types>): unknown;
   /** For the compiler alone: there is no such member. */
   readonly "~types"?: Types;
@@ -385,7 +389,7 @@ export interface ExtensionTurn {
   readonly rows: TurnRows;
   /** Opens a request for an authorization, as `turn.requestAuthorization()` does. */
   requestAuthorization<Init extends AuthorizationInit>(init: Init): Promise<OpenAuthorization<Init["form"]>>;
-  /** In `onTurnStart`: the agent is called when this has settled, such as a read of rows. */
+  /** In `onTurnStart`: the agent is called when this has settled, such as a read of rows. It has to settle within `limits.hookTimeout`. */
   waitFor(work: Promise<unknown>): void;
   /** What `onTurnStart` of this extension has returned. `undefined` before that. */
   readonly started: unknown;
