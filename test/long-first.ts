@@ -17,7 +17,6 @@ export class LongFirst extends BaseSequencer {
 /** The slowest files of the other projects. A file that is missing here costs a few seconds at most. */
 const known = [
   "packages/cli/test/cli.test.ts",
-  "packages/cli/test/help.test.ts",
   "test/behaviour/behaviour.test.ts",
   "examples/data-analyst/test/agent.test.ts",
   "packages/cli/test/dev.test.ts",
