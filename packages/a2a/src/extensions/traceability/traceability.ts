@@ -90,7 +90,8 @@ export function traceabilityExtension(options: TraceabilityOptions = {}): Tracea
     onAppend(event, { started, rows }) {
       if (!(started instanceof TraceRecorder)) return event;
       // An attempt after a crash goes on with the steps of this one. So does a turn that the question of another agent has suspended.
-      if (!started.isEmpty) rows?.set(...started.row);
+      const row = rows && started.takeRow();
+      if (row !== undefined) rows?.set(...row);
       return endsTurn(event) ? attached(event, { [key]: writeTrace(started.whole, shape) }, places) : event;
     },
     onFinish(_, { started }) {

@@ -163,6 +163,21 @@ describe("a later attempt", () => {
     expect(await broken.step({ name: "own" }, () => 5)).toBe(5);
   });
 
+  test("is stored where it has changed, and not with each chunk of an artifact", () => {
+    const { trace } = recorder();
+    expect(trace.takeRow()).toBeUndefined();
+    const step = trace.begin({ name: "work" });
+    expect(trace.takeRow()?.[1]).toContain("work");
+    expect(trace.takeRow()).toBeUndefined();
+    step.end({ cost: 5 });
+    expect(trace.takeRow()?.[1]).toContain('"cost":5');
+    expect(trace.takeRow()).toBeUndefined();
+    // An event that is repeated sets no rows, so a later attempt sets it with each.
+    const later = recorder({ attempt: 2 }).trace;
+    later.begin({ name: "work" });
+    expect([later.takeRow(), later.takeRow()]).toEqual([later.row, later.row]);
+  });
+
   test("is kept in a row of the task that has room for it, whatever the trace has", () => {
     const { trace } = recorder({ maxBytes: 1 << 20 });
     for (let at = 0; at < 500; at += 1) trace.begin({ name: "n", parameters: { text: "ü".repeat(at * 10) } }).end();
