@@ -43,7 +43,8 @@ export class Extending {
     const service = explainingRequired(parts.service, parts.card, asked);
     if (extensions === undefined) return { ...parts, service };
     const extended = { ...parts, service: extensions.wrapped(service, parts.clock) };
-    return { ...extended, ext: extOf(this.#readers, extended, extensions) };
+    const received: ClientParts["received"] = (task, uris) => extensions.delivered(task, uris);
+    return { ...extended, received, ext: extOf(this.#readers, extended, extensions) };
   }
 }
 

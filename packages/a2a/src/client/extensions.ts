@@ -6,6 +6,7 @@ import {
   invalidParams,
   type SendMessageRequest,
   type StreamResponse,
+  type Task,
 } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 import {
@@ -141,7 +142,10 @@ export class ClientExtensions {
    * Those that the server has activated. Many servers do not say, which is a SHOULD (A2A, topic "Extensions"): what was asked for and is data
    * alone is read then, where there is any.
    */
-  #activated(uris: readonly string[] | undefined, { extensions }: CallContext): readonly ExtensionReader[] {
+  #activated(
+    uris: readonly string[] | undefined,
+    { extensions }: Pick<CallContext, "extensions">,
+  ): readonly ExtensionReader[] {
     return uris === undefined
       ? this.#of(extensions).filter(({ extension }) => extension.kind === "data")
       : this.#of(uris);
@@ -242,6 +246,11 @@ export class ClientExtensions {
       value,
       activatedIn(active, (reader) => this.read(reader, event)),
     );
+  }
+
+  /** A task that came in a webhook, with `ext`. `uris`: the extensions that are active in the webhook, as the sender says. */
+  delivered(task: Task, uris: readonly string[] | undefined): Task {
+    return this.#received(task, this.#activated(uris, { extensions: this.#uris }));
   }
 
   /** What `event.ext()` gives. */
