@@ -16,7 +16,7 @@ import {
   type UnaryOperations,
 } from "../protocol/index.ts";
 import { follow } from "../transport/client/signals.ts";
-import { beforeRetry, Calls, isTransient, refusesFinished, type ResilientOptions } from "./retry.ts";
+import { beforeRetry, Calls, isTransient, noteResent, refusesFinished, type ResilientOptions } from "./retry.ts";
 
 /**
  * Wraps a service so that it survives network failures. Calls that are safe to repeat are repeated. A stream that breaks
@@ -204,6 +204,7 @@ class ResilientStream<Name extends StreamName> {
   /** The last batch where a subscription was refused because the task is finished. Throws the error in any other case. */
   async #insteadOf(error: unknown): Promise<Batch> {
     const id = this.#taskId;
+    if (this.#resumed) noteResent(error);
     // Some servers refuse a message with the first event of its stream.
     const subscribes = this.#resumed || !("message" in this.#request);
     if (id === undefined || !subscribes) throw await this.#calls.meaning(this.#request, error, this.#context);
@@ -214,6 +215,7 @@ class ResilientStream<Name extends StreamName> {
 
   /** Waits before the next connection. Throws the error where there is none. */
   async #wait(error: A2AError): Promise<void> {
+    noteResent(error);
     const { clock, logger, streams, canResend } = this.#options;
     const since = this.#openSince;
     if (since !== undefined && (this.#fresh || clock.elapsed() - since >= streams.maxDelay)) this.#attempt = 0;

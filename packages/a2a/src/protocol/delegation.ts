@@ -229,6 +229,8 @@ export interface ClosedDelegation {
     readonly text: string;
     /** Its task. */
     readonly task?: Task;
+    /** `DelegationFailed.untaken`. */
+    readonly untaken?: true;
   };
 }
 

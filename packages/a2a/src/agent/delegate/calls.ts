@@ -37,6 +37,9 @@ const cancelTimeout = 10_000;
 const firstPoll = 500;
 const longestPoll = 10_000;
 
+/** A stream that ends before its task: the task is read after this time, in milliseconds. */
+export const betweenStreams = 1000;
+
 const mostCancels = 6;
 /** Attempts in a row to reach an agent that has the task: about a minute. */
 export const mostAttempts = 10;
