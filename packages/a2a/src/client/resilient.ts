@@ -16,7 +16,7 @@ import {
   type UnaryOperations,
 } from "../protocol/index.ts";
 import { follow } from "../transport/client/signals.ts";
-import { beforeRetry, Calls, isTransient, noteResent, refusesFinished, type ResilientOptions } from "./retry.ts";
+import { beforeRetry, Calls, isTransient, neverProcessed, refusesFinished, type ResilientOptions } from "./retry.ts";
 
 /**
  * Wraps a service so that it survives network failures. Calls that are safe to repeat are repeated. A stream that breaks
@@ -90,6 +90,7 @@ class ResilientStream<Name extends StreamName> {
   #openSince: number | undefined;
   #opening = false;
   #fresh = false;
+  #error: A2AError | undefined;
 
   constructor(
     next: AgentService,
@@ -204,7 +205,6 @@ class ResilientStream<Name extends StreamName> {
   /** The last batch where a subscription was refused because the task is finished. Throws the error in any other case. */
   async #insteadOf(error: unknown): Promise<Batch> {
     const id = this.#taskId;
-    if (this.#resumed) noteResent(error);
     // Some servers refuse a message with the first event of its stream.
     const subscribes = this.#resumed || !("message" in this.#request);
     if (id === undefined || !subscribes) throw await this.#calls.meaning(this.#request, error, this.#context);
@@ -215,14 +215,15 @@ class ResilientStream<Name extends StreamName> {
 
   /** Waits before the next connection. Throws the error where there is none. */
   async #wait(error: A2AError): Promise<void> {
-    noteResent(error);
     const { clock, logger, streams, canResend } = this.#options;
     const since = this.#openSince;
     if (since !== undefined && (this.#fresh || clock.elapsed() - since >= streams.maxDelay)) this.#attempt = 0;
     const told = { operation: this.#operation, taskId: this.#taskId, attempt: ++this.#attempt };
     // Without an event it is not known whether the message arrived.
     if (told.taskId === undefined && !canResend) throw error;
-    await beforeRetry(clock, streams, told.attempt, error, this.#context.signal, (delay) =>
+    // The message may have arrived, although a later connection was not made.
+    this.#error = (neverProcessed(error) && this.#error) || error;
+    await beforeRetry(clock, streams, told.attempt, this.#error, this.#context.signal, (delay) =>
       logger?.info("A stream is reconnected", { ...told, delay, cause: error }),
     );
   }

@@ -84,11 +84,6 @@ export function neverProcessed(error: A2AError): boolean {
   return error.code === "ConnectionFailed" && wasNeverSent(error.cause);
 }
 
-/** Notes on the error of a last attempt that an earlier one may have arrived, although this one says that it did not. */
-export function noteResent(error: unknown): void {
-  if (error instanceof A2AError) Object.assign(error.metadata, { mayHaveArrived: "true" });
-}
-
 /** Whether the error may mean that the task is finished. The first code is right (A2A 1.0 §3.1.6); some SDKs use the others. */
 export function refusesFinished(error: unknown): error is A2AError {
   return hasCode(error, "UnsupportedOperation", "InvalidParams", "TaskNotFound", "InvalidRequest");
@@ -110,19 +105,19 @@ export class Calls {
   async repeat<T>(operation: OperationName, context: CallContext, run: () => Promise<T>): Promise<T> {
     const { clock, logger, calls, canResend } = this.#options;
     const safe = isIdempotent(operation, context) || (canResend && operation.startsWith("Send"));
-    let unsure = false;
+    // Where an attempt may have arrived, a later one that did not says nothing about it.
+    let told: A2AError | undefined;
     for (let attempt = 1; ; attempt++) {
       const since = clock.elapsed();
       try {
         return await run();
       } catch (thrown) {
-        if (unsure) noteResent(thrown);
         if (!isTransient(thrown) || !(safe || neverProcessed(thrown))) throw thrown;
-        unsure ||= !neverProcessed(thrown);
+        told = (neverProcessed(thrown) && told) || thrown;
         // A call that took this long was a send that waited for its task. Runtimes and proxies end such calls (Node's
         // fetch after 5 minutes). The next attempt is then as good as the first one.
         if (clock.elapsed() - since >= longWait) attempt = 1;
-        await beforeRetry(clock, calls, attempt, thrown, context.signal, (delay) =>
+        await beforeRetry(clock, calls, attempt, told, context.signal, (delay) =>
           logger?.info("A call is repeated", { operation, attempt, delay, cause: thrown }),
         );
       }

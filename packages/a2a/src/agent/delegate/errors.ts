@@ -35,8 +35,6 @@ const refusals: readonly A2AErrorCode[] = [
 
 /** Whether a message that was sent for the first time certainly did not make the other agent work: another one may be asked. */
 export function wasRefused(error: unknown): boolean {
-  // The client has sent it several times.
-  if (error instanceof A2AError && error.metadata["mayHaveArrived"] !== undefined) return false;
   if (hasCode(error, ...refusals)) return true;
   if (hasCode(error, "InvalidResponse")) return /^(?:404|405|3..)$/.test(error.metadata["httpStatus"] ?? "");
   return hasCode(error, "ConnectionFailed") && wasNeverSent(error);
