@@ -232,7 +232,8 @@ describe("a file that cannot be opened", () => {
     const database = openDriver(path);
     database.exec(`DELETE FROM migrations WHERE version > 1; ALTER TABLE tasks DROP COLUMN bytes; ALTER TABLE tasks DROP COLUMN run_deaths;
       ALTER TABLE tasks DROP COLUMN run_alone; DROP TABLE features; DROP TABLE task_states;
-      DROP TABLE search; DROP TABLE search_tasks; DROP TABLE search_texts; DROP INDEX tasks_runs;
+      DROP TRIGGER search_forgets; DROP TABLE search_gone; DROP TABLE search; DROP TABLE search_tasks;
+      DROP TABLE search_texts; DROP INDEX tasks_runs;
       CREATE INDEX tasks_runs ON tasks (lease_until) WHERE run_turn IS NOT NULL`);
     database.close();
     const store = await sqliteStore({ path });
