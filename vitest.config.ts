@@ -16,7 +16,7 @@ const keychain = ["test/keychain/**/*.test.ts"];
 /** Every program of the documentation, each run as a process. */
 const docs = ["test/docs/**/*.test.ts"];
 /** The examples as processes that are killed, and beside those with the official SDK. */
-const examples = ["test/examples/**/*.test.ts"];
+const examples = ["test/examples/**/*.test.ts", "examples/data-analyst/test/main.test.ts"];
 /** The packages as they are published, installed and compiled as by their users. */
 const release = ["test/release/**/*.test.ts", "test/types/**/*.test.ts"];
 /** Processes with a small heap, and what may be done to them: a command of its own. */

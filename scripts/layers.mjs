@@ -73,7 +73,17 @@ export const rooms = {
   limits: { imports: ["protocol", "model"], doors: ["index.ts", "port.ts"] },
   extensions: {
     imports: ["schema", "protocol", "model"],
-    doors: ["call-method.ts", "declare.ts", "errors.ts", "hooks.ts", "index.ts", "methods.ts", "turn.ts", "*/index.ts"],
+    doors: [
+      "call-method.ts",
+      "declare.ts",
+      "definition-methods.ts",
+      "errors.ts",
+      "hooks.ts",
+      "index.ts",
+      "methods.ts",
+      "turn.ts",
+      "*/index.ts",
+    ],
     shared: ["errors.ts", "index.ts", "schemas.ts", "strict.ts"],
   },
   "extensions/agp": { imports: ["extensions", "agent", "protocol", "model"], doors: ["index.ts"] },

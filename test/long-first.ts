@@ -17,11 +17,10 @@ export class LongFirst extends BaseSequencer {
 /** The slowest files of the other projects. A file that is missing here costs a few seconds at most. */
 const known = [
   "packages/cli/test/cli.test.ts",
-  "packages/cli/test/help.test.ts",
   "test/behaviour/behaviour.test.ts",
   "examples/data-analyst/test/agent.test.ts",
-  "examples/data-analyst/test/main.test.ts",
-  "packages/cli/test/init.test.ts",
+  "packages/cli/test/dev.test.ts",
+  "packages/node/test/hostile-client.test.ts",
   "packages/cli/test/official.test.ts",
   "test/types/declarations.test.ts",
   "packages/conform/test/own.test.ts",

@@ -20,6 +20,29 @@ export const RouteRequest = z.object({
 });
 export type RouteRequest = z.infer<typeof RouteRequest>;
 
+const Position = z.tuple([z.number().min(-180).max(180), z.number().min(-90).max(90)]);
+const Line = z.array(Position).min(2).max(500);
+
+/** What is laid over a map: GeoJSON (RFC 7946), where positions begin with the longitude. */
+const Layer = z.object({
+  name: Name,
+  color: z
+    .string()
+    .regex(/^#[0-9a-f]{6}$/i)
+    .optional(),
+  features: z
+    .array(
+      z.discriminatedUnion("type", [
+        z.object({ type: z.literal("Point"), coordinates: Position }),
+        z.object({ type: z.literal("LineString"), coordinates: Line }),
+        z.object({ type: z.literal("Polygon"), coordinates: z.array(Line).min(1).max(10) }),
+      ]),
+    )
+    .min(1)
+    .max(100),
+});
+export type Layer = z.infer<typeof Layer>;
+
 /** What the map generator takes. */
 const MapRequest = z.object({
   points: z
@@ -27,6 +50,7 @@ const MapRequest = z.object({
     .min(1)
     .max(500),
   route: RouteRequest.optional(),
+  layers: z.array(Layer).max(10).optional(),
   style: z.object({ color: z.string().regex(/^#[0-9a-f]{6}$/i) }).optional(),
 });
 
@@ -63,7 +87,13 @@ export function routePlanner(read: Read, traffic: Traffic): Agent {
         yield turn.failed("No road leads there as you want it.");
         return;
       }
-      const drawing = { name: map === undefined ? "route" : "map", points: map?.points ?? [], route, ...map?.style };
+      const drawing = {
+        name: map === undefined ? "route" : "map",
+        points: map?.points ?? [],
+        layers: map?.layers ?? [],
+        route,
+        ...map?.style,
+      };
       // One image is enough: a JPEG is for those who do not accept a PNG.
       const modes = accepted.filter((mode) => mode !== "image/jpeg" || !accepted.includes("image/png"));
       yield turn.artifact({ name: drawing.name, parts: modes.map((mode) => partOf(mode, drawing)) });
@@ -81,10 +111,13 @@ type Mode = (typeof optimizer | typeof generator)["outputModes"][number];
 
 /** The same answer as data, or as a file. */
 function partOf(mode: Mode, drawing: Drawing): Part {
-  const { name, points, route } = drawing;
+  const { name, points, layers, route } = drawing;
   switch (mode) {
     case "application/json":
-      return data({ ...(points.length > 0 && { points }), ...route }, { mediaType: mode });
+      return data(
+        { ...(points.length > 0 && { points }), ...(layers.length > 0 && { layers }), ...route },
+        { mediaType: mode },
+      );
     case "application/vnd.geo+json":
       return data(geoJson(drawing), { mediaType: mode });
     case "text/html":

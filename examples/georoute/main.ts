@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import { openIdConnect } from "@parley/a2a/auth";
+import { makeCardKey, type PrivateCardKey } from "@parley/a2a/cards";
 import { serve } from "@parley/node";
 import { routePlanner } from "./agent.ts";
 import { usualTraffic } from "./roads.ts";
@@ -8,10 +10,14 @@ const agent = routePlanner(read, usualTraffic);
 // As on the sample card: ISSUER=https://accounts.google.com. Without it, everybody on this machine may call.
 const issuer = process.env["ISSUER"];
 const scopes = ["openid", "profile", "email"];
+// The sample card is signed. CARD_KEY is a file with a key of `parley card key`; without it the key is a new one with each start.
+const file = process.env["CARD_KEY"];
+const key = file === undefined ? await makeCardKey() : (JSON.parse(readFileSync(file, "utf8")) as PrivateCardKey);
 const mount = { agent, interfaces: { JSONRPC: "/a2a/v1", "HTTP+JSON": "/a2a/json" } };
 const { url } = await serve([issuer === undefined ? mount : { ...mount, extendedCard: (card) => card }], {
   port: Number(process.env["PORT"] ?? 4000),
   push: true,
+  signCards: { keys: [key] },
   ...(issuer !== undefined && { authenticator: openIdConnect({ name: "google", issuer, scopes }) }),
 });
 console.log(`Route planner at ${url}`);

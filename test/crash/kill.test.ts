@@ -16,7 +16,7 @@ import { reservePort, Supervisor } from "./supervisor.ts";
  * SIGKILL at random points of streaming turns. In a third of the cases the server kills itself just before or just after a
  * commit. In the others the test kills it after a random number of events. PARLEY_SEED repeats a run, except for the timing.
  */
-const kills = times(8, 200);
+const kills = times(4, 200);
 const seed = Number(process.env["PARLEY_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
 
 const folder = await mkdtemp(join(diskFolder(), "parley-crash-"));

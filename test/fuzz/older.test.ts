@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createHandler, defineAgent, memoryStore, type Handler } from "@parley/a2a";
+import { times } from "../counts.ts";
 import { damaged, damages } from "./damage.ts";
 import { pathsOf, type Path } from "./fields.ts";
 import { bodies, params, shapeOf } from "./older.ts";
@@ -7,6 +8,10 @@ import { randomFrom } from "./random.ts";
 
 /** The seed, from the environment to repeat a run. */
 const seed = Number(process.env["FUZZ_SEED"] ?? Math.floor(Math.random() * 2 ** 32));
+
+/** A short run has a part of the cases, chosen by the seed. */
+const apart = times(3, 1);
+const isTried = (at: number): boolean => at % apart === seed % apart;
 
 interface Said {
   readonly status: number;
@@ -95,8 +100,9 @@ describe(`invalid requests of A2A 0.3 (FUZZ_SEED=${seed})`, () => {
     const problems: string[] = [];
     const shape = shapeOf(sample);
     let refused = 0;
-    for (const path of [[], ...pathsOf(shape)]) {
-      for (const damage of damages) {
+    for (const [at, path] of [[], ...pathsOf(shape)].entries()) {
+      for (const [of, damage] of damages.entries()) {
+        if (!isTried(at + of)) continue;
         const text = damaged(shape, path, damage, random);
         if (text === undefined) continue;
         const before = appended;

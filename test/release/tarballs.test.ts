@@ -212,5 +212,7 @@ describe("parley init, from the tarball", () => {
     await shell("npm run check", project);
     const url = await published.serving("npm start -- --port 0", project, /is ready at (\S+)\n/);
     expect(await shell(`npx parley send ${url} "roll 3d1"`, project)).toContain("1 + 1 + 1 = 3");
+    expect(await shell(`npx parley send ${url} roll`, project)).toContain("Which dice? For example 2d6.");
+    expect(await readdir(join(project, ".parley"))).toContain("parley.db");
   });
 });

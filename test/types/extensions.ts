@@ -42,6 +42,15 @@ const trace = defineExtension({
 });
 const other = defineExtension({ uri: "https://example.com/extensions/other/v1" });
 
+// Methods.
+
+const find = search.methods?.["notes/search"];
+if (find !== undefined) defineExtension({ uri: "urn:example:named", methods: { "notes/find": find } });
+// @ts-expect-error the name of a method has a slash
+if (find !== undefined) defineExtension({ uri: "urn:example:unnamed", methods: { find } });
+// @ts-expect-error a method says where it is over HTTP+JSON
+extensionMethod({ request: query, response: found, grpc: "/example.v1.Notes/Search" });
+
 // An agent.
 
 const agent = defineAgent({

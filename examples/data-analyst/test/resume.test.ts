@@ -74,7 +74,7 @@ function checkpointIn(step: readonly AgentEvent[]): JsonValue | undefined {
 
 describe("a run that was lost", () => {
   it.each([
-    ["a chart", [text("chart median level by month and station"), csvPart("levels.csv", largeCsv(45_000))]],
+    ["a chart", [text("chart median level by month and station"), csvPart("levels.csv", largeCsv(25_000))]],
     ["a question back", [text("chart foo by month"), csvPart("weather.csv")]],
     ["points", [text("plot temp_max against wind"), csvPart("weather.csv")]],
   ])(

@@ -1,11 +1,13 @@
 import { data, hasCode, memoryStore, type Part, type Task } from "@parley/a2a";
 import { openIdConnect } from "@parley/a2a/auth";
+import { cardKeySet, makeCardKey, trustCards } from "@parley/a2a/cards";
 import { connect } from "@parley/a2a/client";
 import { serve } from "@parley/node";
 import { Resvg } from "@resvg/resvg-wasm";
 import { expect, it, onTestFinished } from "vitest";
-import { routePlanner } from "../agent.ts";
+import { routePlanner, type Layer } from "../agent.ts";
 import { card } from "../card.ts";
+import { geoJson } from "../draw.ts";
 import { placeOf, places, routeAlong, usualTraffic, type Preference } from "../roads.ts";
 import { read } from "../scripted.ts";
 
@@ -47,12 +49,14 @@ function colorsOf(image: Part | undefined): ReadonlySet<number> {
 
 it("has the sample card of the specification (A2A 1.0 §8.5)", async () => {
   const issuer = "https://accounts.google.com";
+  const key = await makeCardKey();
   const scopes = ["openid", "profile", "email"];
   const agent = routePlanner(read, usualTraffic);
   const interfaces = { JSONRPC: "/a2a/v1", "HTTP+JSON": "/a2a/json" };
   const server = await serve([{ agent, interfaces, extendedCard: (own) => own }], {
     ...one,
     push: true,
+    signCards: { keys: [key] },
     authenticator: openIdConnect({ name: "google", issuer, scopes }),
   });
   onTestFinished(() => server.close());
@@ -90,7 +94,12 @@ it("has the sample card of the specification (A2A 1.0 §8.5)", async () => {
   expect(supportedInterfaces).toContainEqual(
     expect.objectContaining({ url: new URL(server.url).host, protocolBinding: "GRPC", protocolVersion: "1.0" }),
   );
-  const client = await connect(server.url);
+  // Who trusts the key takes the card, with a signature as the sample has it (A2A 1.0 §8.4).
+  const trust = trustCards({ keys: [{ keySet: await cardKeySet([key]) }] });
+  const client = await connect(server.url, { trust });
+  const [signature] = client.card.signatures ?? [];
+  const header: unknown = JSON.parse(Buffer.from(signature?.protected ?? "", "base64url").toString());
+  expect(header).toMatchObject({ alg: "ES256", jku: `${server.url}/.well-known/card-keys.json` });
   await expect(client.sendMessage(inWords)).rejects.toSatisfy((error) => hasCode(error, "Unauthenticated"));
 });
 
@@ -146,6 +155,50 @@ it("draws a map as an image, as data and as a page", async () => {
   const page = Buffer.from(part(task, "text/html")?.raw ?? "", "base64").toString();
   expect(page).toContain("Dana&#39;s &#60;Café&#62;");
   expect(page).toContain("default-src 'none'");
+});
+
+it("lays data over a map, in each of its forms (the card: “Can overlay data layers.”)", async () => {
+  const send = await given();
+  const square = [-122.09, -122.06, -122.06, -122.09, -122.09].map((lng, at) => [
+    lng,
+    at > 1 && at < 4 ? 37.44 : 37.41,
+  ]);
+  const layers = [
+    {
+      name: "Toll <zone>",
+      color: "#00ff00",
+      features: [
+        { type: "Polygon", coordinates: [square] },
+        { type: "Point", coordinates: [-122.07, 37.425] },
+      ],
+    },
+    {
+      name: "Lines",
+      features: [
+        { type: "LineString", coordinates: square },
+        { type: "Point", coordinates: square[0]! },
+      ],
+    },
+  ];
+  const task = await send(data({ ...cafes, layers }));
+  expect(part(task, "application/json")?.data).toMatchObject({ points: cafes.points, layers });
+  expect(colorsOf(part(task, "image/png"))).toContain(0xff_00_ff_00);
+  const page = Buffer.from(part(task, "text/html")?.raw ?? "", "base64").toString();
+  expect(page).toContain("<p>Layers: Toll &#60;zone&#62;, Lines</p>");
+  expect(page).toContain("<title>Toll &#60;zone&#62;</title>");
+  const map = { name: "map", points: [], route: undefined, layers: layers as unknown as readonly Layer[] };
+  expect(geoJson(map).features.map(({ properties }) => properties)).toEqual([
+    { layer: "Toll <zone>" },
+    { layer: "Toll <zone>" },
+    { layer: "Lines" },
+    { layer: "Lines" },
+  ]);
+  for (const wrong of [
+    { name: "x", features: [] },
+    { name: "x", color: "red", features: layers[0]?.features },
+  ]) {
+    expect((await send(data({ ...cafes, layers: [wrong] } as never))).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+  }
 });
 
 it("answers in what the caller accepts, and in nothing else (A2A 1.0 §3.2.2)", async () => {

@@ -43,6 +43,7 @@ export type {
   WebhookListener,
   WebhookMemory,
   WebhookMemoryOptions,
+  WebhookReading,
   WebhookReceiver,
   WebhookReceiverOptions,
   WebhookSubscription,

@@ -14,32 +14,40 @@ export interface CallerOptions {
 }
 
 /**
- * Parses `SECRET` or `SECRET=SUBJECT`; the secret itself may end in `=` (RFC 6750 §2.1), and may be a hash as `parley key` makes it.
- * Without a subject the caller is identified by a hash of what was given.
+ * Parses `TOKEN` or `TOKEN=SUBJECT`, which may be an API key; the token itself may end in `=` (RFC 6750 §2.1), and may be a hash as `parley key` makes it.
+ * Without a subject the caller is identified by a hash of what was given. `name`: what errors call it.
  */
-export function parseToken(text: string): readonly [token: string, subject: string] {
+export function parseToken(text: string, name = "a token"): readonly [token: string, subject: string] {
   const [, token, subject] = /^(sha256:[\w+/]{43}=|[\w\-.~+/]+=*)(?:=([^=]+))?$/.exec(text) ?? [];
   if (token === undefined) {
     throw new UsageError(
-      "a token or a key is SECRET or SECRET=SUBJECT. The secret has letters, digits and -._~+/, or it is a hash of parley key",
+      `${name} must be TOKEN or TOKEN=SUBJECT. TOKEN has letters, digits and -._~+/, or it is a hash of parley key`,
     );
   }
   return [token, subject ?? `token-${createHash("sha256").update(token).digest("hex").slice(0, 12)}`];
 }
 
 /** The callers of options and of a variable of the environment, by their secrets. */
-function callersOf(given: readonly string[] = [], listed = ""): Readonly<Record<string, Principal>> {
-  const texts = [...listed.split(",").map((text) => text.trim()), ...given].filter((text) => text !== "");
-  return Object.fromEntries(texts.map(parseToken).map(([secret, subject]) => [secret, { subject }]));
+function callersOf(
+  [option, given = []]: readonly [name: string, given: readonly string[] | undefined],
+  [variable, listed = ""]: readonly [name: string, listed: string | undefined],
+): Readonly<Record<string, Principal>> {
+  const texts = [
+    ...listed.split(",").map((text) => [text.trim(), variable] as const),
+    ...given.map((text) => [text, option] as const),
+  ].filter(([text]) => text !== "");
+  return Object.fromEntries(
+    texts.map(([text, name]) => parseToken(text, name)).map(([secret, subject]) => [secret, { subject }]),
+  );
 }
 
 /** How callers authenticate; `undefined` where everyone may call. */
 export function authenticatorOf(options: CallerOptions, env: Io["env"]): Authenticator | undefined {
-  const tokens = callersOf(options.token, env["PARLEY_TOKENS"]);
-  const keys = callersOf(options.apiKey, env["PARLEY_API_KEYS"]);
+  const tokens = callersOf(["--token <token>", options.token], ["PARLEY_TOKENS", env["PARLEY_TOKENS"]]);
+  const keys = callersOf(["--api-key <key>", options.apiKey], ["PARLEY_API_KEYS", env["PARLEY_API_KEYS"]]);
   const { issuer, audience, scope } = options;
   if (issuer === undefined && (audience !== undefined || scope !== undefined)) {
-    throw new UsageError("--audience and --scope are for the tokens of an --issuer");
+    throw new UsageError("--audience <name> and --scope <scope> are for the tokens of an --issuer <url>");
   }
   const schemes = [
     ...(Object.keys(tokens).length > 0 ? [bearer(tokens)] : []),

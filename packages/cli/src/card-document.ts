@@ -20,7 +20,7 @@ const largest = 1 << 20;
 /** Reads the card of an agent, of a file, or of standard input for `-`. */
 export async function readCard(io: Io, at: string, options: CallOptions): Promise<CardDocument> {
   if (/^https?:\/\//i.test(at)) {
-    if (!URL.canParse(at)) throw new UsageError(`not a URL: ${at}`);
+    if (!URL.canParse(at)) throw new UsageError(`<card> cannot be ${JSON.stringify(at)}: it is not a URL`);
     return fetchCard(io, at, options);
   }
   return { card: parse(await textOf(io, at), at) };

@@ -52,13 +52,16 @@ const optionNames: Readonly<Record<MissingOption, string>> = {
   timeout: "--time-limit",
 };
 
+const noTest = `no test is left: look at ${optionNames.choice}`;
+
 /** `parley conform`: runs the tests, writes the reports. Returns the exit code: 0 where every MUST that was asked holds. */
 export async function conform(io: Io, url: string, options: ConformOptions): Promise<number> {
   const run = await runOptions(io, url, options);
   const report = await runTests(url, run)
     .catch((error: unknown) => {
       if (error instanceof ConformError && error.code !== "NothingToTest") {
-        throw new UsageError(error.message, { cause: error });
+        const isEmpty = error.message.startsWith("no test is left");
+        throw new UsageError(isEmpty ? noTest : error.message, { cause: error });
       }
       throw error;
     })
@@ -101,7 +104,9 @@ async function runOptions(io: Io, url: string, options: ConformOptions): Promise
       ? {}
       : { behaviors: behaviors === "none" ? [] : behaviors.split(",").map((one) => one.trim()) }),
     headers,
-    ...(otherToken === undefined ? {} : { otherHeaders: callHeaders({ token: otherToken }, {}) }),
+    ...(otherToken === undefined
+      ? {}
+      : { otherHeaders: callHeaders({ token: otherToken }, {}, "--other-token <token>") }),
     ...(options.client === undefined ? {} : { clientBindings: await loadClients(options.client, io.cwd) }),
     variables,
     env: io.env,
@@ -154,7 +159,8 @@ function variablesOf(given: readonly string[]): Readonly<Record<string, string>>
   return Object.fromEntries(
     given.map((text) => {
       const [, name, value] = /^([\w-]+)=([^]*)$/.exec(text) ?? [];
-      if (name === undefined || value === undefined) throw new UsageError(`--var "${text}" is not NAME=VALUE`);
+      if (name === undefined || value === undefined)
+        throw new UsageError(`--var <name=value> cannot be ${JSON.stringify(text)}: it is not NAME=VALUE`);
       return [name, value];
     }),
   );

@@ -82,26 +82,34 @@ export async function connectWith(
 /** The URIs of `--extension`. Throws UsageError for what no header can list. */
 function extensionsOf({ extension: uris = [] }: CallOptions): readonly string[] {
   const wrong = uris.find((uri) => !/^[\x21-\x2b\x2d-\x7e]+$/.test(uri));
-  if (wrong !== undefined) throw new UsageError(`--extension "${wrong}" is not a URI: it has no commas and no spaces`);
+  if (wrong !== undefined)
+    throw new UsageError(`--extension <uri> cannot be ${JSON.stringify(wrong)}: a URI has no commas and no spaces`);
   return uris;
 }
 
-/** The headers of `--header`, and the token as `Authorization`. Throws UsageError where one is no valid header. */
+/**
+ * The headers of `--header`, and the token as `Authorization`. `tokenName`: what errors call the option of the token.
+ * Throws UsageError where one is no valid header.
+ */
 export function callHeaders(
   options: Pick<CallOptions, "header" | "token">,
   env: Io["env"],
+  tokenName = "--token <token>",
 ): Readonly<Record<string, string>> {
   const headers: Record<string, string> = {};
   for (const text of options.header ?? []) {
     const [, name, value] = /^([!#$%&'*+.^`|~\w-]+):\s*((?:[!-~\xa1-\xff][\t -~\xa0-\xff]*)?)$/.exec(text) ?? [];
     if (name === undefined || value === undefined) {
-      throw new UsageError(`--header "${text}" is not "Name: value", in characters that a header may have (Latin-1)`);
+      throw new UsageError(
+        `--header <name: value> cannot be ${JSON.stringify(text)}: it is not "Name: value", in characters that a header may have (Latin-1)`,
+      );
     }
     headers[name.toLowerCase()] = value;
   }
   const token = options.token ?? env["PARLEY_TOKEN"];
   if (token !== undefined && token !== "" && headers["authorization"] === undefined) {
-    if (!/^[\x21-\x7e]+$/.test(token)) throw new UsageError("the token holds characters that no header can carry");
+    const name = options.token === undefined ? "PARLEY_TOKEN" : tokenName;
+    if (!/^[\x21-\x7e]+$/.test(token)) throw new UsageError(`${name} holds characters that no header can carry`);
     headers["authorization"] = `Bearer ${token}`;
   }
   return headers;

@@ -63,9 +63,9 @@ function isText(bytes: Uint8Array): boolean {
  */
 export async function filePart(value: string, cwd: string): Promise<Part> {
   const [, name = value, given] = /^(.*?)(?:;type=([^;]+))?$/s.exec(value) ?? [];
-  if (name === "") throw new UsageError("--file needs a path or a URL");
+  if (name === "") throw new UsageError("--file <file> needs a path or a URL");
   if (/^https?:\/\//i.test(name)) {
-    if (!URL.canParse(name)) throw new UsageError(`not a URL: ${name}`);
+    if (!URL.canParse(name)) throw new UsageError(`--file <file> cannot be ${JSON.stringify(name)}: it is not a URL`);
     const filename = basename(new URL(name).pathname);
     const mediaType = given ?? mediaTypeOf(filename);
     return {

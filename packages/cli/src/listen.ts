@@ -29,11 +29,11 @@ export async function listen(io: Io, at: string, task: string | undefined, optio
   const { message, publicUrl } = options;
   const begins = message !== undefined || options.file !== undefined || options.data !== undefined;
   if ((task === undefined) !== begins) {
-    throw new UsageError("give either the id of a task, or a --message that begins one");
+    throw new UsageError("give either [task], the id of a task, or --message <text>, which begins one");
   }
   if (publicUrl === undefined && !isLoopback(new URL(at).hostname)) {
     throw new UsageError(
-      `${at} cannot reach this machine at 127.0.0.1. Open a tunnel to a --port, and pass its address as --public-url`,
+      `${at} cannot reach this machine at 127.0.0.1. Open a tunnel to the port of --port <port>, and pass its address as --public-url <url>`,
     );
   }
   const parts = task === undefined ? await partsOf(io, message, options) : [];

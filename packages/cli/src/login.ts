@@ -188,7 +188,7 @@ async function tryOut(client: Client, count: number, signal: AbortSignal): Promi
 
 /** `parley logout`. Returns the exit code. */
 export async function logout(io: Io, at: string | undefined, { all }: { readonly all?: boolean }): Promise<number> {
-  if ((at === undefined) !== (all === true)) throw new UsageError("give either the URL of an agent, or --all");
+  if ((at === undefined) !== (all === true)) throw new UsageError("give either [url], the URL of an agent, or --all");
   const logins = loginsOf(io);
   const found = at === undefined ? await logins.list() : await logins.for(at);
   if (found.length === 0) {

@@ -67,7 +67,7 @@ export function callOptions(command: Command): Command {
     .option(
       "--credential-origin <origin>",
       "another origin to send token and headers to, if the card names it: https://api.example.com; repeatable",
-      collect,
+      origins,
     )
     .option("--extension <uri>", "an extension to ask for, by its URI; repeatable", collect);
 }
@@ -83,8 +83,20 @@ function bindingOption(conform: boolean): Option {
 export function agentUrl(text: string): string {
   if (/^https?:\/\//i.test(text) && URL.canParse(text)) return text;
   const guess = `http://${text}`;
-  const hint = !text.includes("://") && URL.canParse(guess) ? `; did you mean ${guess}` : "";
+  const hint = !text.includes("://") && /^\S+$/.test(text) && URL.canParse(guess) ? `; did you mean ${guess}` : "";
   throw new InvalidArgumentError(`It is not an http or https URL${hint}`);
+}
+
+/** Parses the origins of `--credential-origin`. A whole URL stands for its origin. */
+function origins(text: string, before?: readonly string[]): readonly string[] {
+  agentUrl(text);
+  return collect(text, before);
+}
+
+/** Parses the URL of a receiver without TLS. */
+export function receiverUrl(text: string): string {
+  if (/^http:\/\//i.test(text) && URL.canParse(text)) return text;
+  throw new InvalidArgumentError("It is not an http URL. The receiver speaks no TLS");
 }
 
 /** Parses a whole number from `least` to `most`. */

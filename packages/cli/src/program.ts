@@ -15,6 +15,7 @@ import { addCancel, addTask, addTasks } from "./commands/tasks.ts";
 import { addWatch } from "./commands/watch.ts";
 import { explain, UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
+import { mistake } from "./mistakes.ts";
 import type { Help, Program } from "./options.ts";
 import { version } from "./version.ts";
 
@@ -71,7 +72,7 @@ export function createProgram(io: Io, finish: (code: number) => void): Command {
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),
-      outputError: (text, write) => write(text.replace(/^error: /, "parley: ")),
+      outputError: (text, write) => write(`parley: ${mistake(text, program)}`),
       getOutHelpWidth: () => Math.min(io.stdout.columns ?? 80, 100),
       getErrHelpWidth: () => Math.min(io.stderr.columns ?? 80, 100),
       getOutHasColors: () => false,
@@ -90,8 +91,9 @@ function addCommand(
   { summary, description, examples }: Help,
   options: CommandOptions,
 ): Command {
-  return parent
-    .command(name, options)
+  const command = parent.command(name, options);
+  return command
+    .configureOutput({ outputError: (text, write) => write(`parley: ${mistake(text, command)}`) })
     .summary(summary)
     .description(description === undefined ? `${summary}.` : `${summary}. ${description}`)
     .helpOption("-h, --help", "show this help")

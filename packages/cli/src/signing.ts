@@ -113,7 +113,7 @@ export async function makeKey(io: Io, file: string, { algorithm }: KeyOptions): 
 async function keySetAt(place: string, cwd: string): Promise<TrustedKeys["keySet"]> {
   if (/^https?:\/\//i.test(place)) {
     if (URL.canParse(place)) return place;
-    throw new UsageError(`not a URL: ${place}`);
+    throw new UsageError(`--keys <place> cannot be ${JSON.stringify(place)}: it is not a URL`);
   }
   const value = await jsonOf(place, cwd);
   if ("keys" in value && Array.isArray(value.keys)) return value as Exclude<TrustedKeys["keySet"], string>;

@@ -298,7 +298,7 @@ describe("usage", () => {
     ["--filter", "NOTHING-*", /no test is left/],
     ["--tag", "nothing", /no test is left/],
     ["--var", "novalue", /is not NAME=VALUE/],
-    ["--level", "can", /Allowed choices are must, should, may/],
+    ["--level", "can", /--level <level> cannot be "can": allowed choices are must, should, may/],
     ["--webhook", "https://example.com", /speaks no TLS/],
     ["--timeout", "0", /whole number/],
     ["--concurrency", "65", /whole number/],

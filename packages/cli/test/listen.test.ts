@@ -139,8 +139,8 @@ describe("parley listen", () => {
 
 describe("parley listen says what is wrong", () => {
   test.each([
-    [["http://127.0.0.1:1"], /give either the id of a task, or a --message/],
-    [["http://127.0.0.1:1", "t", "--message", "x"], /give either the id of a task, or a --message/],
+    [["http://127.0.0.1:1"], /give either \[task\], the id of a task, or --message <text>/],
+    [["http://127.0.0.1:1", "t", "--message", "x"], /give either \[task\], the id of a task, or --message <text>/],
     [["https://agent.example", "t"], /cannot reach this machine at 127\.0\.0\.1\..*--public-url/],
     [["http://127.0.0.1:1", "t", "--public-url", "nonsense"], /not an http or https URL/],
   ])("%j", async (args, message) => {

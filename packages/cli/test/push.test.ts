@@ -297,9 +297,9 @@ test("wrong usage of parley push ends with 2", async () => {
   for (const [args, message] of [
     [[], /Usage: parley push/],
     [["dance"], /unknown command 'dance'/],
-    [["show"], /missing required argument 'task'/],
-    [["retry", "t"], /missing required argument 'webhook'/],
-    [["list", "--state", "late"], /Allowed choices are due, parked/],
+    [["show"], /<task> is missing/],
+    [["retry", "t"], /<webhook> is missing/],
+    [["list", "--state", "late"], /--state <state> cannot be "late": allowed choices are due, parked/],
     [["list", "--limit", "2000"], /from 1 to 1000/],
     [["retry", "t", "w", "--seq", "x"], /whole number/],
   ] as const) {

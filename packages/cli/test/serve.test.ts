@@ -210,7 +210,7 @@ describe("parley serve", () => {
   test.each([
     [["--audience", "x"], "are for the tokens of an --issuer"],
     [["--card-key", "no.json"], "cannot read no.json"],
-    [["--api-key", "two words"], "a token or a key is SECRET or SECRET=SUBJECT"],
+    [["--api-key", "two words"], "--api-key <key> must be TOKEN or TOKEN=SUBJECT"],
     [["--host", "0.0.0.0"], "Set --token, --api-key or --issuer for callers"],
   ])("refuses %j", async (options, said) => {
     const { code, out, err } = await parleyHere(["serve", fixture("agent.ts"), "--store", "memory", ...options]);

@@ -226,7 +226,7 @@ export class Client<E extends AnyExtension = never> {
     try {
       const wait = options.webhook?.waitFor ?? waitForTask;
       const call = { ...options, timeout: false, signal } as const;
-      return (await wait(this, id, until, call, this.#parts.clock)) as ReceivedTask<E>;
+      return (await wait(this, id, until, call, this.#parts)) as ReceivedTask<E>;
     } finally {
       release();
     }

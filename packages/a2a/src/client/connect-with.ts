@@ -5,6 +5,7 @@ import { CredentialSession } from "../credentials/session.ts";
 import { Client } from "./client.ts";
 import { assemble, checkBindings, type ClientKit, type ConnectOptions, type Intercept } from "./connect.ts";
 import { download } from "./download.ts";
+import { uriProblem } from "../extensions/index.ts";
 import { Extending } from "./extending.ts";
 import { explainingRequired, notConnectedWith } from "./required-extensions.ts";
 import { ClientTrust } from "./trust.ts";
@@ -27,6 +28,11 @@ export async function connectWith<E extends string | AnyExtension = string>(
   const { observer, logger = silentLogger } = options;
   if (!Array.isArray(extensions))
     throw invalidParams([{ field: "extensions", description: "must be a list, such as [timestamp]" }]);
+  const misspelt = extensions.flatMap((each, at) => {
+    const description = typeof each === "string" ? uriProblem(each) : undefined;
+    return description === undefined ? [] : [{ field: `extensions[${at}]`, description }];
+  });
+  if (misspelt.length > 0) throw invalidParams(misspelt);
   checkBindings([...kit.bindings, ...(options.bindings ?? [])]);
   const guarded = observer === undefined ? options : { ...options, observer: safeObserver(observer, logger) };
   const trust = options.trust && new ClientTrust(kit, options.trust, logger);

@@ -43,17 +43,20 @@ export class Extending {
     const service = explainingRequired(parts.service, parts.card, asked);
     if (extensions === undefined) return { ...parts, service };
     const extended = { ...parts, service: extensions.wrapped(service, parts.clock) };
-    return { ...extended, ext: extOf(this.#readers, extended, extensions) };
+    const received: ClientParts["received"] = (task, uris) => extensions.delivered(task, uris);
+    return { ...extended, received, ext: extOf(this.#readers, extended, extensions) };
   }
 }
 
-/** A line in the log for the first value of a field that does not fit: a stranger may send any number. */
-function onceEach(uri: string, logger: Logger): (field: string) => void {
+/** A line in the log for the first value of a field that is left out: a stranger may send any number. */
+function onceEach(uri: string, logger: Logger): (field: string, mistake?: TypeError) => void {
   const told = new Set<string>();
-  return (field) => {
+  return (field, mistake) => {
     if (told.has(field)) return;
     told.add(field);
-    logger.warn("The agent has sent a value that does not fit its extension. It is left out", { uri, field });
+    if (mistake === undefined) {
+      logger.warn("The agent has sent a value that does not fit its extension. It is left out", { uri, field });
+    } else logger.warn("A value cannot be checked, and is left out", { uri, field, cause: mistake });
   };
 }
 

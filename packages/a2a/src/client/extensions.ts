@@ -2,9 +2,11 @@ import type { Clock, Logger } from "../base/index.ts";
 import {
   A2AError,
   type AgentCard,
+  type FieldViolation,
   invalidParams,
   type SendMessageRequest,
   type StreamResponse,
+  type Task,
 } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 import {
@@ -27,11 +29,13 @@ import {
   checkedRequest,
   copyFor,
   type ExtensionReader,
+  inTime,
+  isPromise,
   paramsOf,
   requestedFrom,
   wrongInRequest,
 } from "../extensions/index.ts";
-import { aborted } from "../transport/client/signals.ts";
+import { onAbort } from "../transport/client/signals.ts";
 import { activatedIn, give, readingBatches } from "./received.ts";
 
 /** What is called of an extension, whatever its types are. */
@@ -138,7 +142,10 @@ export class ClientExtensions {
    * Those that the server has activated. Many servers do not say, which is a SHOULD (A2A, topic "Extensions"): what was asked for and is data
    * alone is read then, where there is any.
    */
-  #activated(uris: readonly string[] | undefined, { extensions }: CallContext): readonly ExtensionReader[] {
+  #activated(
+    uris: readonly string[] | undefined,
+    { extensions }: Pick<CallContext, "extensions">,
+  ): readonly ExtensionReader[] {
     return uris === undefined
       ? this.#of(extensions).filter(({ extension }) => extension.kind === "data")
       : this.#of(uris);
@@ -171,8 +178,7 @@ export class ClientExtensions {
       const call: RequestingCall = { operation, card: this.#card, params, clock };
       try {
         const returned = onRequest.call(extension, copyFor(changed), call);
-        // A wallet may wait for its user for ever.
-        const after: unknown = returned instanceof Promise ? await Promise.race([returned, aborted(signal)]) : returned;
+        const after: unknown = isPromise(returned) ? await given(extension, returned, signal, clock) : returned;
         changed = checkedRequest(changed, after);
       } catch (thrown) {
         if (signal?.aborted === true) throw thrown;
@@ -185,9 +191,14 @@ export class ClientExtensions {
 
   #checkOutgoing(readers: readonly ExtensionReader[], request: SendMessageRequest): void {
     for (const reader of readers) {
-      const fields = wrongInRequest(reader, request);
-      if (fields.length === 0) continue;
       const { uri, kind } = reader.extension;
+      let fields: readonly FieldViolation[] = [];
+      try {
+        fields = wrongInRequest(reader, request);
+      } catch (thrown) {
+        this.#failed(reader.extension, "schema", thrown);
+      }
+      if (fields.length === 0) continue;
       if (kind !== "data") throw invalidParams(fields);
       this.#logger.warn("A message has data that does not fit its extension", { uri, fields });
     }
@@ -237,6 +248,11 @@ export class ClientExtensions {
     );
   }
 
+  /** A task that came in a webhook, with `ext`. `uris`: the extensions that are active in the webhook, as the sender says. */
+  delivered(task: Task, uris: readonly string[] | undefined): Task {
+    return this.#received(task, this.#activated(uris, { extensions: this.#uris }));
+  }
+
   /** What `event.ext()` gives. */
   read(reader: ExtensionReader, event: StreamResponse): unknown {
     const { extension } = reader;
@@ -244,9 +260,10 @@ export class ClientExtensions {
     const reads = reader.event(event);
     if (onEvent === undefined) return reads;
     try {
-      const read = onEvent.call(extension, event, reads);
+      // A copy: an extension reads events, and what it does to them is nobody else's.
+      const read = onEvent.call(extension, copyFor(event), reads);
       // Who does not call `ext()` does not wait for it, and its rejection would end the process.
-      if (read instanceof Promise) read.catch((thrown: unknown) => this.#log(extension, "onEvent", thrown));
+      if (isPromise(read)) read.then(undefined, (thrown: unknown) => this.#log(extension, "onEvent", thrown));
       return read;
     } catch (thrown) {
       this.#failed(extension, "onEvent", thrown);
@@ -264,5 +281,24 @@ export class ClientExtensions {
 
   #log({ uri }: AnyExtension, hook: string, cause: unknown): void {
     this.#logger.warn("A hook of an extension failed", { uri, hook, cause });
+  }
+}
+
+/** How long `onRequest` of the kind `data` may take, in milliseconds. */
+const dataTimeout = 30_000;
+
+/** What `onRequest` gives, unless its call ends first. A wallet may wait for its user, so other kinds than `data` have no limit of their own. */
+async function given(
+  { kind }: AnyExtension,
+  returned: PromiseLike<unknown>,
+  signal: AbortSignal | undefined,
+  clock: Clock,
+): Promise<unknown> {
+  let forget = (): void => {};
+  const ended = new Promise<never>((_, reject) => (forget = onAbort(signal, reject)));
+  try {
+    return await Promise.race([inTime(returned, { clock, limit: kind === "data" ? dataTimeout : Infinity }), ended]);
+  } finally {
+    forget();
   }
 }

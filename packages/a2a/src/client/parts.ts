@@ -1,5 +1,5 @@
 import type { Clock, Ids } from "../base/index.ts";
-import type { AgentCard, AgentInterface } from "../model/index.ts";
+import type { AgentCard, AgentInterface, Task } from "../model/index.ts";
 import type { AgentService, AnyExtension } from "../protocol/index.ts";
 import type { download } from "./download.ts";
 import type { ExtOfClient } from "./extension-client.ts";
@@ -24,4 +24,6 @@ export interface ClientParts {
   readonly download?: typeof download | undefined;
   /** `client.ext()`. Absent: the client has no method for it, and is small. */
   readonly ext?: ExtOfClient<AnyExtension> | undefined;
+  /** Gives a task that came in a webhook its `ext`. Absent: the client has no extensions that are values. */
+  readonly received?: ((task: Task, extensions: readonly string[] | undefined) => Task) | undefined;
 }

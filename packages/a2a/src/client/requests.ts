@@ -68,6 +68,8 @@ export interface WebhookInbox {
     taskId: string,
     until: (task: Task) => boolean,
     options: { readonly signal?: AbortSignal | undefined },
+    /** `received` is called with each task that came in a delivery, and returns what is used in its place. */
+    reading: { readonly received?: ((task: Task, extensions: readonly string[] | undefined) => Task) | undefined },
   ): Promise<Task>;
 }
 

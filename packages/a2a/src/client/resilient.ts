@@ -16,7 +16,7 @@ import {
   type UnaryOperations,
 } from "../protocol/index.ts";
 import { follow } from "../transport/client/signals.ts";
-import { beforeRetry, Calls, isTransient, refusesFinished, type ResilientOptions } from "./retry.ts";
+import { beforeRetry, Calls, isTransient, neverProcessed, refusesFinished, type ResilientOptions } from "./retry.ts";
 
 /**
  * Wraps a service so that it survives network failures. Calls that are safe to repeat are repeated. A stream that breaks
@@ -90,6 +90,7 @@ class ResilientStream<Name extends StreamName> {
   #openSince: number | undefined;
   #opening = false;
   #fresh = false;
+  #error: A2AError | undefined;
 
   constructor(
     next: AgentService,
@@ -220,7 +221,9 @@ class ResilientStream<Name extends StreamName> {
     const told = { operation: this.#operation, taskId: this.#taskId, attempt: ++this.#attempt };
     // Without an event it is not known whether the message arrived.
     if (told.taskId === undefined && !canResend) throw error;
-    await beforeRetry(clock, streams, told.attempt, error, this.#context.signal, (delay) =>
+    // The message may have arrived, although a later connection was not made.
+    this.#error = (neverProcessed(error) && this.#error) || error;
+    await beforeRetry(clock, streams, told.attempt, this.#error, this.#context.signal, (delay) =>
       logger?.info("A stream is reconnected", { ...told, delay, cause: error }),
     );
   }

@@ -1,4 +1,5 @@
 import type { Clock, Logger } from "../base/index.ts";
+import { wasNeverSent } from "../base/unsent.ts";
 import { A2AError, hasCode, isTerminal, type SendMessageRequest } from "../model/index.ts";
 import {
   type AgentService,
@@ -75,22 +76,12 @@ export function isTransient(error: unknown): error is A2AError {
   return hasCode(error, "ConnectionFailed", "ConnectionLost", "Unavailable", "TooManyRequests");
 }
 
-/** Error codes of Node and Bun for a connection that was never made. Browsers do not tell. */
-const unsentCodes =
-  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)UNREACH|UND_ERR_CONNECT_TIMEOUT|ConnectionRefused|FailedToOpenSocket)$/;
-
 /** Whether the server certainly did not process the request. It may then be sent again, also where it is not safe to repeat. */
 export function neverProcessed(error: A2AError): boolean {
   // Servers answer with these before they process a request.
   if (hasCode(error, "TooManyRequests", "MethodNotAllowed", "MethodNotFound", "VersionNotSupported")) return true;
   if (error.code === "InvalidResponse") return /^(404|405|0|3..)$/.test(error.metadata["httpStatus"] ?? "");
-  if (error.code !== "ConnectionFailed") return false;
-  for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {
-    if ("code" in cause && unsentCodes.test(String(cause.code))) return true;
-    // Deno has no code for it, only a message.
-    if (cause.message.includes("client error (Connect)")) return true;
-  }
-  return false;
+  return error.code === "ConnectionFailed" && wasNeverSent(error.cause);
 }
 
 /** Whether the error may mean that the task is finished. The first code is right (A2A 1.0 §3.1.6); some SDKs use the others. */
@@ -114,16 +105,19 @@ export class Calls {
   async repeat<T>(operation: OperationName, context: CallContext, run: () => Promise<T>): Promise<T> {
     const { clock, logger, calls, canResend } = this.#options;
     const safe = isIdempotent(operation, context) || (canResend && operation.startsWith("Send"));
+    // Where an attempt may have arrived, a later one that did not says nothing about it.
+    let told: A2AError | undefined;
     for (let attempt = 1; ; attempt++) {
       const since = clock.elapsed();
       try {
         return await run();
       } catch (thrown) {
         if (!isTransient(thrown) || !(safe || neverProcessed(thrown))) throw thrown;
+        told = (neverProcessed(thrown) && told) || thrown;
         // A call that took this long was a send that waited for its task. Runtimes and proxies end such calls (Node's
         // fetch after 5 minutes). The next attempt is then as good as the first one.
         if (clock.elapsed() - since >= longWait) attempt = 1;
-        await beforeRetry(clock, calls, attempt, thrown, context.signal, (delay) =>
+        await beforeRetry(clock, calls, attempt, told, context.signal, (delay) =>
           logger?.info("A call is repeated", { operation, attempt, delay, cause: thrown }),
         );
       }

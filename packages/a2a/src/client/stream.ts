@@ -213,7 +213,7 @@ export async function waitForTask(
   id: string,
   until: (task: Task) => boolean,
   options: CallOptions,
-  clock: Clock,
+  { clock }: { readonly clock: Clock },
 ): Promise<Task> {
   if (source.card.capabilities.streaming === true) {
     try {

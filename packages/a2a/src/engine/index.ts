@@ -1,3 +1,4 @@
 export type { SignalOptions } from "./service/signal.ts";
 export { createEngine, type Engine } from "./engine.ts";
-export type { DedupeOptions, EngineLimits, EngineOptions, LeaseOptions, RetentionOptions } from "./options.ts";
+export type { EngineLimits } from "./limits.ts";
+export type { DedupeOptions, EngineOptions, LeaseOptions, RetentionOptions } from "./options.ts";

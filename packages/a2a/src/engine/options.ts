@@ -13,6 +13,7 @@ import {
 } from "../protocol/index.ts";
 import type { Outbox, OutboxHost, PushSettings } from "../push/index.ts";
 import type { Store } from "../store/index.ts";
+import type { EngineLimits } from "./limits.ts";
 
 /** An agent with the id that its tasks are stored under. */
 export interface HostedAgent {
@@ -74,48 +75,6 @@ export interface LeaseOptions {
   readonly holder?: string;
   /** Whether a holder is known to be dead, so that its tasks are taken over before their leases expire. Default: none is; `serve()` knows those of ended processes of this machine. */
   readonly isGone?: (holder: string) => boolean;
-}
-
-/** Limits that keep one task, or one owner, from using up what others need. */
-export interface EngineLimits {
-  /** How many events of one turn may wait for their commit. Default 256. */
-  readonly pendingEvents?: number;
-  /** The same in bytes of JSON. Default 4 MiB. */
-  readonly pendingBytes?: number;
-  /** How many of its newest records a running task keeps in memory for its readers. Default 256. */
-  readonly liveRecords?: number;
-  /** The same in bytes of JSON. Default 1 MiB. */
-  readonly liveBytes?: number;
-  /** Largest event of an agent, in bytes of JSON. Default 16 MiB. */
-  readonly eventBytes?: number;
-  /** Largest checkpoint, and largest state of a task and of a context, in bytes of JSON. Default 4 MiB. */
-  readonly stateBytes?: number;
-  /**
-   * Largest task: its messages, artifacts and statuses together, in bytes of JSON. A message beyond it is refused. An
-   * event beyond it fails the task. Default 32 MiB.
-   */
-  readonly taskBytes?: number;
-  /**
-   * How much this process may hold at one time of the tasks that it runs and the messages that they answer, in bytes of
-   * JSON. One owner gets half of it at most. A message that does not fit waits for ten seconds and is then refused as
-   * `Unavailable`. Lost tasks wait until they fit. Messages below 64 KiB are accepted until the limit is exceeded by half.
-   * Default 256 MiB.
-   */
-  readonly totalBytes?: number;
-  /** Largest page of a list, in bytes of JSON. A task that is larger gets a page of its own. Default 8 MiB. */
-  readonly pageBytes?: number;
-  /** Most parts of a message. A message with more is refused. Default 10,000. */
-  readonly messageParts?: number;
-  /**
-   * Largest metadata of a request with a message, those of the message and its parts among them: their names and texts, and 16 bytes
-   * for each value. A message with more is refused. Default 1 MiB.
-   */
-  readonly metadataBytes?: number;
-  /**
-   * Most tasks of one owner that agents work on at a time in this process, and messages that are not a task yet. A message that would
-   * begin another one is refused (`TooManyRequests`). A task that waits for its caller does not count. Default: no limit.
-   */
-  readonly tasksPerCaller?: number;
 }
 
 /** Options of an engine. */
@@ -240,16 +199,18 @@ export function settingsOf(options: EngineOptions): EngineSettings {
   const { logger = silentLogger } = options;
   const ids = options.ids ?? timeOrderedIds();
   const dedupe = options.dedupe === false ? undefined : (options.dedupe ?? {});
-  const { retention = {}, lease = {}, limits = {} } = options;
+  const { retention = {}, lease = {} } = options;
   const { exclusive = false, recordBytes = Infinity } = options.store;
   let holder = lease.holder;
+  const clock = options.clock ?? options.store.clock ?? systemClock;
+  const limits = limitsOf(options.limits, recordBytes);
   const settings: Omit<EngineSettings, "authorizations"> = {
     store: options.store,
-    extensions: new ExtensionHooks(extensionsOf(options), logger),
+    extensions: new ExtensionHooks(extensionsOf(options), logger, { clock, limit: limits.hookTimeout }),
     observer: options.observer && safeObserver(options.observer, logger),
     audit: options.audit,
     logger,
-    clock: options.clock ?? options.store.clock ?? systemClock,
+    clock,
     ids,
     ownerOf: options.ownerOf === undefined ? ownerOfPrincipal() : checkedOwner(options.ownerOf),
     dedupe: {
@@ -274,21 +235,7 @@ export function settingsOf(options: EngineOptions): EngineSettings {
       },
       isGone: lease.isGone ?? ((other) => exclusive && other !== settings.lease.holder),
     },
-    limits: {
-      pendingEvents: limits.pendingEvents ?? 256,
-      pendingBytes: limits.pendingBytes ?? 4 << 20,
-      liveRecords: limits.liveRecords ?? 256,
-      liveBytes: limits.liveBytes ?? 1 << 20,
-      eventBytes: Math.min(limits.eventBytes ?? 16 << 20, recordBytes),
-      stateBytes: Math.min(limits.stateBytes ?? 4 << 20, recordBytes),
-      taskBytes: limits.taskBytes ?? 32 << 20,
-      totalBytes: limits.totalBytes ?? 256 << 20,
-      pageBytes: limits.pageBytes ?? 8 << 20,
-      messageParts: limits.messageParts ?? 10_000,
-      // The first record of a task has its metadata twice.
-      metadataBytes: Math.min(limits.metadataBytes ?? 1 << 20, recordBytes / 4),
-      tasksPerCaller: limits.tasksPerCaller ?? Infinity,
-    },
+    limits,
     directReplyWithin: options.directReplyWithin ?? 500,
     longPoll: options.longPoll ?? 30_000,
     conversations: options.conversations ?? (options.store.durable ? "store" : "memory"),
@@ -296,4 +243,24 @@ export function settingsOf(options: EngineOptions): EngineSettings {
     pollInterval: options.pollInterval ?? 1_000,
   };
   return { ...settings, authorizations: options.inTask && lazyAuthorizations(options.inTask, settings) };
+}
+
+/** The limits with their defaults. `recordBytes`: the largest record of the store. */
+function limitsOf(limits: EngineLimits = {}, recordBytes: number): Required<EngineLimits> {
+  return {
+    pendingEvents: limits.pendingEvents ?? 256,
+    pendingBytes: limits.pendingBytes ?? 4 << 20,
+    liveRecords: limits.liveRecords ?? 256,
+    liveBytes: limits.liveBytes ?? 1 << 20,
+    eventBytes: Math.min(limits.eventBytes ?? 16 << 20, recordBytes),
+    stateBytes: Math.min(limits.stateBytes ?? 4 << 20, recordBytes),
+    taskBytes: limits.taskBytes ?? 32 << 20,
+    totalBytes: limits.totalBytes ?? 256 << 20,
+    pageBytes: limits.pageBytes ?? 8 << 20,
+    messageParts: limits.messageParts ?? 10_000,
+    // The first record of a task has its metadata twice.
+    metadataBytes: Math.min(limits.metadataBytes ?? 1 << 20, recordBytes / 4),
+    tasksPerCaller: limits.tasksPerCaller ?? Infinity,
+    hookTimeout: limits.hookTimeout ?? 30_000,
+  };
 }

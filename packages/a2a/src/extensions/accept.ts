@@ -2,8 +2,9 @@ import { utf8Length, type Logger } from "../base/index.ts";
 import { jsonTextOf } from "../base/json-text.ts";
 import { check, messageSchema } from "../model/index.ts";
 import type { AcceptedCall, AcceptedInput, AnyExtension, ExtensionRow } from "../protocol/index.ts";
-import { failed, fails, isHarmless } from "./failures.ts";
+import { failed, fails, isHarmless, isPromise } from "./failures.ts";
 import { copyFor } from "./copies.ts";
+import { inTime, type HookTime } from "./hook-time.ts";
 import { changedIdentity, inputProblems, listed } from "./results.ts";
 import { rowsOf, type RowChange, type RowStore } from "./rows.ts";
 
@@ -17,6 +18,7 @@ export function acceptedBy(
   call: Omit<AcceptedCall, "rows">,
   store: RowStore,
   logger: Logger,
+  time: HookTime,
 ): AcceptedInput | Promise<AcceptedInput> {
   const { uri } = extension;
   let known: readonly ExtensionRow[] | undefined;
@@ -39,7 +41,7 @@ export function acceptedBy(
   };
   try {
     const returned = extension.onAccept?.(copyFor(before), given);
-    return returned instanceof Promise ? returned.then(take).catch(leave) : take(returned);
+    return isPromise(returned) ? inTime(returned, time).then(take).catch(leave) : take(returned);
   } catch (thrown) {
     return leave(thrown);
   }

@@ -1,10 +1,9 @@
-import type { Logger } from "../base/index.ts";
 import { jsonTextOf } from "../base/json-text.ts";
 import { A2AError } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 import type { AppendedEvent, AppendingTurn } from "../protocol/index.ts";
 import { copyFor } from "./copies.ts";
-import { fails, isHarmless, unhandled } from "./failures.ts";
+import { fails, isHarmless, isPromise, unhandled, type Warns } from "./failures.ts";
 import { misfitsOfEvent } from "./misfits.ts";
 import type { ExtensionReader } from "./reads.ts";
 import { changedByAddition, eventProblems, listed } from "./results.ts";
@@ -16,7 +15,7 @@ export function appendedBy(
   before: AppendedEvent,
   turn: Omit<AppendingTurn, "rows">,
   store: Pick<RowStore, "keep"> | undefined,
-  logger: Logger,
+  logger: Warns,
 ): AppendedEvent {
   const rows = store && rowsOf(extension.uri, store, isHarmless(extension));
   try {
@@ -49,7 +48,7 @@ function checkAddition(before: AppendedEvent, after: AppendedEvent): void {
  *
  * @throws A2AError `InvalidAgentResponse`, except for an extension that may fail nothing.
  */
-export function checkEvent(reader: ExtensionReader, event: AppendedEvent, logger: Logger): void {
+export function checkEvent(reader: ExtensionReader, event: AppendedEvent, logger: Warns): void {
   const { extension } = reader;
   if (!isWhole(event)) return;
   try {
@@ -80,6 +79,6 @@ function isWhole(event: AppendedEvent): boolean {
 export function eventOf(returned: unknown, member: string): object {
   if (isObject(returned) && (returned[member] ?? undefined) !== undefined) return returned;
   unhandled(returned);
-  const what = returned instanceof Promise ? "a promise" : returned === null ? "null" : typeof returned;
+  const what = isPromise(returned) ? "a promise" : returned === null ? "null" : typeof returned;
   throw new TypeError(`It returned ${what} in place of an event with ${member}`);
 }

@@ -12,6 +12,7 @@ import type {
   TurnReads,
 } from "../protocol/index.ts";
 import { checkDefinition } from "./definition.ts";
+import { unknownMembers } from "./definition-members.ts";
 import type { Part, StandardSchema, StreamResponse } from "../model/index.ts";
 
 /** The types of what an extension declares, before those of `turn.ext()` and `event.ext()`. */
@@ -42,8 +43,23 @@ export type ExtensionDefinition<Uri extends string, Types extends ExtensionTypes
   onEvent?(event: StreamResponse, reads: EventReads<Types>): EventApi;
 };
 
+/** A method, where its name is one. */
+type NamedMethod<Name, Method> = Name extends keyof ExtensionMethods
+  ? Method
+  : "The name of a method has a slash, such as notes/find";
+
 /** Nothing of a kind. */
 type None = Readonly<Record<never, never>>;
+
+/** The types of an extension that adds nothing to what is sent. */
+export interface NoData extends ExtensionTypes {
+  readonly metadata: None;
+  readonly data: None;
+  readonly subStates: never;
+  readonly methods: None;
+  readonly turn: TurnReads<NoData>;
+  readonly event: EventReads<NoData>;
+}
 
 /** An extension with its types. */
 export type DefinedExtension<Uri extends string, Types extends ExtensionTypes> = Extension<Types> & {
@@ -82,6 +98,7 @@ export function defineExtension<
   definition: ExtensionDefinition<Uri, DeclaredTypes<Metadata, Data, SubStates, Methods>, TurnApi, EventApi> & {
     readonly data?: { readonly [Name in keyof Data]: Data[Name] & { readonly matches?: (part: Part) => boolean } };
     readonly paramsSchema?: StandardSchema<Params>;
+    readonly methods?: { readonly [Name in keyof Methods]: NamedMethod<Name, Methods[Name]> };
   },
 ): DefinedExtension<
   Uri,
@@ -92,7 +109,7 @@ export function defineExtension<
   }
 > {
   const extension = { ...definition };
-  checkDefinition(extension);
+  checkDefinition(extension, "", unknownMembers(extension));
   return Object.freeze(extension) as never;
 }
 

@@ -1,33 +1,24 @@
 import { utf8Length } from "../base/index.ts";
-import { invalidParams, isTaskState, type AgentCard, type FieldViolation } from "../model/index.ts";
+import { invalidParams, isTaskState, type AgentCard, type StandardSchema } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 import type { AnyExtension, ExtensionKind, MetadataPlace } from "../protocol/index.ts";
-import { bare, fieldsOf, isSchema, type ExtensionFields } from "./fields.ts";
-import { misfits } from "./values.ts";
+import { bare, fieldsOf, type ExtensionFields } from "./fields.ts";
+import { methodProblems } from "./methods.ts";
+import { about, isNoFlag, noFlag, type Problems, uriProblem } from "./problems.ts";
+import { isSchema, misfits, schemaProblem } from "./values.ts";
 
 /* What an extension must be. A definition may come from JavaScript, so its types are not taken for granted. */
 
-/** Longest URI of an extension, in bytes. A header of a request has to carry several. */
-const maxUriBytes = 2048;
 /** Longest URI of an extension that keeps rows, in bytes: they have it as their name (`featureBounds.name`). */
 const maxFeatureBytes = 256;
 /** Longest key of a metadata field, in bytes. */
 const maxKeyBytes = 2048 + 256;
 
-/** An absolute URI (RFC 3986), in a form that fits into a list of URIs in a header: without commas and spaces. */
-const absoluteUri = /^[a-z][a-z\d+.-]*:(?:[\w\-.~:/?#[\]@!$&'()*+;=]|%[\da-f]{2})+$/i;
-
-/** Why a text cannot be the URI of an extension; `undefined` where it can. */
-function uriProblem(uri: unknown): string | undefined {
-  if (typeof uri !== "string" || uri === "") return "must be a URI";
-  if (utf8Length(uri) > maxUriBytes) return `must not take more than ${maxUriBytes} bytes`;
-  return absoluteUri.test(uri) ? undefined : "must be an absolute URI without commas and spaces";
-}
-
-const kinds: readonly ExtensionKind[] = ["data", "profile", "method", "state"];
 const ofMessages: readonly MetadataPlace[] = ["request", "message", "part"];
 const places: readonly MetadataPlace[] = [...ofMessages, "artifact", "task", "statusUpdate", "artifactUpdate"];
-const hooks = [
+const kinds: readonly ExtensionKind[] = ["data", "profile", "method", "state"];
+/** The hooks of an extension. */
+export const hooks = [
   "onActivate",
   "onAccept",
   "onTurnStart",
@@ -40,21 +31,14 @@ const hooks = [
   "onEvent",
 ] as const;
 
-type Problems = readonly FieldViolation[];
-
-/** A problem of a field, where there is one. */
-function about(field: string, description: string | undefined | false): Problems {
-  return description === undefined || description === false ? [] : [{ field, description }];
-}
-
 /**
- * Checks an extension. `path`: of the extension, with a dot at its end, which errors name.
+ * Checks an extension. `path`: of the extension, with a dot at its end, which errors name. `more`: what else is wrong with it.
  *
  * @throws A2AError `InvalidParams` that names each wrong field.
  */
-export function checkDefinition(extension: unknown, path = ""): asserts extension is AnyExtension {
+export function checkDefinition(extension: unknown, path = "", more: Problems = []): asserts extension is AnyExtension {
   const problems = isObject(extension)
-    ? problemsOf(extension).map(({ field, description }) => ({ field: path + field, description }))
+    ? [...problemsOf(extension), ...more].map(({ field, description }) => ({ field: path + field, description }))
     : about(path.slice(0, -1) || "extension", "must be an object, as defineExtension() makes it");
   if (problems.length === 0) return;
   const uri = isObject(extension) && typeof extension["uri"] === "string" ? ` ${extension["uri"].slice(0, 200)}` : "";
@@ -82,10 +66,11 @@ function problemsOf(value: object): Problems {
       "required",
       isData && required === true && "cannot be true for the kind data: what adds data alone may be left out",
     ),
-    ...about("methods", isData && isObject(methods) && Object.keys(methods).length > 0 && "are not for the kind data"),
+    ...(isData
+      ? about("methods", isObject(methods) && Object.keys(methods).length > 0 && "are not for the kind data")
+      : methodProblems(extension)),
     ...about("params", params !== undefined && !isJsonObject(params) && "must be a JSON object"),
-    ...about("paramsSchema", paramsSchema !== undefined && !isUsable(paramsSchema) && noSchema),
-    ...(isObject(params) && isUsable(paramsSchema) ? misfits(paramsSchema, "params", params) : []),
+    ...(paramsSchema === undefined ? [] : paramsProblems(paramsSchema, params)),
     ...requiresProblems(extension),
     ...metadataProblems(extension),
     ...dataProblems(extension),
@@ -96,10 +81,10 @@ function problemsOf(value: object): Problems {
   ];
 }
 
-const noFlag = "must be true or false";
-
-function isNoFlag(value: unknown): boolean {
-  return value !== undefined && typeof value !== "boolean";
+function paramsProblems(schema: StandardSchema, params: unknown): Problems {
+  const problem = schemaProblem(schema);
+  if (problem !== undefined) return about("paramsSchema", problem);
+  return isObject(params) ? misfits(schema, "params", params) : [];
 }
 
 /** Whether a card can carry it. */
@@ -109,19 +94,6 @@ function isJsonObject(value: unknown): boolean {
   } catch {
     return false;
   }
-}
-
-/** A name is a member of what agents and clients read. */
-function isNoName(name: string): boolean {
-  return name === "" || name === "__proto__";
-}
-
-const noSchema = "must be a schema of a library of Standard Schema (https://standardschema.dev), such as zod";
-
-function isUsable(schema: unknown): schema is Parameters<typeof misfits>[0] {
-  return (
-    isSchema(schema) && typeof (schema["~standard"] as { validate?: unknown } | undefined)?.validate === "function"
-  );
 }
 
 function requiresProblems({ uri, requires = [] }: AnyExtension): Problems {
@@ -136,6 +108,11 @@ function requiresProblems({ uri, requires = [] }: AnyExtension): Problems {
       ...about(`requires[${at}]`, isTwice && "is there twice"),
     ];
   });
+}
+
+/** A name is a member of what agents and clients read. */
+function isNoName(name: string): boolean {
+  return name === "" || name === "__proto__";
 }
 
 function metadataProblems(extension: AnyExtension): Problems {
@@ -154,7 +131,7 @@ function metadataProblems(extension: AnyExtension): Problems {
           `metadata.${place}.${name}.volatile`,
           !isSchema(field) && isObject(field) && isNoFlag(field["volatile"]) && noFlag,
         ),
-        ...about(`metadata.${place}.${name}`, !isUsable(schema) && noSchema),
+        ...about(`metadata.${place}.${name}`, schemaProblem(schema)),
       ];
     });
   });
@@ -199,7 +176,7 @@ function dataProblems({ data }: AnyExtension): Problems {
     if (type !== undefined) types.set(type, name);
     return [
       ...about(place, isNoName(name) && "must have another name"),
-      ...about(`${place}.schema`, !isUsable(schema) && noSchema),
+      ...about(`${place}.schema`, schemaProblem(schema)),
       ...about(
         `${place}.mediaType`,
         mediaType !== undefined && !isType && "must be a media type, such as application/json",

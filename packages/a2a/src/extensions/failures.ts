@@ -16,8 +16,11 @@ export function failed({ uri }: AnyExtension, hook: string, thrown: unknown): A2
   return new A2AError("InternalError", undefined, { cause });
 }
 
+/** What writes the lines about failures that end nothing. */
+export type Warns = Pick<Logger, "warn">;
+
 /** Ends the call with what a hook has thrown, or writes a log line where the extension may fail nothing. */
-export function fails(extension: AnyExtension, hook: string, thrown: unknown, logger: Logger): void {
+export function fails(extension: AnyExtension, hook: string, thrown: unknown, logger: Warns): void {
   if (!isHarmless(extension)) throw failed(extension, hook, thrown);
   logger.warn("A hook of an extension failed, and the call goes on without it", {
     extension: extension.uri,
@@ -26,14 +29,19 @@ export function fails(extension: AnyExtension, hook: string, thrown: unknown, lo
   });
 }
 
+/** Whether a hook or a schema has given a promise, of whatever library. */
+export function isPromise(returned: unknown): returned is PromiseLike<unknown> {
+  return typeof (returned as PromiseLike<unknown> | undefined | null)?.then === "function";
+}
+
 /** Without a handler the rejection of a hook that gave a promise where none is taken would end the process. */
 export function unhandled(returned: unknown): void {
-  if (returned instanceof Promise) returned.catch(() => undefined);
+  if (isPromise(returned)) returned.then(undefined, () => undefined);
 }
 
 /** What a hook returned that has to answer at once. Throws a `TypeError` for a promise. */
 export function atOnce<T>(returned: T, what: string): T {
-  if (!(returned instanceof Promise)) return returned;
+  if (!isPromise(returned)) return returned;
   unhandled(returned);
   throw new TypeError(`It returned a promise in place of ${what}`);
 }

@@ -6,7 +6,7 @@ import type {
   MetadataFieldsByPlace,
   MetadataPlace,
 } from "../protocol/index.ts";
-import { fit } from "./values.ts";
+import { fit, isSchema } from "./values.ts";
 
 /* What an extension puts into metadata and parts, in the form in which it is looked up. */
 
@@ -59,11 +59,6 @@ function metadataEntry(uri: string, name: string, field: MetadataField | Standar
   return { name, keys, schema: schema as StandardSchema };
 }
 
-/** Whether a field is a schema alone. Those of some libraries are functions. */
-export function isSchema(field: unknown): field is StandardSchema {
-  return ((typeof field === "object" && field !== null) || typeof field === "function") && "~standard" in field;
-}
-
 function matching(matches: ((part: Part) => boolean) | undefined, mediaType: string | undefined) {
   if (matches === undefined) return (part: Part) => isDataPart(part) && bare(part.mediaType) === bare(mediaType);
   return (part: Part) => {
@@ -81,26 +76,24 @@ export function bare(mediaType: string | undefined): string | undefined {
   return mediaType?.split(";", 1)[0]?.trim().toLowerCase();
 }
 
-/** Called with the name of a field whose value does not fit. */
-export type Misfit = (name: string) => void;
+/** Called with the name of a field whose value is left out. `mistake`: its schema cannot be used. Absent: the value does not fit. */
+export type Misfit = (name: string, mistake?: TypeError) => void;
 
 /** The values of fields in a metadata map: of each the first that fits, under any of its keys. */
 export function valuesIn(
   entries: readonly MetadataEntry[] | undefined,
   metadata: JsonObject | undefined,
-  misfit?: Misfit,
+  misfit: Misfit,
 ): Readonly<Record<string, unknown>> {
   const values: Record<string, unknown> = {};
   if (entries === undefined || metadata === undefined) return values;
   for (const { name, keys, schema } of entries) {
     for (const key of keys) {
       if (!Object.hasOwn(metadata, key)) continue;
-      const result = fit(schema, metadata[key], key);
-      if (result.ok) {
-        values[name] = result.value;
-        break;
-      }
-      misfit?.(name);
+      const found = fitting(schema, metadata[key], key, (mistake) => misfit(name, mistake));
+      if (found.length === 0) continue;
+      values[name] = found[0];
+      break;
     }
   }
   return values;
@@ -110,18 +103,32 @@ export function valuesIn(
 export function dataIn(
   entries: readonly DataEntry[],
   parts: readonly Part[],
-  misfit?: Misfit,
+  misfit: Misfit,
 ): Readonly<Record<string, readonly unknown[]>> {
   return Object.fromEntries(
     entries.map(({ name, schema, matches }) => [
       name,
-      parts.filter(matches).flatMap(({ data }) => {
-        const result = fit(schema, data, name);
-        if (!result.ok) misfit?.(name);
-        return result.ok ? [result.value] : [];
-      }),
+      parts.filter(matches).flatMap(({ data }) => fitting(schema, data, name, (mistake) => misfit(name, mistake))),
     ]),
   );
+}
+
+/** The value, where it fits. */
+function fitting(
+  schema: StandardSchema,
+  value: unknown,
+  field: string,
+  misfit: (mistake?: TypeError) => void,
+): readonly unknown[] {
+  let mistake: TypeError | undefined;
+  try {
+    const result = fit(schema, value, field);
+    if (result.ok) return [result.value];
+  } catch (thrown) {
+    mistake = thrown as TypeError;
+  }
+  misfit(mistake);
+  return [];
 }
 
 /** The sub-state of a status: the first one whose state it has, and whose value is in the metadata of its message. */

@@ -1,4 +1,4 @@
-import { silentLogger, type Logger } from "../base/index.ts";
+import type { Logger } from "../base/index.ts";
 import type { AgentCard, Message, NewRecord, StreamResponse } from "../model/index.ts";
 import type {
   AcceptedCall,
@@ -11,6 +11,7 @@ import type {
 } from "../protocol/index.ts";
 import { checkOnCard, checkServed } from "./definition.ts";
 import { isHarmless } from "./failures.ts";
+import type { HookTime } from "./hook-time.ts";
 import type { RowStore } from "./rows.ts";
 import type { RunningHooks } from "./running.ts";
 import type { ExtensionsOfTurn } from "./turn.ts";
@@ -30,14 +31,16 @@ export class ExtensionHooks {
   readonly all: readonly AnyExtension[];
   readonly #volatile: ReadonlyMap<string, VolatileKeys>;
   readonly #logger: Logger;
+  readonly #time: HookTime;
   #running: RunningHooks | undefined;
   #loading: Promise<void> | undefined;
 
   /** @throws A2AError `InvalidParams` for an extension that cannot be, and for two with one URI. */
-  constructor(extensions: readonly AnyExtension[] = [], logger: Logger = silentLogger) {
+  constructor(extensions: readonly AnyExtension[], logger: Logger, time: HookTime) {
     checkServed(extensions);
     this.all = extensions;
     this.#logger = logger;
+    this.#time = time;
     this.#volatile = volatileKeysOf(extensions);
     this.wakeRows = extensions.filter(({ wakeRows }) => wakeRows === true).map(({ uri }) => uri);
   }
@@ -50,7 +53,7 @@ export class ExtensionHooks {
 
   async #load(): Promise<void> {
     const { RunningHooks: Running } = await import("./running.ts");
-    this.#running = new Running(this.all, this.#logger);
+    this.#running = new Running(this.all, this.#logger, this.#time);
   }
 
   /**

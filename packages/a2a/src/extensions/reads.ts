@@ -1,9 +1,11 @@
 import type {
   Artifact,
+  FieldViolation,
   JsonObject,
   JsonValue,
   Message,
   Part,
+  StandardSchema,
   StreamResponse,
   Task,
   TaskStatus,
@@ -16,6 +18,7 @@ import type {
   MetadataPlace,
   TurnReads,
 } from "../protocol/index.ts";
+import { isHarmless } from "./failures.ts";
 import { dataIn, fieldsOf, subStateOf, valuesIn, type ExtensionFields, type Misfit } from "./fields.ts";
 import { misfits } from "./values.ts";
 
@@ -26,13 +29,19 @@ export type Readable = StreamResponse | Task | Message | Artifact;
 export class ExtensionReader {
   readonly extension: AnyExtension;
   readonly fields: ExtensionFields;
-  /** Told of the fields of an event whose values do not fit, such as `task.metadata.at`. */
-  readonly misfit: Misfit;
+  readonly #misfit: Misfit;
 
+  /** @param misfit - Told of the fields of an event whose values are left out, such as `task.metadata.at`. */
   constructor(extension: AnyExtension, misfit: Misfit = () => {}) {
     this.extension = extension;
     this.fields = fieldsOf(extension);
-    this.misfit = misfit;
+    this.#misfit = misfit;
+  }
+
+  /** A value of an event is left out. Throws the mistake of its schema, where the extension may fail something. */
+  leftOut(field: string, mistake: TypeError | undefined): void {
+    throwUnlessHarmless(this.extension, mistake);
+    this.#misfit(field, mistake);
   }
 
   /** Whether it has any fields in metadata or data. */
@@ -79,16 +88,19 @@ class MessageReads implements TurnReads<ExtensionTypes> {
 
   get message(): Values {
     const { metadata } = this.#reader.fields;
-    return (this.#ofMessage ??= valuesIn(metadata.get("message"), this.#message.metadata));
+    return (this.#ofMessage ??= valuesIn(metadata.get("message"), this.#message.metadata, this.#leftOut));
   }
 
   get request(): Values {
-    return (this.#ofRequest ??= valuesIn(this.#reader.fields.metadata.get("request"), this.#metadata));
+    return (this.#ofRequest ??= valuesIn(this.#reader.fields.metadata.get("request"), this.#metadata, this.#leftOut));
   }
 
   get data(): ListsOfValues {
-    return (this.#data ??= dataIn(this.#reader.fields.data, this.#message.parts));
+    return (this.#data ??= dataIn(this.#reader.fields.data, this.#message.parts, this.#leftOut));
   }
+
+  /** What is left out has its line in the log since the message came. */
+  readonly #leftOut: Misfit = (_name, mistake) => throwUnlessHarmless(this.#reader.extension, mistake);
 
   metadata(place: MetadataPlace, values: object | undefined): JsonObject {
     return metadataOf(this.#reader, place, values);
@@ -142,22 +154,22 @@ class SourceReads implements EventReads<ExtensionTypes> {
   }
 
   get data(): ListsOfValues {
-    return (this.#data ??= dataIn(this.#reader.fields.data, this.#source.parts, (name) => this.#misfit("data", name)));
+    return (this.#data ??= dataIn(this.#reader.fields.data, this.#source.parts, this.#misfitAt("data")));
   }
 
   get subState(): string | undefined {
     return subStateOf(this.#reader.extension, this.#source.status);
   }
 
-  #misfit(place: string, name: string): void {
-    this.#reader.misfit(`${place}.${name}`);
+  #misfitAt(place: string): Misfit {
+    return (name, mistake) => this.#reader.leftOut(`${place}.${name}`, mistake);
   }
 
   #at(place: MetadataPlace): Values {
     let values = this.#values.get(place);
     if (values === undefined) {
       const entries = this.#reader.fields.metadata.get(place);
-      values = valuesIn(entries, this.#source.metadata[place], (name) => this.#misfit(`${place}.metadata`, name));
+      values = valuesIn(entries, this.#source.metadata[place], this.#misfitAt(`${place}.metadata`));
       this.#values.set(place, values);
     }
     return values;
@@ -204,7 +216,7 @@ function metadataOf({ extension, fields }: ExtensionReader, place: MetadataPlace
     if (value === undefined) continue;
     const entry = entries.find((each) => each.name === name);
     if (entry === undefined) throw new TypeError(`The extension ${extension.uri} has no ${name} in ${place}.metadata`);
-    fitting(entry.schema, `${place}.metadata.${name}`, value);
+    checkFits(extension, entry.schema, `${place}.metadata.${name}`, value);
     written[entry.keys[0]] = value as JsonValue;
   }
   return written;
@@ -214,7 +226,7 @@ function partOf({ extension, fields }: ExtensionReader, name: string, value: unk
   const entry = fields.data.find((each) => each.name === name);
   if (entry === undefined) throw new TypeError(`The extension ${extension.uri} has no data parts named ${name}`);
   const { mediaType, schema, matches } = entry;
-  fitting(schema, name, value);
+  checkFits(extension, schema, name, value);
   const part: Part = { data: value as JsonValue, ...(mediaType !== undefined && { mediaType }) };
   if (!matches(part)) throw new TypeError(`A part with this value is not one that the extension reads as ${name}`);
   return part;
@@ -227,7 +239,18 @@ function metadataOfSubState({ extension }: ExtensionReader, name: string): JsonO
   return { [subState.key ?? name]: subState.value ?? true };
 }
 
-function fitting(schema: Parameters<typeof misfits>[0], field: string, value: unknown): void {
-  const [first] = misfits(schema, field, value);
+/** Throws a `TypeError` for a value that does not fit. What a schema of the kind `data` cannot check is written as it is. */
+function checkFits(extension: AnyExtension, schema: StandardSchema, field: string, value: unknown): void {
+  let problems: readonly FieldViolation[] = [];
+  try {
+    problems = misfits(schema, field, value);
+  } catch (mistake) {
+    throwUnlessHarmless(extension, mistake as TypeError);
+  }
+  const [first] = problems;
   if (first !== undefined) throw new TypeError(`${first.field} ${first.description}`);
+}
+
+function throwUnlessHarmless(extension: AnyExtension, mistake: TypeError | undefined): void {
+  if (mistake !== undefined && !isHarmless(extension)) throw mistake;
 }

@@ -13,13 +13,16 @@ import type {
 } from "../protocol/index.ts";
 import { acceptedBy } from "./accept.ts";
 import { Activation } from "./activation.ts";
+import { copyFor } from "./copies.ts";
 import { appendedBy, checkEvent, eventOf } from "./append.ts";
 import { fails, isHarmless } from "./failures.ts";
 import { misfitsOfInput } from "./misfits.ts";
 import { ExtensionReader } from "./reads.ts";
 import { deliveredProblems, listed } from "./results.ts";
 import type { Deliver } from "./hooks.ts";
+import type { HookTime } from "./hook-time.ts";
 import type { RowStore } from "./rows.ts";
+import { ToldByTask } from "./told.ts";
 import { ExtensionsOfTurn } from "./turn.ts";
 
 /** What runs the hooks of the extensions of a server, in the order in which it lists them. It is loaded with the first call that has any. */
@@ -27,9 +30,13 @@ export class RunningHooks {
   readonly #all: readonly AnyExtension[];
   readonly #readers: readonly ExtensionReader[];
   readonly #logger: Logger;
+  readonly #time: HookTime;
+  readonly #told: ToldByTask;
   readonly #activations = new Map<AgentCard, Activation>();
 
-  constructor(extensions: readonly AnyExtension[], logger: Logger) {
+  constructor(extensions: readonly AnyExtension[], logger: Logger, time: HookTime) {
+    this.#time = time;
+    this.#told = new ToldByTask(logger);
     this.#all = extensions;
     this.#logger = logger;
     this.#readers = extensions.map((extension) => new ExtensionReader(extension));
@@ -48,7 +55,7 @@ export class RunningHooks {
   /** The extensions that are active in a turn. `undefined`: none. */
   turn(turn: TurnBase): ExtensionsOfTurn | undefined {
     const readers = this.#active(turn.extensions);
-    return readers.length === 0 ? undefined : new ExtensionsOfTurn(readers, turn, this.#logger);
+    return readers.length === 0 ? undefined : new ExtensionsOfTurn(readers, turn, this.#logger, this.#time);
   }
 
   /**
@@ -67,7 +74,7 @@ export class RunningHooks {
     for (const { extension } of active) {
       if (extension.onAccept === undefined) continue;
       const apply = (before: AcceptedInput): AcceptedInput | Promise<AcceptedInput> =>
-        acceptedBy(extension, before, call, rows, this.#logger);
+        acceptedBy(extension, before, call, rows, this.#logger, this.#time);
       accepted = accepted instanceof Promise ? accepted.then(apply) : apply(accepted);
     }
     return accepted;
@@ -96,14 +103,15 @@ export class RunningHooks {
   ): AgentEvent {
     if (event.kind === "checkpoint" || event.kind === "wait") return event;
     let appended: AppendedEvent = event;
+    const log = this.#told.of(turn.taskId);
     const readers = this.#active(turn.extensions).filter(({ extension }) => active?.hasLeft(extension.uri) !== true);
     for (const reader of readers) {
       const { uri, onAppend } = reader.extension;
       if (onAppend === undefined || (bare && isHarmless(reader.extension))) continue;
       const started = active?.get(uri);
-      appended = appendedBy(reader, appended, { ...turn, started }, rows, this.#logger);
+      appended = appendedBy(reader, appended, { ...turn, started }, rows, log);
     }
-    for (const reader of readers) if (reader.hasFields) checkEvent(reader, appended, this.#logger);
+    for (const reader of readers) if (reader.hasFields) checkEvent(reader, appended, log);
     return appended;
   }
 
@@ -114,14 +122,16 @@ export class RunningHooks {
     return (event) =>
       hooks.reduce((before, { extension }) => {
         try {
-          const after = eventOf(extension.onDeliver?.(before), memberOf(before)) as StreamResponse;
+          // A copy: other readers may get the same event.
+          const given = isHarmless(extension) ? copyFor(before) : before;
+          const after = eventOf(extension.onDeliver?.(given), memberOf(before)) as StreamResponse;
           const problems = deliveredProblems(after);
           if (problems.length > 0) throw new TypeError(`It returned what cannot be: ${listed(problems)}`);
           // What is no JSON must fail here, where the extension is known.
-          if (isHarmless(extension)) jsonTextOf(after);
+          jsonTextOf(after);
           return after;
         } catch (thrown) {
-          fails(extension, "onDeliver", thrown, this.#logger);
+          fails(extension, "onDeliver", thrown, this.#told.of(taskOf(before)));
           return before;
         }
       }, event);
@@ -134,6 +144,11 @@ export class RunningHooks {
 }
 
 const none: readonly ExtensionReader[] = [];
+
+/** The task that an event is of. */
+function taskOf({ task, message, statusUpdate, artifactUpdate }: Partial<StreamResponse>): string | undefined {
+  return task?.id ?? (statusUpdate ?? artifactUpdate ?? message)?.taskId;
+}
 
 /** The one member of a stream response. */
 function memberOf(event: StreamResponse): string {

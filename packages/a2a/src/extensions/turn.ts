@@ -10,7 +10,8 @@ import type {
   TurnBase,
   TurnEnd,
 } from "../protocol/index.ts";
-import { atOnce, fails, unhandled } from "./failures.ts";
+import { atOnce, fails, isPromise, unhandled } from "./failures.ts";
+import { inTime, type HookTime } from "./hook-time.ts";
 import type { ExtensionReader } from "./reads.ts";
 
 /** The extensions that are active in one turn: what they have begun, and what they offer its agent. */
@@ -18,6 +19,7 @@ export class ExtensionsOfTurn {
   readonly #readers: readonly ExtensionReader[];
   readonly #turn: TurnBase;
   readonly #logger: Logger;
+  readonly #time: HookTime;
   /** What `turn.ext()` gives, by URI. */
   readonly #offered = new Map<string, unknown>();
   /** Those whose turn has begun, and has to end. */
@@ -25,9 +27,10 @@ export class ExtensionsOfTurn {
   /** URIs of those that failed and may fail nothing: for this turn they are as if they were not active. */
   readonly #left = new Set<string>();
   /** What extensions do before the agent is called. */
-  readonly #waits: Promise<unknown>[] = [];
+  readonly #waits: Wait[] = [];
 
-  constructor(readers: readonly ExtensionReader[], turn: TurnBase, logger: Logger) {
+  constructor(readers: readonly ExtensionReader[], turn: TurnBase, logger: Logger, time: HookTime) {
+    this.#time = time;
     this.#readers = readers;
     this.#turn = turn;
     this.#logger = logger;
@@ -61,8 +64,9 @@ export class ExtensionsOfTurn {
 
   /** What `turn.ext()` gives. `undefined` where the extension is not active, or the card declares it by hand. */
   get(uri: string): unknown {
+    if (this.#left.has(uri)) return undefined;
     if (this.#offered.has(uri)) return this.#offered.get(uri);
-    const reader = this.#left.has(uri) ? undefined : this.#readers.find(({ extension }) => extension.uri === uri);
+    const reader = this.#readers.find(({ extension }) => extension.uri === uri);
     const offered = reader?.turn(this.#turn.message, this.#turn.metadata);
     if (offered !== undefined) this.#offered.set(uri, offered);
     return offered;
@@ -77,7 +81,7 @@ export class ExtensionsOfTurn {
   finish(state: TaskState): JsonObject | undefined {
     let metadata: JsonObject | undefined;
     for (const { extension } of this.#begun) {
-      if (extension.onFinish === undefined) continue;
+      if (extension.onFinish === undefined || this.#left.has(extension.uri)) continue;
       const added = this.#harmless(extension, "onFinish", () => {
         const given = atOnce(extension.onFinish?.({ state }, this.#view(extension.uri)), "metadata");
         if (given === undefined) return undefined;
@@ -94,6 +98,7 @@ export class ExtensionsOfTurn {
   /** Tells the extensions of a delegation. `undefined` where none of them wants to know. */
   delegating(call: DelegatingCall): DelegationWatch | undefined {
     const watches = this.#begun.flatMap(({ extension }) => {
+      if (this.#left.has(extension.uri)) return [];
       const given = this.#harmless(extension, "onDelegate", () =>
         atOnce(extension.onDelegate?.(call, this.#view(extension.uri)), "what watches the delegation"),
       );
@@ -103,9 +108,10 @@ export class ExtensionsOfTurn {
     return {
       extensions: watches.flatMap(({ watch }) => watch.extensions ?? []),
       onEvent: (event) => {
-        for (const { extension, watch } of watches) {
-          this.#harmless(extension, "onDelegate", () => watch.onEvent?.(event));
-        }
+        const heard = watches.flatMap(
+          ({ extension, watch }) => this.#harmless(extension, "onDelegate", () => watch.onEvent?.(event)) ?? [],
+        );
+        return heard.length === 0 ? undefined : Promise.allSettled(heard).then(() => undefined);
       },
       onEnd: (end) => {
         for (const { extension, watch } of watches) this.#harmless(extension, "onDelegate", () => watch.onEnd?.(end));
@@ -127,7 +133,7 @@ export class ExtensionsOfTurn {
 
   /** A promise that a hook gave where nobody waits for it: its rejection is a line in the log, and would end the process without a handler. */
   #watch(extension: AnyExtension, hook: string, returned: unknown): void {
-    if (returned instanceof Promise) returned.catch((thrown: unknown) => this.#warn(extension, hook, thrown));
+    if (isPromise(returned)) returned.then(undefined, (thrown: unknown) => this.#warn(extension, hook, thrown));
   }
 
   #warn({ uri }: AnyExtension, hook: string, cause: unknown): void {
@@ -145,7 +151,8 @@ export class ExtensionsOfTurn {
 
   async #end(extension: ExtensionReader["extension"], end: TurnEnd): Promise<void> {
     try {
-      await extension.onTurnEnd?.(this.#view(extension.uri), end);
+      const ending = extension.onTurnEnd?.(this.#view(extension.uri), end);
+      if (isPromise(ending)) await inTime(ending, this.#time);
     } catch (thrown) {
       this.#logger.error("A hook of an extension failed", {
         extension: extension.uri,
@@ -155,9 +162,22 @@ export class ExtensionsOfTurn {
     }
   }
 
-  /** Resolves when the agent may be called. `undefined`: at once. */
+  /**
+   * Resolves when the agent may be called. Rejects where the work of an extension that may fail the task takes too long. `undefined`: it may
+   * be called at once.
+   */
   get ready(): Promise<unknown> | undefined {
-    return this.#waits.length === 0 ? undefined : Promise.allSettled(this.#waits);
+    return this.#waits.length === 0 ? undefined : Promise.all(this.#waits.map((wait) => this.#settled(wait)));
+  }
+
+  async #settled({ uri, work }: Wait): Promise<void> {
+    try {
+      await inTime(Promise.allSettled([work]), this.#time);
+    } catch (late) {
+      this.#left.add(uri);
+      const reader = this.#readers.find(({ extension }) => extension.uri === uri);
+      if (reader !== undefined) fails(reader.extension, "onTurnStart", late, this.#logger);
+    }
   }
 
   #view(uri: string): ExtensionTurn {
@@ -165,14 +185,20 @@ export class ExtensionsOfTurn {
   }
 }
 
+/** Work of an extension that its turn waits for. */
+interface Wait {
+  readonly uri: string;
+  readonly work: Promise<unknown>;
+}
+
 /** A turn without what is the agent's alone. */
 class TurnView implements ExtensionTurn {
   readonly #turn: TurnBase;
   readonly #uri: string;
-  readonly #waits: Promise<unknown>[];
+  readonly #waits: Wait[];
   readonly started: unknown;
 
-  constructor(turn: TurnBase, uri: string, started: unknown, waits: Promise<unknown>[]) {
+  constructor(turn: TurnBase, uri: string, started: unknown, waits: Wait[]) {
     this.#waits = waits;
     this.#turn = turn;
     this.#uri = uri;
@@ -231,7 +257,7 @@ class TurnView implements ExtensionTurn {
   waitFor(work: Promise<unknown>): void {
     // Nobody may come to wait for it: another extension fails the turn, or it has begun long ago.
     unhandled(work);
-    this.#waits.push(work);
+    this.#waits.push({ uri: this.#uri, work });
   }
 
   get rows(): ExtensionTurn["rows"] {

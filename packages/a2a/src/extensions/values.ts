@@ -1,5 +1,6 @@
 import type { FieldViolation, SchemaIssue, StandardSchema } from "../model/index.ts";
 import { violation } from "../schema/check-data.ts";
+import { isPromise, unhandled } from "./failures.ts";
 
 /* One value against one schema. The value may come from a stranger, and the schema from any library. */
 
@@ -24,8 +25,7 @@ export function fit(schema: StandardSchema, value: unknown, field?: string): Fit
     return refused([{ message: "the schema could not check it" }]);
   }
   if (isPromise(result)) {
-    // Without a handler its rejection would end the process.
-    result.then(undefined, () => undefined);
+    unhandled(result);
     const which = field === undefined ? "" : `, of ${field},`;
     throw new TypeError(`A schema of an extension${which} has answered by a promise: it must answer at once`);
   }
@@ -44,10 +44,6 @@ function refused(issues: Issues): Fit {
   return { ok: false, issues };
 }
 
-function isPromise(result: unknown): result is PromiseLike<unknown> {
-  return typeof (result as PromiseLike<unknown> | undefined | null)?.then === "function";
-}
-
 /** Why a value at `field` does not fit, without the value, since it may be a secret. Empty where it fits. */
 export function misfits(schema: StandardSchema, field: string, value: unknown): readonly FieldViolation[] {
   const result = fit(schema, value, field);
@@ -59,4 +55,35 @@ export function misfits(schema: StandardSchema, field: string, value: unknown): 
 function issueOf(issue: unknown): SchemaIssue {
   const { message, path } = (typeof issue === "object" && issue !== null ? issue : {}) as Partial<SchemaIssue>;
   return { message: String(message), path: Array.isArray(path) ? path : [] };
+}
+
+/** Whether a field is a schema alone. Those of some libraries are functions. */
+export function isSchema(field: unknown): field is StandardSchema {
+  return ((typeof field === "object" && field !== null) || typeof field === "function") && "~standard" in field;
+}
+
+const noSchema = "must be a schema of a library of Standard Schema (https://standardschema.dev), such as zod";
+
+/** Values that the schemas of most fields take, or look into. */
+const samples: readonly unknown[] = [undefined, "", 0, true, {}, []];
+
+/** Why a value cannot be a schema of an extension; `undefined` where it can, as far as this can be known without what it will check. */
+export function schemaProblem(schema: unknown): string | undefined {
+  const standard = isSchema(schema)
+    ? (schema["~standard"] as Partial<StandardSchema["~standard"]> | undefined)
+    : undefined;
+  if (typeof standard?.validate !== "function") return noSchema;
+  return samples.some((sample) => answersLater(schema as StandardSchema, sample))
+    ? "must answer at once, and this schema answers by a promise"
+    : undefined;
+}
+
+function answersLater(schema: StandardSchema, sample: unknown): boolean {
+  try {
+    const answer: unknown = schema["~standard"].validate(structuredClone(sample));
+    unhandled(answer);
+    return isPromise(answer);
+  } catch {
+    return false;
+  }
 }

@@ -1,6 +1,7 @@
 export type * from "./json.ts";
 export type * from "./standard-schema.ts";
-export * from "./types.ts";
+export type * from "./requests.ts";
+export type * from "./types.ts";
 export * from "./card.ts";
 export * from "./draft.ts";
 export * from "./errors.ts";

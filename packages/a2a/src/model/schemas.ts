@@ -24,8 +24,6 @@ import {
 } from "./schema.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import type {
-  Artifact,
-  AuthenticationInfo,
   CancelTaskRequest,
   DeleteTaskPushNotificationConfigRequest,
   Empty,
@@ -36,14 +34,18 @@ import type {
   ListTaskPushNotificationConfigsResponse,
   ListTasksRequest,
   ListTasksResponse,
-  Message,
-  Part,
-  Role,
   SendMessageConfiguration,
   SendMessageRequest,
   SendMessageResponse,
-  StreamResponse,
   SubscribeToTaskRequest,
+} from "./requests.ts";
+import type {
+  Artifact,
+  AuthenticationInfo,
+  Message,
+  Part,
+  Role,
+  StreamResponse,
   Task,
   TaskArtifactUpdateEvent,
   TaskPushNotificationConfig,

@@ -77,8 +77,8 @@ export interface DelegatingCall {
 export interface DelegationWatch {
   /** URIs of extensions to ask for in its calls, beside those of the client. */
   readonly extensions?: readonly string[];
-  /** The other agent has said something. */
-  onEvent?(event: StreamResponse): void;
+  /** The other agent has said something. The delegation goes on when a promise that it gives has settled, such as a change of rows. */
+  onEvent?(event: StreamResponse): void | Promise<void>;
   /** It is over, or is left, as when this task asks its question. `error`: what it failed with. */
   onEnd?(end: { readonly error?: unknown }): void;
 }
@@ -229,6 +229,8 @@ export interface ClosedDelegation {
     readonly text: string;
     /** Its task. */
     readonly task?: Task;
+    /** `DelegationFailed.untaken`. */
+    readonly untaken?: true;
   };
 }
 

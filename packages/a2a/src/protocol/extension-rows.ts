@@ -1,6 +1,35 @@
-import type { ExtensionRow } from "./extension.ts";
+/* The rows that an extension keeps with a task, as its hooks read and change them: with a message or an event, and during a turn. */
 
-/* The rows that an extension keeps with a task, as it reads and changes them during a turn. */
+/**
+ * The rows that an extension keeps with a task. Changes are stored in the transaction of what the hook returns, or not at all.
+ * Only this extension sees the rows. They are deleted with the task. The store bounds them (`featureBounds`).
+ */
+export interface TaskRows {
+  /**
+   * Sets a row. `value` is JSON text. `due`: when somebody has to look at it, in whole milliseconds since the Unix epoch;
+   * `Store.dueFeatures` returns the row from then on, under the URI of the extension.
+   *
+   * @throws TypeError for what the store does not accept, and after the hook has returned.
+   */
+  set(key: string, value: string, options?: { readonly due?: number }): void;
+  /** Deletes a row. Throws as `set` does. */
+  delete(key: string): void;
+  /**
+   * What is stored, in the order in which keys were set first. Empty where the message makes its task. What is set after it is stored only
+   * where those rows are still as they were read. Else the hook runs again: of two messages at a time, one comes first.
+   */
+  read(): Promise<readonly ExtensionRow[]>;
+}
+
+/** A row that an extension keeps with a task. */
+export interface ExtensionRow {
+  /** Its key, unique in its task and extension. */
+  readonly key: string;
+  /** JSON text. */
+  readonly value: string;
+  /** When somebody has to look at it, in milliseconds since the Unix epoch. */
+  readonly due?: number;
+}
 
 /** A change of a row. */
 export type RowChange =

@@ -34,7 +34,10 @@ export { ByteBudget } from "./byte-budget.ts";
 
 // Agents.
 export type * from "./extension.ts";
+export type * from "./extension-hooks.ts";
+export type * from "./extension-methods.ts";
 export type * from "./extension-rows.ts";
+export type * from "./extension-values.ts";
 export type * from "./agent.ts";
 export type * from "./agent-event.ts";
 export type * from "./files.ts";

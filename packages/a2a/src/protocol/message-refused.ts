@@ -58,15 +58,25 @@ export class DelegationFailed extends A2AError {
   readonly kind: "failed" | "rejected" | "canceled" | "refused" | "uncertain" | "loop";
   /** The task of the other agent, where it made one. */
   readonly task: Task | undefined;
+  /**
+   * Whether the other agent certainly has not begun with the work: it could not be reached, it answered with an error that comes before any work,
+   * or it rejected its task at once. Another agent may then be asked, and nothing is done twice.
+   */
+  readonly untaken: boolean;
 
   /** `turn.delegate()` makes these. Tests of agents may make one. */
   constructor(
     kind: DelegationFailed["kind"],
     message: string,
-    options: { readonly task?: Task | undefined; readonly cause?: unknown } = {},
+    options: {
+      readonly task?: Task | undefined;
+      readonly cause?: unknown;
+      readonly untaken?: boolean | undefined;
+    } = {},
   ) {
     super("InternalError", message, { cause: options.cause });
     this.kind = kind;
     this.task = options.task;
+    this.untaken = options.untaken === true;
   }
 }

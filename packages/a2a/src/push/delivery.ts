@@ -1,35 +1,19 @@
 import { A2AError } from "../model/index.ts";
 import { auditedSubject } from "../protocol/index.ts";
-import type { DueFeature, Room, TaskKey } from "../store/index.ts";
+import type { DueFeature, TaskKey } from "../store/index.ts";
 import { deliveryId } from "../webhooks/index.ts";
 import { bodyOf, type WebhookCodec } from "./body.ts";
 import type { TurnEnd } from "./circuit.ts";
 import { ClaimedRow, nextAgain, type Change } from "./claimed-row.ts";
+import type { DeliveryContext } from "./delivery-context.ts";
 import { eventAgain, nextEvent, type EventSource, type Next } from "./events.ts";
-import type { DeliveredExtensions, OpenSecrets, OutboxHost, PushProblem, PushSigner, RefusedDelivery } from "./port.ts";
+import type { DeliveredExtensions, OpenSecrets, PushProblem, RefusedDelivery } from "./port.ts";
 import { healthOf, originOf, resultOf } from "./outcome.ts";
-import { headersOf, post, type Answer, type Post, type PushMessage } from "./request.ts";
+import { headersOf, post, type Answer, type PushMessage } from "./request.ts";
 import { waitAfter } from "./retry.ts";
 import { moved } from "./row.ts";
 import { rememberLast } from "./seal.ts";
 import { mostRefused, type StoredConfig } from "./stored.ts";
-
-/** What all deliveries of a process share. */
-export interface DeliveryContext
-  extends Post, Pick<OutboxHost, "append" | "audit" | "extensionsOf" | "logger" | "observer" | "store"> {
-  readonly events: Omit<EventSource, "room">;
-  /** Memory for what one step reads, of the budget of this owner. */
-  readonly room: (owner: string) => Room & { end(): void };
-  readonly open: OpenSecrets;
-  readonly signer: PushSigner;
-  readonly codecOf: (version: string) => WebhookCodec;
-  /** Waits between attempts, in milliseconds. */
-  readonly waits: readonly number[];
-  /** How long a request may take, in milliseconds. */
-  readonly timeout: number;
-  /** Whether the server stops: no more requests begin. */
-  readonly stopping: () => boolean;
-}
 
 /** A claim lasts longer than a request by this, in milliseconds: for what comes before and after the request. */
 export const claimMargin = 40_000;

@@ -150,6 +150,15 @@ export interface WebhookClient {
   deleteTaskPushNotificationConfig(config: { readonly taskId: string; readonly id: string }): Promise<void>;
 }
 
+/** How a client reads what a webhook brought. A client with extensions gives the task its `ext`. */
+export interface WebhookReading {
+  /**
+   * Called with each task that came in a delivery, before `until`, and returns what is used in its place. `extensions`: URIs of those that
+   * are active in the webhook, as the sender says. Tasks that the client reads itself do not come here. Default: the task is used as it is.
+   */
+  readonly received?: ((task: Task, extensions: readonly string[] | undefined) => Task) | undefined;
+}
+
 /** What `onUpdate()` needs of a client, and returns. A `Client` is one. */
 export interface MessageSender<Stream> extends TaskReader {
   /** Makes the ids of messages. */
@@ -190,13 +199,14 @@ export interface WebhookReceiver {
   /**
    * Registers a webhook for a task, waits until `until` returns true for the task, and removes the webhook. `Client.waitFor()` uses it.
    *
-   * @throws A2AError `UnsupportedOperation` when the task ends before, and what `client` throws.
+   * @throws A2AError `UnsupportedOperation` when the task ends before, and what `client` and `reading` throw.
    */
   waitFor(
     client: WebhookClient,
     taskId: string,
     until: (task: Task) => boolean,
     options?: { readonly signal?: AbortSignal | undefined },
+    reading?: WebhookReading,
   ): Promise<Task>;
   /**
    * A client that adds a webhook to each message whose task has none yet. `listener` gets their events, and `note` gets those of the

@@ -44,7 +44,8 @@ export function createReceiver(options: WebhookReceiverOptions, forms: BodyForms
     config: (init) => configOf(url, accept[0] as WebhookTrust, token, init),
     subscribe: (listener, reader = client) => tokens.subscribe({ listener, client: reader }),
     onUpdate: (source, listener, note) => withUpdates(receiver, source, listener, note),
-    waitFor: (source, taskId, until, { signal } = {}) => waitByWebhook(receiver, source, taskId, until, signal),
+    waitFor: (source, taskId, until, { signal } = {}, reading = {}) =>
+      waitByWebhook(receiver, source, taskId, until, signal, reading),
     close: () => entrance.close(),
   };
   return receiver;

@@ -1,6 +1,6 @@
 import { deferred } from "../base/index.ts";
 import { A2AError, isTerminal, type Task } from "../model/index.ts";
-import type { WebhookClient, WebhookReceiver } from "./port.ts";
+import type { WebhookClient, WebhookReceiver, WebhookReading } from "./port.ts";
 
 /** Waits for a task by a webhook of its own, which is removed at the end. */
 export async function waitByWebhook(
@@ -9,6 +9,7 @@ export async function waitByWebhook(
   taskId: string,
   until: (task: Task) => boolean,
   signal: AbortSignal | undefined,
+  { received = (task) => task }: WebhookReading,
 ): Promise<Task> {
   const options = { signal };
   const { promise, resolve, reject } = deferred<Task>();
@@ -23,7 +24,14 @@ export async function waitByWebhook(
   };
   const subscription = receiver.subscribe(async ({ task, statusUpdate }, delivery) => {
     if (delivery.taskId !== taskId) return;
-    if (task !== undefined) look(task);
+    if (task !== undefined) {
+      try {
+        look(delivery.fetched === undefined ? received(task, delivery.extensions) : task);
+      } catch (thrown) {
+        // It would be thrown for each repetition of the delivery.
+        reject(thrown);
+      }
+    }
     // A status has no artifacts, and `until` gets the whole task.
     else if (statusUpdate !== undefined) look(await client.getTask(taskId, options));
   }, client);

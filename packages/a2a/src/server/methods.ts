@@ -1,4 +1,4 @@
-import { methodsOf, type OwnedMethod } from "../extensions/methods.ts";
+import { methodProblems, methodsOf, type OwnedMethod } from "../extensions/methods.ts";
 import {
   operations,
   type AnyExtension,
@@ -24,10 +24,10 @@ export function methodRoutes(
   codecs: readonly Codec[],
 ): readonly MethodRoute[] {
   const found: OwnedMethod[] = [];
+  for (const each of agents.flat()) checkMethods(each);
   for (const own of agents.flatMap((extensions) => [...methodsOf(extensions)])) {
     const same = found.find(({ uri, route }) => uri === own.uri && isSame(route, own.route));
     if (same !== undefined) continue;
-    checkRoute(own);
     checkProtocol(own, codecs);
     for (const other of found) checkOther(own, other);
     found.push(own);
@@ -35,29 +35,20 @@ export function methodRoutes(
   return found.map(({ route }) => route);
 }
 
-function isSame(one: MethodRoute, other: MethodRoute): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
+/** Refuses what no request can have as its address, and methods that nobody answers. */
+function checkMethods(extension: AnyExtension): void {
+  const [problem] = methodProblems(extension);
+  if (problem !== undefined) {
+    throw cannotServe("extensions", `has ${extension.uri}, and ${problem.field} ${problem.description}`);
+  }
+  for (const { uri, route, method } of methodsOf([extension])) {
+    if (method.onCall !== undefined) continue;
+    refused(uri, route.name, "onCall is missing: a client can use this value, a server cannot");
+  }
 }
 
-const restPath = /^(?:\/(?:[\w\-.~!$&'()*+,;=:@%]+|\{\w+\}(?::\w+)?))+$/;
-/** The full name of a service, and the name of a method, as .proto files have them: reflection of gRPC describes them so. */
-const grpcPath = /^\/[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\/[A-Za-z_]\w*$/;
-
-/** Refuses what no request can have as its address. */
-function checkRoute({ uri, route, method }: OwnedMethod): void {
-  const { name, jsonrpc, rest, grpc } = route;
-  const refuse = (member: string, problem: string): never => refused(uri, name, `${member} ${problem}`);
-  if (!/^[^/\s]+\/\S+$/.test(name) || name.length > 200) refuse("the name", 'must have a slash, as "tasks/search"');
-  if (typeof method.onCall !== "function") refuse("onCall", "is missing: a client can use this value, a server cannot");
-  if (typeof jsonrpc !== "string" || jsonrpc === "" || jsonrpc.startsWith("rpc.")) {
-    refuse("jsonrpc", 'must name a method that does not begin with "rpc." (JSON-RPC 2.0 §4.3)');
-  }
-  if (rest?.method !== "GET" && rest?.method !== "POST") refuse("rest.method", "must be GET or POST");
-  const isPath = typeof rest.path === "string" && restPath.test(rest.path) && !/\/\.\.?(?:\/|$)/.test(rest.path);
-  if (!isPath) refuse("rest.path", 'must be a path below the base, such as "/tasks:search"');
-  if (typeof grpc !== "string" || !grpcPath.test(grpc)) {
-    refuse("grpc", 'must be the path of a method, such as "/example.tasks.v1.Search/SearchTasks"');
-  }
+function isSame(one: MethodRoute, other: MethodRoute): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 /** Services of gRPC that are not for extensions: those of A2A, and those that every server of gRPC has. */

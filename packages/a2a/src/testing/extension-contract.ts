@@ -54,6 +54,7 @@ export interface ExtensionContractOptions<X extends AnyExtension> {
 /**
  * What every extension has to promise, as tests (A2A 1.0 §4.6): it is off unless it is asked for, it is active and echoed over each
  * binding and version, another version of it is another extension, a required one is enforced, and without it the JSON is what it was.
+ * Where it is active, nothing fails, and no line of a log says so. Its methods tell a caller nothing of another one.
  * Bad metadata, params and data parts, on either side, and hooks that fail do what its kind says. An extension package runs it on itself.
  *
  * @example

@@ -1,3 +1,4 @@
+import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { type Client, connect, type ConnectOptions } from "../../src/client/index.ts";
@@ -11,6 +12,8 @@ import {
   type TaskState,
 } from "../../src/model/index.ts";
 import type { AnyExtension } from "../../src/protocol/index.ts";
+import { fakeClock } from "../../src/testing/index.ts";
+import { eventually } from "../engine/support.ts";
 import {
   cardOf,
   errorOf,
@@ -226,6 +229,29 @@ describe("hooks of a client", () => {
     expect(seen).toEqual(["TASK_STATE_WORKING", "TASK_STATE_COMPLETED"]);
   });
 
+  test("`onEvent` gets a copy: what it deletes, replaces and adds in the event is in no event of the program", async () => {
+    const meddling = defineExtension({
+      uri,
+      onEvent(event, reads) {
+        const { status } = event.statusUpdate as { status: { state: unknown } };
+        status.state = "TASK_STATE_FAILED";
+        Object.assign(event, { statusUpdate: { taskId: "another" }, message: {} });
+        Reflect.deleteProperty(event, "statusUpdate");
+        return reads.subState ?? "read";
+      },
+    });
+    const other = defineExtension({ uri: "urn:other", onEvent: (event) => event.statusUpdate?.status.state });
+    const { client } = await agent([uri, "urn:other"], [meddling, other], mirror);
+    const seen: unknown[] = [];
+    for await (const event of client.sendStreamingMessage("Go")) {
+      const { state } = event.statusUpdate?.status ?? {};
+      seen.push([Object.keys(event), state, event.ext(meddling), event.ext(other)]);
+    }
+    expect(seen).toEqual(
+      ["TASK_STATE_WORKING", "TASK_STATE_COMPLETED"].map((state) => [["statusUpdate"], state, "read", state]),
+    );
+  });
+
   test("they do not run where the extension is not asked for, or was not activated", async () => {
     const never = (): never => {
       throw new Error("not this one");
@@ -336,6 +362,46 @@ describe("hooks of a client", () => {
     expect(log).toMatchObject([{ uri, hook: "onEvent" }]);
   });
 
+  test("`onRequest` may give a promise of any library", async () => {
+    // It is no instance of `Promise`.
+    const foreign = runInNewContext("Promise") as PromiseConstructor;
+    const thenable = defineExtension({ uri, onRequest: (request) => foreign.resolve(request) });
+    const { client } = await agent([uri], [thenable], mirror);
+    expect((await client.sendMessage("Go")).message?.parts).toEqual([{ text: "Go" }]);
+  });
+
+  test("an `onRequest` of kind data that never answers is left out after 30 seconds, with a line in the log", async () => {
+    const clock = fakeClock();
+    let asked = false;
+    const onRequest = (): Promise<never> => {
+      asked = true;
+      return new Promise<never>(() => {});
+    };
+    const hanging = defineExtension({ uri, kind: "data", onRequest });
+    const { client, log } = await agent([uri], [hanging], mirror, { clock });
+    const sent = client.sendMessage("Go");
+    await eventually(() => asked);
+    clock.advance(29_999);
+    expect(log).toEqual([]);
+    clock.advance(1);
+    expect((await sent).message?.parts).toEqual([{ text: "Go" }]);
+    expect(log).toMatchObject([{ uri, hook: "onRequest" }]);
+  });
+
+  test("a schema of kind data that answers by a promise fails no call, and its params are not read", async () => {
+    // It is known only by the value that it is asked about.
+    const validate = (value: unknown) =>
+      JSON.stringify(value).includes("later") ? Promise.reject(new Error("late")) : { issues: [{ message: "no" }] };
+    const schema = { "~standard": { version: 1 as const, vendor: "x", validate } };
+    const late = defineExtension({ uri, kind: "data", paramsSchema: schema, metadata: { message: { at: schema } } });
+    const { client, log } = await agent([{ uri, params: { zone: "later" } }], [late], mirror);
+    const { message } = await client.sendMessage({ parts: [{ text: "Go" }], metadata: { [at]: "later" } });
+    expect([client.ext(late).params, message?.ext(late)?.message]).toEqual([undefined, {}]);
+    expect(log.map(({ cause }) => String(cause))).toEqual(
+      Array.from({ length: 3 }, () => expect.stringContaining("answered by a promise") as string),
+    );
+  });
+
   test("an `onRequest` that never answers ends with the call", async () => {
     const hanging = defineExtension({ uri, onRequest: () => new Promise<never>(() => {}) });
     const { client } = await agent([uri], [hanging], mirror);
@@ -436,6 +502,19 @@ describe("`client.ext()`", () => {
       own.read(taskOf("TASK_STATE_WORKING", { status: { state: "TASK_STATE_WORKING", message: drawing } })).subState,
     ).toBe("drawing");
   });
+});
+
+test("a URI that is none, or two in one text, is refused before anything is sent (A2A 1.0 §4.6)", async () => {
+  for (const wrong of ["drafts", "urn:a,urn:b", "urn:a:b c", "", "urn:a:b\r\nx-other: 1"]) {
+    const outcomes = [[wrong], [stamp, wrong]].map((extensions) => errorOf(agent([], extensions, () => {})));
+    for (const [at, error] of (await Promise.all(outcomes)).entries()) {
+      expect(error).toMatchObject({ code: "InvalidParams" });
+      expect((error as A2AError).fields[0]).toMatchObject({
+        field: `extensions[${at}]`,
+        description: expect.stringMatching(/^must be (an absolute URI without commas and spaces|a URI)$/) as string,
+      });
+    }
+  }
 });
 
 test("two values with one URI, and what is no extension, are refused", async () => {

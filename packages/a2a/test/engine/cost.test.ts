@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../src/store/index.ts";
 import { harness } from "./support.ts";
 
-const chunks = 16_000;
+const chunks = 4_000;
 
 /** A store that counts its reads, and the characters that it appends. */
 function counting() {

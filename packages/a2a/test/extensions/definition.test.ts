@@ -7,6 +7,11 @@ import type { AnyExtension } from "../../src/protocol/index.ts";
 const uri = "https://example.com/extensions/toy/v1";
 const schema = z.string();
 
+/** A method that can be, but for this. */
+function method(change: object = {}): object {
+  return { request: schema, response: schema, rest: { method: "POST", path: "/a:b" }, grpc: "/a.b/C", ...change };
+}
+
 /** The fields that a definition is refused for, with what is said of them. */
 function refusal(definition: object): Readonly<Record<string, string>> {
   try {
@@ -135,8 +140,70 @@ describe("defineExtension() (A2A 1.0 §4.6)", () => {
       "wakeRows",
     ],
     ["a hook that is no function", { onAppend: {} }, "onAppend"],
+    ["methods that are no object", { methods: "notes/find" }, "methods"],
+    ["a method without a slash in its name", { methods: { find: method() } }, 'methods["find"]'],
+    ["a method that is none", { methods: { "notes/find": null } }, 'methods["notes/find"]'],
+    [
+      "a method without `rest`",
+      { methods: { "notes/find": method({ rest: undefined }) } },
+      'methods["notes/find"].rest',
+    ],
+    [
+      "a method with a path of another form",
+      { methods: { "notes/find": method({ rest: { method: "POST", path: "notes" } }) } },
+      'methods["notes/find"].rest.path',
+    ],
+    [
+      "a method of HTTP that there is not",
+      { methods: { "notes/find": method({ rest: { method: "PUT", path: "/notes" } }) } },
+      'methods["notes/find"].rest.method',
+    ],
+    [
+      "a method without `grpc`",
+      { methods: { "notes/find": method({ grpc: undefined }) } },
+      'methods["notes/find"].grpc',
+    ],
+    [
+      "a method without a schema",
+      { methods: { "notes/find": method({ response: undefined }) } },
+      'methods["notes/find"].response',
+    ],
+    [
+      "a JSON-RPC name that is reserved",
+      { methods: { "notes/find": method({ jsonrpc: "rpc.find" }) } },
+      'methods["notes/find"].jsonrpc',
+    ],
   ])("refuses %s, and names the field", (_, wrong, field) => {
     expect(Object.keys(refusal({ uri, ...wrong }))).toEqual([field]);
+  });
+
+  test.each<[string, object, string, string]>([
+    ["of the extension", { onappend: () => {} }, "onappend", "onAppend"],
+    ["of the extension", { require: ["urn:a:b"] }, "require", "required or requires"],
+    ["of the extension", { metaData: {} }, "metaData", "metadata"],
+    ["of the extension", { onAccpet: undefined }, "onAccpet", "onAccept"],
+    ["of a field", { metadata: { part: { a: { schema, keys: "k" } } } }, "metadata.part.a.keys", "key"],
+    ["of data", { data: { a: { schema, mediatype: "a/b", matches: () => true } } }, "data.a.mediatype", "mediaType"],
+    ["of a sub-state", { subStates: { a: { state: "TASK_STATE_WORKING", vaule: 1 } } }, "subStates.a.vaule", "value"],
+    [
+      "of a method",
+      { methods: { "notes/find": method({ oncall: () => ({}) }) } },
+      'methods["notes/find"].oncall',
+      "onCall",
+    ],
+  ])("refuses a misspelt member %s, with the name that was meant", (_, wrong, field, meant) => {
+    expect(refusal({ uri, ...wrong })).toEqual({ [field]: `is no member: ${meant} is meant` });
+  });
+
+  test("refuses a member that is like no other", () => {
+    expect(refusal({ uri, colour: "blue" })).toEqual({ colour: "is no member of a definition" });
+  });
+
+  test("says where a method without `rest` has to say it is", () => {
+    expect(refusal({ uri, methods: { "notes/find": method({ rest: undefined }) } })).toEqual({
+      'methods["notes/find"].rest':
+        'must say where the method is over HTTP+JSON, such as { method: "POST", path: "/tasks:search" }',
+    });
   });
 
   test("refuses what is no object at all", () => {

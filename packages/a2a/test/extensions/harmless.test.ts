@@ -192,3 +192,57 @@ describe("what onDeliver of kind data returns and is no JSON", () => {
     expect(made.log).toMatchObject([{ level: "warn", extension: uri, hook: "onDeliver" }]);
   });
 });
+
+describe("a failure of the kind data that repeats with each event", () => {
+  const many: OnMessage = async function* (turn) {
+    for (let at = 0; at < 50; at += 1) {
+      yield turn.artifact({ artifactId: `a${at}`, parts: [{ text: "x" }], metadata: { k: 1 } });
+    }
+  };
+  const schema = (validate: (value: unknown) => never) => ({
+    "~standard": { version: 1 as const, vendor: "x", validate },
+  });
+  const throwing = (): never => {
+    throw new Error("no");
+  };
+  const broken = (validate: (value: unknown) => never): Partial<Extension> => ({
+    metadata: { artifact: { k: { key: "k", schema: schema(validate) } } },
+  });
+
+  /** It is known only by the value that it is asked about. */
+  const later = (value: unknown): never => (value === 1 ? Promise.reject(new Error("late")) : { issues: [] }) as never;
+
+  test.each<[string, Partial<Extension>]>([
+    ["a schema that throws", broken(throwing)],
+    ["a schema that answers by a promise", broken(later)],
+    ["a schema that refuses everything", broken(() => ({ issues: [{ message: "no" }] }) as never)],
+    ["onAppend", { onAppend: throwing }],
+    ["onDeliver", { onDeliver: throwing }],
+  ])("is told once for a task: %s", async (_name, extension) => {
+    const made = extended(many, extension);
+    const reading = await made.stream("go", active);
+    const events = await reading.all();
+    const lines = (): number => made.log.filter((line) => line["extension"] === uri).length;
+    expect([events.length > 50, lines()]).toEqual([true, 1]);
+    await made.send("again", active);
+    expect(lines()).toBe(2);
+  });
+
+  test("and what a task has no room for is told once", async () => {
+    const made = extended(many, { onAppend: (event) => adding(event, "x".repeat(5000)) }, { eventBytes: 4096 });
+    await made.send("go", active);
+    expect(made.log.filter(({ limit }) => limit === "limits.eventBytes")).toHaveLength(1);
+  });
+});
+
+test("what onDeliver of another kind returns and is no JSON fails the answer, and the log names the extension", async () => {
+  const made = extended(result, {
+    kind: "profile",
+    onDeliver: (event) =>
+      event.task === undefined ? event : { task: { ...event.task, metadata: { value: 1n } as never } },
+  });
+  await expect(made.send("go", active)).rejects.toMatchObject({
+    code: "InternalError",
+    cause: { message: expect.stringContaining(`onDeliver of the extension ${uri} failed`) as string },
+  });
+});

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { describe, expect, expectTypeOf, test } from "vitest";
-import { defineExtension, ExtensionReader } from "../../src/extensions/index.ts";
+import { defineExtension, extensionMethod, ExtensionReader } from "../../src/extensions/index.ts";
 import { defineAgent } from "../../src/index.ts";
-import type { Artifact, Message, StandardSchema, StreamResponse, Task } from "../../src/model/index.ts";
+import type { A2AError, Artifact, Message, StandardSchema, StreamResponse, Task } from "../../src/model/index.ts";
 import type { AnyExtension, EventReads, ExtensionTypes, TurnReads } from "../../src/protocol/index.ts";
 import { callContext, inProcess } from "../../src/testing/index.ts";
 
@@ -171,6 +171,84 @@ describe("what is read of a stranger's input", () => {
   });
 });
 
+describe("a schema of the kind data that answers by a promise", () => {
+  const asks: unknown[] = [];
+  // It is known only by the value that it is asked about.
+  const schema = schemaOf((value) => {
+    asks.push(value);
+    return value === "later" ? Promise.reject(new Error("late")) : { value };
+  });
+  const field = { key: "k", schema };
+  const extension = defineExtension({
+    uri,
+    kind: "data",
+    paramsSchema: schema,
+    metadata: { message: { k: field }, artifact: { k: field }, statusUpdate: { k: field } },
+    data: { form: { mediaType: "application/x-form", schema } },
+  });
+  const warned: string[] = [];
+  const quiet = (): void => {};
+  const logger = { debug: quiet, info: quiet, error: quiet, warn: (text: string) => void warned.push(text) };
+  const part = { data: "later", mediaType: "application/x-form" };
+
+  test("fails no call and no task: what it cannot check is not read, is written as it is, and is a log line", async () => {
+    const read: unknown[] = [];
+    const agent = defineAgent({
+      name: "Notes",
+      description: "Reads notes.",
+      version: "1.0.0",
+      skills: [],
+      defaultInputModes: ["*/*"],
+      extensions: [extension],
+      async *onMessage(turn) {
+        const reads = turn.ext(extension);
+        read.push(reads?.message, reads?.data);
+        yield turn.artifact({
+          parts: [reads?.part("form", "later") ?? { text: "" }],
+          metadata: reads?.metadata("artifact", { k: "later" }) ?? {},
+        });
+      },
+    });
+    const { engine, service } = inProcess(agent, { logger });
+    const message = messageWith({ metadata: { k: "later" }, parts: [part] });
+    const { payload } = await service.call("SendMessage", { message }, { ...callContext(), extensions: [uri] });
+    await engine.close();
+    expect(read).toEqual([{}, { form: [] }]);
+    expect(payload.value.task).toMatchObject({
+      status: { state: "TASK_STATE_COMPLETED" },
+      artifacts: [{ metadata: { k: "later" }, parts: [part] }],
+    });
+    // One for the message, and one for the artifact.
+    expect(warned).toHaveLength(2);
+  });
+
+  test("at a client: the event, the call and the params of the card", async () => {
+    const told: unknown[] = [];
+    const reader = new ExtensionReader(extension, (name, mistake) => void told.push([name, mistake?.message]));
+    const reads = reader.event({ artifactId: "a", metadata: { k: "later" }, parts: [part] });
+    expect([reads.artifact, reads.data]).toEqual([{}, { form: [] }]);
+    expect(told).toEqual([
+      ["artifact.metadata.k", expect.stringContaining("answered by a promise")],
+      ["data.form", expect.stringContaining("answered by a promise")],
+    ]);
+  });
+
+  test("is refused by the definition, where it does so for any plain value", () => {
+    const wrong = schemaOf(async (value) => ({ value }));
+    const refine = z.string().refine(async () => true);
+    for (const each of [wrong, refine]) {
+      expect(() => defineExtension({ uri, kind: "data", metadata: { message: { a: each } } })).toThrow(
+        "metadata.message.a must answer at once, and this schema answers by a promise",
+      );
+    }
+    const rest = { method: "POST", path: "/a:b" } as const;
+    const method = extensionMethod({ request: wrong, response: schema, rest, grpc: "/a.b/C" });
+    const definition = { uri, paramsSchema: wrong, data: { d: { mediaType: "a/b", schema: refine } } };
+    const error = thrownBy(() => defineExtension({ ...definition, methods: { "a/b": method } })) as A2AError;
+    expect(error.fields.map((one) => one.field)).toEqual(['methods["a/b"].request', "paramsSchema", "data.d.schema"]);
+  });
+});
+
 describe("event.ext()", () => {
   const stamped: Message = messageWith({
     role: "ROLE_AGENT",
@@ -259,6 +337,14 @@ describe("what is written", () => {
 });
 
 /** A schema as JavaScript callers write them. */
+function thrownBy(run: () => unknown): unknown {
+  try {
+    return expect.fail(String(run()));
+  } catch (thrown) {
+    return thrown;
+  }
+}
+
 function schemaOf(validate: StandardSchema["~standard"]["validate"]): StandardSchema {
   return { "~standard": { version: 1, vendor: "test", validate } };
 }

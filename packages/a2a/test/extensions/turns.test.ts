@@ -473,13 +473,15 @@ describe("metadata and data that break their schemas", () => {
   });
 
   test("that a schema answers for by a promise: the call is refused, and the log says whose mistake it is", async () => {
-    const late = {
-      "~standard": { version: 1 as const, vendor: "x", validate: () => Promise.reject(new Error("late")) },
-    };
+    // It is known only by the value that it is asked about.
+    const validate = (value: unknown) =>
+      value === "noon" ? Promise.reject(new Error("late")) : { issues: [{ message: "no" }] };
+    const late = { "~standard": { version: 1 as const, vendor: "x", validate } };
     const slow = { uri, metadata: { message: { at: late } } } as AnyExtension;
-    const send = { message: { at: "x" } };
     const made = harness(agent, { extensions: [slow] });
-    await expect(made.send("go", { ...active, message: { metadata: { [`${uri}/at`]: send } } })).rejects.toMatchObject({
+    await expect(
+      made.send("go", { ...active, message: { metadata: { [`${uri}/at`]: "noon" } } }),
+    ).rejects.toMatchObject({
       code: "InternalError",
       cause: {
         message: expect.stringMatching(

@@ -1,6 +1,9 @@
 import { describe, expect, test } from "vitest";
+import * as z from "zod";
 import { connect, type Client } from "../../src/client/index.ts";
+import { defineExtension } from "../../src/extensions/index.ts";
 import type { StreamResponse, TaskPushNotificationConfig, TaskState } from "../../src/model/index.ts";
+import type { AnyExtension } from "../../src/protocol/index.ts";
 import { cardOf, jsonRpcAt, rpcServer, taskOf, type RpcServer } from "../client/support.ts";
 import { receive, status, type Received } from "./support.ts";
 
@@ -8,10 +11,20 @@ import { receive, status, type Received } from "./support.ts";
 
 const stateOf = ({ statusUpdate, task }: StreamResponse): TaskState | undefined => (statusUpdate ?? task)?.status.state;
 
+const stampUri = "https://example.com/extensions/stamp/v1";
+const stampedAt = `${stampUri}/at`;
+
+const stampOf = (kind: "data" | "profile" = "profile") =>
+  defineExtension({ uri: stampUri, kind, metadata: { task: { at: z.string() } } });
+
 /** An agent whose task is in `state` whenever it is asked, and what was registered. */
-async function agent() {
+async function agent<E extends string | AnyExtension = never>(
+  extensions: readonly E[] = [],
+  activated: readonly string[] = [],
+) {
   const own = { state: "TASK_STATE_WORKING" as TaskState, configs: [] as TaskPushNotificationConfig[], sends: 0 };
   const server: RpcServer = await rpcServer((call) => {
+    if (activated.length > 0) call.response.setHeader("a2a-extensions", activated.join(", "));
     const { configuration } = call.params as { readonly configuration?: Record<string, TaskPushNotificationConfig> };
     switch (call.method) {
       case "SendMessage": {
@@ -26,17 +39,24 @@ async function agent() {
       case "DeleteTaskPushNotificationConfig":
         return call.answer({});
       default:
-        return call.answer(taskOf(own.state));
+        return call.answer(taskOf(own.state, { metadata: { [stampedAt]: "read" } }));
     }
   });
-  const capabilities = { pushNotifications: true };
-  const client: Client = await connect(cardOf([jsonRpcAt(server.url)], { capabilities }));
+  const capabilities = { pushNotifications: true, extensions: [{ uri: stampUri }] };
+  const client: Client<Extract<E, AnyExtension>> = await connect(cardOf([jsonRpcAt(server.url)], { capabilities }), {
+    extensions,
+  });
   return { own, client, methods: server.methods };
 }
 
 /** Reports a state with the token of a config. */
-async function report({ send }: Received, config: TaskPushNotificationConfig | undefined, event: StreamResponse) {
-  return (await send(event, { headers: { "x-a2a-notification-token": config?.token ?? "" } })).status;
+async function report(
+  { send }: Received,
+  config: TaskPushNotificationConfig | undefined,
+  event: StreamResponse,
+  headers: Readonly<Record<string, string>> = {},
+) {
+  return (await send(event, { headers: { "x-a2a-notification-token": config?.token ?? "", ...headers } })).status;
 }
 
 describe("waiting by webhook", () => {
@@ -90,6 +110,58 @@ describe("waiting by webhook", () => {
     const client = await connect(cardOf([jsonRpcAt(server.url)]));
     const waiting = client.waitFor("t1", { webhook: receive().receiver });
     await expect(waiting).rejects.toMatchObject({ code: "PushNotificationNotSupported" });
+  });
+});
+
+describe("extensions of a client that waits by webhook (A2A 1.0 §4.6)", () => {
+  const brought: StreamResponse = { task: taskOf("TASK_STATE_COMPLETED", { metadata: { [stampedAt]: "noon" } }) };
+
+  test.each([
+    ["as the delivery says that it is active", undefined, { "a2a-extensions": stampUri }, "noon"],
+    ["as an older sender says it", undefined, { "x-a2a-extensions": stampUri }, "noon"],
+    ["not where another extension is active", undefined, { "a2a-extensions": "urn:other" }, undefined],
+    ["not where the delivery says nothing", undefined, {}, undefined],
+    ["where it is data alone, and the delivery says nothing", "data", {}, "noon"],
+  ] as const)("the task of a delivery has `ext`: %s", async (_how, kind, headers, at) => {
+    const stamp = stampOf(kind);
+    const { own, client, methods } = await agent([stamp]);
+    const received = receive();
+    const waiting = client.waitFor("t1", { webhook: received.receiver });
+    await expect.poll(methods).toContain("GetTask");
+    expect(await report(received, own.configs[0], brought, headers)).toBe(204);
+    const task = await waiting;
+    expect(task.ext(stamp)?.task.at).toBe(at);
+    expect(JSON.parse(JSON.stringify(task))).toEqual(brought.task);
+    // It is the task that came: none was read after it.
+    expect(methods().filter((method) => method === "GetTask")).toHaveLength(1);
+  });
+
+  test("so does the task that is read after a delivery, as its answer says", async () => {
+    const stamp = stampOf();
+    const { own, client, methods } = await agent([stamp], [stampUri]);
+    const received = receive();
+    const waiting = client.waitFor("t1", { webhook: received.receiver });
+    await expect.poll(methods).toContain("GetTask");
+    own.state = "TASK_STATE_COMPLETED";
+    expect(await report(received, own.configs[0], status("TASK_STATE_COMPLETED"))).toBe(204);
+    expect((await waiting).ext(stamp)?.task.at).toBe("read");
+  });
+
+  test("a hook that throws ends the wait, as it ends a call, and the sender does not repeat the delivery", async () => {
+    const stamp = defineExtension({
+      uri: stampUri,
+      onEvent: () => {
+        throw new Error("cannot read this");
+      },
+    });
+    const { own, client, methods } = await agent([stamp]);
+    const received = receive();
+    const waiting = client.waitFor("t1", { webhook: received.receiver });
+    const message: unknown = expect.stringContaining("onEvent of the extension");
+    const failed = waiting.catch((thrown: unknown) => thrown);
+    await expect.poll(methods).toContain("GetTask");
+    expect(await report(received, own.configs[0], brought, { "a2a-extensions": stampUri })).toBe(204);
+    expect(await failed).toMatchObject({ code: "InternalError", message });
   });
 });
 

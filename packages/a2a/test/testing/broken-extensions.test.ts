@@ -21,6 +21,7 @@ describe("what breaks the contract is found", () => {
   const metadata = { message: { at: z.string() }, artifact: { at: z.string() } };
   let count = 0;
   let busy = false;
+  const seen: string[] = [];
 
   test.each<[what: string, options: ExtensionContractOptions<AnyExtension>, failed: RegExp]>([
     ["a URI that is none", { extension: { uri: "broken" } }, /^is declared by the card/],
@@ -79,6 +80,50 @@ describe("what breaks the contract is found", () => {
       /^answers a\/b/,
     ],
     [
+      "a method that tells everybody of the tasks of all",
+      {
+        extension: defineExtension({
+          uri,
+          onTurnStart: ({ taskId }) => void seen.push(taskId),
+          methods: {
+            "a/b": extensionMethod({
+              request: z.object({}),
+              response: z.object({ ids: z.array(z.string()) }),
+              rest: { method: "POST", path: "/a:b" },
+              grpc: "/a.B/C",
+              onCall: () => ({ ids: seen }),
+            }),
+          },
+        }),
+        requests: { "a/b": {} },
+      },
+      /^a\/b tells a caller nothing of another one/,
+    ],
+    [
+      "a hook that fails a task, at its last event",
+      {
+        extension: {
+          uri,
+          kind: "profile",
+          onAppend: (event) => (event.kind === "artifact" ? ({ ...event, mood: "calm" } as never) : event),
+        },
+      },
+      /^is active where/,
+    ],
+    [
+      "data that its own schema refuses",
+      {
+        extension: {
+          uri,
+          kind: "data",
+          metadata,
+          onAppend: (event) =>
+            event.kind === "artifact" ? { ...event, artifact: { ...event.artifact, metadata: { [at]: 5 } } } : event,
+        },
+      },
+      /^is active where/,
+    ],
+    [
       "a schema that answers by a promise",
       { extension: { uri, metadata: { message: { at: later() } } } },
       /^checks what comes/,
@@ -105,16 +150,6 @@ describe("what breaks the contract is found", () => {
         }),
       },
       /^bears what an agent may say/,
-    ],
-    [
-      "an `onEvent` that changes the event",
-      {
-        extension: defineExtension({
-          uri,
-          onEvent: (event) => void Object.assign(event, { extra: 1 }),
-        }),
-      },
-      /^adds nothing to the JSON/,
     ],
     [
       "an `onRequest` that trusts params",

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { defineAgent } from "../../src/agent/index.ts";
-import { defineExtension, extensionMethod } from "../../src/extensions/index.ts";
+import { defineExtension } from "../../src/extensions/index.ts";
 import { extensionContract, type Runner } from "../../src/testing/index.ts";
+import { notesOf } from "./notes.ts";
 
 /** The contract of extensions holds for extensions that keep it, and finds each way to break it. */
 
@@ -46,37 +46,6 @@ describe("an extension of data", () => {
   });
 });
 
-const notes = defineExtension({
-  uri: "https://example.com/extensions/notes/v2",
-  kind: "method",
-  requires: [stamp.uri],
-  metadata: { message: { id: z.string() } },
-  methods: {
-    "notes/search": extensionMethod({
-      request: z.object({ text: z.string() }),
-      response: z.object({ ids: z.array(z.string()) }),
-      rest: { method: "POST", path: "/notes:search" },
-      grpc: "/example.notes.v2.Notes/Search",
-      onCall: ({ text }) => ({ ids: [text] }),
-    }),
-  },
-});
-
 describe("an extension with a method, which requires another one", () => {
-  extensionContract(runner, {
-    extension: notes,
-    required: [stamp],
-    requests: { "notes/search": { text: "a" } },
-    agent: () =>
-      defineAgent({
-        name: "Notes",
-        description: "Takes notes",
-        version: "1.0.0",
-        skills: [],
-        extensions: [notes],
-        onMessage: (turn) => turn.reply(turn.ext(notes)?.message.id ?? "none"),
-      }),
-    message: (active) => ({ parts: [{ text: "Hi" }], ...(active && { metadata: { [`${notes.uri}/id`]: "n" } }) }),
-    check: ({ answer, expect: that }) => that(answer.message?.parts).toEqual([{ text: "n" }]),
-  });
+  extensionContract(runner, notesOf(stamp));
 });

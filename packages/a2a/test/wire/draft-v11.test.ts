@@ -36,6 +36,16 @@ function client(handler: Handler, options: ConnectOptions) {
   return connect(publicUrl, { fetch: (url, init) => handler.fetch(new Request(url, init)), ...soon, ...options });
 }
 
+/** A task that had two messages and was then canceled. */
+async function canceled(binding: string) {
+  const agent = await client(stepping().handler, { binding, version: "1.1" });
+  const { task } = await agent.sendMessage("Go");
+  const id = task?.id ?? "";
+  await agent.sendMessage({ message: { taskId: id, parts: [{ text: "Go on" }] } });
+  await agent.cancelTask(id);
+  return { agent, id };
+}
+
 describe.each(["JSONRPC", "HTTP+JSON"])("the draft of 1.1 over %s", (binding) => {
   test("numbers every event of a task in order, and no message of the user (§3.2.7)", async () => {
     const { handler } = stepping();
@@ -57,12 +67,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the draft of 1.1 over %s", (binding) =>
   });
 
   test("continues the numbers of the events in a resumed stream", async () => {
-    const { handler } = stepping();
-    const agent = await client(handler, { binding, version: "1.1" });
-    const { task } = await agent.sendMessage("Go");
-    const id = task?.id ?? "";
-    await agent.sendMessage({ message: { taskId: id, parts: [{ text: "Go on" }] } });
-    await agent.cancelTask(id);
+    const { agent, id } = await canceled(binding);
     const all = generationOf(await agent.getTask(id)) ?? 0;
     const seen: (number | undefined)[] = [];
     for await (const event of agent.subscribeToTask(id, { after: 2 })) {
@@ -88,12 +93,7 @@ describe.each(["JSONRPC", "HTTP+JSON"])("the draft of 1.1 over %s", (binding) =>
   });
 
   test("has the timeline of a task: what its user said and the statuses that it had, in order (§3.2.8)", async () => {
-    const { handler } = stepping();
-    const agent = await client(handler, { binding, version: "1.1" });
-    const { task } = await agent.sendMessage("Go");
-    const id = task?.id ?? "";
-    await agent.sendMessage({ message: { taskId: id, parts: [{ text: "Go on" }] } });
-    await agent.cancelTask(id);
+    const { agent, id } = await canceled(binding);
     const read = await agent.getTask(id);
     const entries = (timelineOf(read) ?? []).map(
       ({ message, status }) => message?.parts[0]?.text ?? [status?.state, status?.message?.parts[0]?.text],

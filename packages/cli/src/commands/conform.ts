@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import type { ConformOptions } from "../conform.ts";
-import { callOptions, collect, count, url, type Program } from "../options.ts";
+import { callOptions, collect, count, url, type Program, receiverUrl } from "../options.ts";
 
 export function addConform({ io, command, finish }: Program): void {
   callOptions(
@@ -25,7 +25,11 @@ export function addConform({ io, command, finish }: Program): void {
       .option("--behaviors <prefixes>", "behaviours that the agent has, separated by commas, or none; default: all")
       .option("--var <name=value>", "sets a variable of the tests; repeatable", collect)
       .option("--other-token <token>", "bearer token of a second caller, to test that tasks are private")
-      .option("--webhook <url>", "URL at which the server reaches this machine; default: a free port of 127.0.0.1")
+      .option(
+        "--webhook <url>",
+        "URL at which the server reaches this machine; default: a free port of 127.0.0.1",
+        receiverUrl,
+      )
       .option("--client <file>", "a module whose default export is the client of a custom binding; repeatable", collect)
       .option("--timeout <seconds>", "time limit of one step", count(1, 3600), 30)
       .option("--time-limit <minutes>", "time limit of the whole run", count(1, 1440), 30)

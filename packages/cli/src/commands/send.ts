@@ -59,12 +59,12 @@ export async function partsOf(
 ): Promise<readonly Part[]> {
   const { file = [], data = [] } = options;
   if ([text, ...data].filter((value) => value === "-").length > 1)
-    throw new UsageError("standard input can be read once: give - for the text or for one --data");
+    throw new UsageError("standard input can be read once: give - for [text] or for one --data <json>");
   const words = text === "-" ? (await readAll(io.stdin)).trimEnd() : text;
   const parts: Part[] = words === undefined || words === "" ? [] : [{ text: words }];
   for (const value of file) parts.push(await filePart(value, io.cwd));
   for (const value of data) parts.push(await dataPart(value, io));
-  if (parts.length === 0) throw new UsageError("there is nothing to send: give a TEXT, a --file or --data");
+  if (parts.length === 0) throw new UsageError("there is nothing to send: give [text], --file <file> or --data <json>");
   return parts;
 }
 

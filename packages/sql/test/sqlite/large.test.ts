@@ -6,6 +6,7 @@ import { migrate } from "../../src/sqlite/migrations.ts";
 import { driverStore } from "../../src/sqlite/store.ts";
 import { largeTasks } from "../../../a2a/test/store/large.ts";
 import { openDriver } from "./drivers.ts";
+import { times } from "../../../../test/counts.ts";
 
 async function create(given: StoreBounds, join: number): Promise<Store> {
   const driver = openDriver(":memory:");
@@ -19,6 +20,6 @@ describe("sqliteStore", () => {
   largeTasks((bounds) => create(bounds, 20_000));
 
   it("reads a task row by row as it reads it joined (property)", async () => {
-    await storeHistories({ create: () => create(defaultStoreBounds, 300) }, expect);
+    await storeHistories({ create: () => create(defaultStoreBounds, 300), histories: times(25, 150) }, expect);
   });
 });

@@ -37,6 +37,9 @@ const cancelTimeout = 10_000;
 const firstPoll = 500;
 const longestPoll = 10_000;
 
+/** A stream that ends before its task: the task is read after this time, in milliseconds. */
+export const betweenStreams = 1000;
+
 const mostCancels = 6;
 /** Attempts in a row to reach an agent that has the task: about a minute. */
 export const mostAttempts = 10;
@@ -158,6 +161,11 @@ export class DelegateCalls {
   /** Waits. Rejects where the delegation is left, or its turn is over. */
   pause(ms: number): Promise<void> {
     return abortable(pause(this.#turn.clock, ms), this.#signal);
+  }
+
+  /** Waits for something else. Rejects as `pause` does. */
+  until(work: Promise<void>): Promise<void> {
+    return abortable(work, this.#signal);
   }
 
   /** Waits after an attempt that failed, longer each time. */

@@ -12,8 +12,8 @@ import {
   type StatusEvent,
   type TurnBase,
 } from "../../protocol/index.ts";
-import { DelegateCalls, mostAttempts, type Came } from "./calls.ts";
-import { CallFailed, mayHaveArrived, mayPass, reasonOf } from "./errors.ts";
+import { betweenStreams, DelegateCalls, mostAttempts, type Came } from "./calls.ts";
+import { CallFailed, goesOn, mayHaveArrived, mayPass, reasonOf, wasRefused } from "./errors.ts";
 import {
   addressOf,
   contentOf,
@@ -26,7 +26,7 @@ import {
   type DelegatedContent,
 } from "./keys.ts";
 import { DelegatedArtifacts } from "./artifacts.ts";
-import { idsOf, isKept, questionOf, shownOf, taskOf } from "./events.ts";
+import { idsOf, isIdle, isKept, questionOf, shownOf, taskOf } from "./events.ts";
 import { briefOf, DelegatedResult, failureOf, failureRow, messageRow, taskRow } from "./result.ts";
 
 /** One delegation, in one attempt of the turn. */
@@ -49,6 +49,8 @@ export class Delegation {
   #isOpen = false;
   /** The message may have arrived, in this attempt or in an earlier one. */
   #mayHaveIt = false;
+  /** The first message was sent in this attempt, and the other agent has shown no work so far. */
+  #isIdle = false;
 
   constructor(turn: TurnBase, rows: Delegations, call: DelegateCall, key: string, left: AbortSignal) {
     const { client, message, options, watch } = call;
@@ -88,6 +90,7 @@ export class Delegation {
   async #begin(): Promise<AsyncGenerator<Came, void, void>> {
     const stored = this.#rows.open.get(this.#key);
     if (stored === undefined) {
+      this.#isIdle = this.#content.taskId === undefined;
       if (this.#calls.hops !== undefined) return this.#send(await firstRow(this.#init));
       throw new DelegationFailed("loop", `${this.#agent} was not asked: the request has come through too many agents.`);
     }
@@ -172,12 +175,15 @@ export class Delegation {
   }
 
   #refused(cause: unknown): DelegationFailed {
-    return new DelegationFailed("refused", `${this.#agent} could not do its part (${reasonOf(cause)}).`, { cause });
+    const untaken = this.#isIdle && !this.#mayHaveIt && this.#row.unsure === true && wasRefused(cause);
+    const text = `${this.#agent} could not do its part (${reasonOf(cause)}).`;
+    return new DelegationFailed("refused", text, { cause, untaken });
   }
 
   /** Takes an event. Returns the result once there is one. */
   async *#apply({ event, seq }: Came): AsyncGenerator<AgentYield, Delegated | undefined, void> {
-    this.#watch?.onEvent?.(event);
+    const heard = this.#watch?.onEvent?.(event);
+    if (heard !== undefined) await this.#calls.until(heard);
     if (event.message !== undefined) return this.#replied(event.message);
     const known = this.#row.taskId !== undefined && this.#row.unsure !== true;
     const { unsure: _, ...row } = this.#row;
@@ -189,6 +195,7 @@ export class Delegation {
     if (event.task !== undefined) {
       for (const artifact of this.#artifacts.snapshot(event.task, ends)) yield this.#delegated(artifact);
     } else if (event.artifactUpdate !== undefined) {
+      this.#isIdle = false;
       const artifact = this.#artifacts.chunk(event.artifactUpdate);
       this.#at(seq);
       if (artifact !== undefined) yield this.#delegated(artifact);
@@ -197,6 +204,7 @@ export class Delegation {
     }
     this.#at(seq);
     if (status === undefined) return undefined;
+    this.#isIdle &&= isIdle(status.state, event.task);
     const showing = { key: this.#key, options: this.#options, authorizations: this.#rows.authorizations };
     const shown = shownOf(status, this.#row, showing);
     this.#row = shown.row;
@@ -234,7 +242,7 @@ export class Delegation {
   }
 
   async #ended(task: Task): Promise<Delegated> {
-    const failure = failureOf(this.#agent, task);
+    const failure = failureOf(this.#agent, task, this.#isIdle);
     if (failure !== undefined) throw failure;
     const artifacts = this.#artifacts;
     this.#isOpen = false;
@@ -245,7 +253,7 @@ export class Delegation {
 
   /** The result of a delegation that was over before. */
   async #again({ result, failure }: ClosedDelegation): Promise<Delegated> {
-    if (failure !== undefined) throw new DelegationFailed(failure.kind, failure.text, { task: failure.task });
+    if (failure !== undefined) throw new DelegationFailed(failure.kind, failure.text, failure);
     const { message, task, artifacts, bytes = 0 } = result ?? {};
     const isLarge = bytes > (this.#options.resultBytes ?? 1 << 20);
     if (task === undefined || artifacts !== undefined || isLarge) {
@@ -266,7 +274,8 @@ export class Delegation {
   /** Keeps the failure, so that a function that is called again gets it again. */
   async #fail(failure: DelegationFailed): Promise<void> {
     this.#isOpen = false;
-    if (failure.kind === "refused" && this.#options.cancel !== "canceled") this.#cancel();
+    // To look for a task that it does not have would send it the message.
+    if (failure.kind === "refused" && !failure.untaken && this.#options.cancel !== "canceled") this.#cancel();
     this.#rows.authorizations.delete(this.#key);
     await this.#rows.close(this.#key, failureRow(this.#row, failure));
   }
@@ -289,9 +298,3 @@ export class Delegation {
     if (this.#options.cancel !== "never") void this.#calls.cancel(this.#row, this.#sent);
   }
 }
-
-/** A stream that ends before its task: the task is read after this time, in milliseconds. */
-const betweenStreams = 1000;
-
-/** Why a turn may be over although its delegations go on. */
-const goesOn: ReadonlySet<string> = new Set(["shutdown", "leaseLost", "storeFailed", "asking"]);

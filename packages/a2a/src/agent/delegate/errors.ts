@@ -1,4 +1,5 @@
-import { A2AError, hasCode } from "../../model/index.ts";
+import { wasNeverSent } from "../../base/unsent.ts";
+import { A2AError, hasCode, type A2AErrorCode } from "../../model/index.ts";
 
 /* What errors of calls to another agent mean. */
 
@@ -24,3 +25,20 @@ export function mayPass(error: unknown): boolean {
 export function reasonOf(error: unknown): string {
   return error instanceof A2AError ? error.code : "an unknown error";
 }
+
+/** Agents answer with these before they begin to work on a message. */
+const refusals: readonly A2AErrorCode[] = [
+  ...(["ParseError", "InvalidRequest", "MethodNotFound", "MethodNotAllowed", "InvalidParams"] as const),
+  ...(["Unauthenticated", "PermissionDenied", "TooManyRequests", "RequestTooLarge", "UnsupportedOperation"] as const),
+  ...(["ContentTypeNotSupported", "ExtensionSupportRequired", "VersionNotSupported", "TaskNotFound"] as const),
+];
+
+/** Whether a message that was sent for the first time certainly did not make the other agent work: another one may be asked. */
+export function wasRefused(error: unknown): boolean {
+  if (hasCode(error, ...refusals)) return true;
+  if (hasCode(error, "InvalidResponse")) return /^(?:404|405|3..)$/.test(error.metadata["httpStatus"] ?? "");
+  return hasCode(error, "ConnectionFailed") && wasNeverSent(error);
+}
+
+/** Why a turn may be over although its delegations go on. */
+export const goesOn: ReadonlySet<string> = new Set(["shutdown", "leaseLost", "storeFailed", "asking"]);

@@ -1,4 +1,12 @@
-import { A2AError, isTerminal, partsOf, type StreamResponse, type Task, type TaskStatus } from "../../model/index.ts";
+import {
+  A2AError,
+  isTerminal,
+  partsOf,
+  type StreamResponse,
+  type Task,
+  type TaskState,
+  type TaskStatus,
+} from "../../model/index.ts";
 import type { AgentMessage, DelegateOptions, OpenDelegation, StatusEvent } from "../../protocol/index.ts";
 import { CallFailed } from "./errors.ts";
 import { authRequired, passedOn, working } from "../authorize.ts";
@@ -91,4 +99,10 @@ export function questionOf({ message }: TaskStatus): StatusEvent {
     state: "TASK_STATE_INPUT_REQUIRED",
     message: { parts, ...(metadata !== undefined && { metadata }) },
   };
+}
+
+/** Whether a task shows no work: it has only begun, or was rejected at once. */
+export function isIdle(state: TaskState, task: Task | undefined): boolean {
+  const { artifacts = [] } = task ?? {};
+  return (state === "TASK_STATE_SUBMITTED" || state === "TASK_STATE_REJECTED") && artifacts.length === 0;
 }

@@ -71,10 +71,11 @@ export function taskRow(
 }
 
 /** The row of a failure. */
-export function failureRow(open: Before, { kind, message: text, task }: DelegationFailed): ClosedDelegation {
+export function failureRow(open: Before, { kind, message: text, task, untaken }: DelegationFailed): ClosedDelegation {
   const before = beforeOf(open);
-  const whole = fitting({ ...before, failure: { kind, text, ...(task && { task }) } });
-  return whole ?? { ...before, failure: { kind, text } };
+  const failure = { kind, text, ...(untaken && { untaken }) } as const;
+  const whole = fitting({ ...before, failure: { ...failure, ...(task && { task }) } });
+  return whole ?? { ...before, failure };
 }
 
 function fitting(row: ClosedDelegation): ClosedDelegation | undefined {
@@ -90,9 +91,12 @@ const ends: { readonly [State in Task["status"]["state"]]?: "failed" | "rejected
 const verbs = { failed: "could not do its part", rejected: "refused its part", canceled: "has canceled its part" };
 
 /** The error of a task that has ended without its work. `undefined` where it is done. */
-export function failureOf(agent: string, task: Task): DelegationFailed | undefined {
+export function failureOf(agent: string, task: Task, isIdle: boolean): DelegationFailed | undefined {
   const kind = ends[task.status.state];
   if (kind === undefined) return undefined;
   const said = task.status.message === undefined ? "" : plain(textOf(task.status.message), 500);
-  return new DelegationFailed(kind, `${agent} ${verbs[kind]}${said === "" ? "." : `: ${said}`}`, { task });
+  return new DelegationFailed(kind, `${agent} ${verbs[kind]}${said === "" ? "." : `: ${said}`}`, {
+    task,
+    untaken: isIdle && kind === "rejected",
+  });
 }

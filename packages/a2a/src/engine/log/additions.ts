@@ -17,6 +17,8 @@ export interface Addition {
 export class Additions {
   readonly #logger: Logger;
   readonly #of = new WeakMap<NewRecord, Addition>();
+  /** What the log has a line of. */
+  readonly #told = new Set<string>();
 
   constructor(logger: Logger) {
     this.#logger = logger;
@@ -31,9 +33,12 @@ export class Additions {
     for (const record of records) this.#of.delete(record);
   }
 
-  /** A line in the log. */
+  /** A line in the log: one for each extension and limit, since a task that is full stays so. */
   leftOut(by: readonly string[], limit: string): void {
     for (const extension of by) {
+      const line = `${limit} ${extension}`;
+      if (this.#told.has(line)) continue;
+      this.#told.add(line);
       this.#logger.warn("What an extension adds is left out: it does not fit", { extension, limit });
     }
   }

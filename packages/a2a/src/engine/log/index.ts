@@ -15,4 +15,5 @@ export {
   type StatusInit,
   type StoredCall,
 } from "./records.ts";
-export { LogWriter, type WriterStart } from "./writer.ts";
+export { LogWriter } from "./writer.ts";
+export type { WriterStart } from "./writer-init.ts";

@@ -1,8 +1,6 @@
 import { Waiters } from "../../base/index.ts";
 import { A2AError, isTerminal, type NewRecord, type TaskState } from "../../model/index.ts";
-import type { AppendOutcome, StoredRun, TaskAppend, TaskEffect, TaskHead, TaskKey } from "../../store/index.ts";
-import type { EngineSettings } from "../options.ts";
-import type { Additions } from "./additions.ts";
+import type { AppendOutcome, StoredRun, TaskAppend, TaskEffect, TaskHead } from "../../store/index.ts";
 import {
   acquireLease,
   Batch,
@@ -16,32 +14,9 @@ import {
   type Kept,
   type TurnEnd,
 } from "./append.ts";
-import type { Cause, Committer, Submission } from "./committer.ts";
-import type { LiveLog, LiveLogs } from "./live-log.ts";
-
-/** A task as it is stored when a run begins to continue its log. */
-export interface WriterStart {
-  readonly seq: number;
-  readonly state: TaskState;
-  readonly fence: number;
-  readonly run: StoredRun;
-  /** Whether the log may hold messages for later turns, as after a run in another process. */
-  readonly mayHaveMessages: boolean;
-}
-
-export interface WriterInit {
-  readonly committer: Committer;
-  readonly liveLogs: LiveLogs;
-  readonly settings: Pick<EngineSettings, "clock" | "lease" | "limits">;
-  readonly task: TaskKey;
-  readonly contextId: string;
-  /** Absent: the first records create the task. */
-  readonly start?: WriterStart;
-  /** Has what the records can do without. */
-  readonly source?: { readonly additions: Additions | undefined };
-  /** Called after each append, in their order. */
-  readonly onResult: (result: AppendResult) => void;
-}
+import type { Cause, Submission } from "./committer.ts";
+import type { LiveLog } from "./live-log.ts";
+import type { WriterInit } from "./writer-init.ts";
 
 const none: readonly never[] = [];
 

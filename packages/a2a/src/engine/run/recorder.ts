@@ -10,17 +10,17 @@ import {
 } from "../../store/index.ts";
 import { exceeds } from "../bytes.ts";
 import {
-  Additions,
   artifactRecord,
-  keepIn,
   statusRecord,
   taskRecord,
+  type Additions,
   type Origin,
   type StatusInit,
 } from "../log/index.ts";
 import { agentMistake, jsonOf, mistakeOf } from "../mistakes.ts";
 import type { EngineSettings } from "../options.ts";
 import { Question, TaskArtifacts } from "./checks.ts";
+import { ExtendedEvents } from "./extended.ts";
 import type { Read, Recorded, RecordedTask } from "./recorded.ts";
 import { Replay, type LostTail } from "./replay.ts";
 import { waitRow } from "./step-rows.ts";
@@ -44,8 +44,8 @@ export class Recorder {
   /** Made when it is first needed. */
   #artifacts: TaskArtifacts | undefined;
   #turn: TurnInput;
-  /** What the task can do without where it has no room. Absent: nothing. */
-  additions: Additions | undefined;
+  /** Made when an event has extensions. */
+  #extended: ExtendedEvents | undefined;
   /** While a resumed run may repeat events of the lost one. */
   #replay: Replay | undefined;
   /** What the lost run had stored and this one has not repeated. */
@@ -89,6 +89,11 @@ export class Recorder {
     return new Replay({ store, task: this.#key, ...lost, repeatable: extensions.repeatable(activeIn(turn)) });
   }
 
+  /** What the task can do without where it has no room. Absent: nothing. */
+  get additions(): Additions | undefined {
+    return this.#extended?.additions;
+  }
+
   /** Whether the agent has yielded any event in this turn, in any of its attempts. */
   get hasEvents(): boolean {
     return this.#events > 0 || this.#delegated > 0;
@@ -109,14 +114,8 @@ export class Recorder {
   endStatus(init: StatusInit): NewRecord {
     const metadata = this.#turn.active?.finish(init.state);
     if (metadata === undefined) return this.systemStatus(init);
-    const by = activeIn(this.#turn);
     const record = this.systemStatus({ ...init, metadata });
-    if (exceeds(record.json, this.#settings.limits.eventBytes)) {
-      this.#addable().leftOut(by, "limits.eventBytes");
-      return this.systemStatus(init);
-    }
-    this.#addable().note(record, { by, bare: () => this.systemStatus(init), rows: [] });
-    return record;
+    return this.#extensions().withAddition(record, activeIn(this.#turn), () => this.systemStatus(init));
   }
 
   /**
@@ -277,51 +276,23 @@ export class Recorder {
     if (!mayMove(before, state)) throw agentMistake(`a task cannot go from ${before} to ${state}`);
   }
 
-  /** The event as the extensions of the turn change it. */
-  #extended(event: AgentEvent, kept: FeatureEffect[][] | undefined): AgentEvent {
-    if (kept === undefined) return event;
-    const effects: FeatureEffect[] = [];
-    kept.push(effects);
-    return this.#append(event, this.#turn, effects, false);
-  }
-
-  /** `bare`: without extensions of the kind `data`. */
-  #append(event: AgentEvent, input: TurnInput, effects: FeatureEffect[], bare: boolean): AgentEvent {
-    const { message } = input.resumes ?? input;
-    const { clock, extensions } = this.#settings;
-    const { taskId } = this.#key;
-    const turn = { contextId: this.#contextId, taskId, message, extensions: activeIn(input), clock };
-    return extensions.append(event, turn, input.active, { keep: keepIn(effects) }, bare);
-  }
-
-  /** The record of an event, and the event that it is of. What extensions of the kind `data` add is left out where it has no room. */
+  /** The record of an event, and the event that it is of, as the extensions of the turn change it. */
   #made(
     event: AgentEvent,
     kept: FeatureEffect[][] | undefined,
     actor: EventPlace["actor"],
   ): readonly [NewRecord, AgentEvent] {
-    const input = this.#turn;
-    const number = actor === "delegate" ? `d${this.#delegated}` : String(this.#events);
-    const extended = this.#extended(event, kept);
-    const place = { key: this.#key, origin: this.#origin(), actor, number, time: this.#now() };
-    const record = recordOf(extended, place);
-    const by = kept === undefined ? [] : this.#settings.extensions.adding(activeIn(input));
-    if (by.length === 0) return [record, extended];
-    const bare = (rows: FeatureEffect[]): AgentEvent => this.#append(event, input, rows, true);
-    if (!exceeds(record.json, this.#settings.limits.eventBytes)) {
-      const rows = kept?.at(-1) ?? [];
-      this.#addable().note(record, { by, bare: () => recordOf(bare([]), place), rows });
-      return [record, extended];
-    }
-    const rows: FeatureEffect[] = [];
-    const left = bare(rows);
-    kept?.splice(-1, 1, rows);
-    this.#addable().leftOut(by, "limits.eventBytes");
-    return [recordOf(left, place), left];
+    if (kept === undefined) return [recordOf(event, this.#place(actor)), event];
+    return this.#extensions().made(event, this.#turn, kept, () => this.#place(actor));
   }
 
-  #addable(): Additions {
-    return (this.additions ??= new Additions(this.#settings.logger));
+  #place(actor: EventPlace["actor"]): EventPlace {
+    const number = actor === "delegate" ? `d${this.#delegated}` : String(this.#events);
+    return { key: this.#key, origin: this.#origin(), actor, number, time: this.#now() };
+  }
+
+  #extensions(): ExtendedEvents {
+    return (this.#extended ??= new ExtendedEvents(this.#settings, this.#key, this.#contextId));
   }
 
   #ledger(): TaskArtifacts {

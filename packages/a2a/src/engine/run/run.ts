@@ -1,9 +1,6 @@
 import type { A2AError, Task } from "../../model/index.ts";
 import {
-  AuthorizationNotGiven,
   endedBy,
-  MessageRefused,
-  type AgentOutput,
   type AgentYield,
   type AuthorizationInit,
   type Delegations,
@@ -14,12 +11,12 @@ import {
   type TurnRows,
   type TurnSignal,
 } from "../../protocol/index.ts";
-import type { ExtensionsOfTurn } from "../../extensions/turn.ts";
 import type { ContextKey, TaskKey, TaskStateEffect } from "../../store/index.ts";
 import type { AskingTurn, ContextView } from "../conversations.ts";
 import type { HostedAgent } from "../options.ts";
 import { openAuthorization } from "./authorization.ts";
-import { isArray, isGenerator, questionOf, sentenceFor } from "./checks.ts";
+import { isArray, sentenceFor } from "./checks.ts";
+import { drive, during, type Driven } from "./drive.ts";
 import { FirstMessage } from "./first-message.ts";
 import { firstTurnInput } from "./inputs.ts";
 import type { NextTurn, OwnRooms, Phase, PhaseHost, RunInit, TaskRunInit } from "./phase.ts";
@@ -28,14 +25,8 @@ import { TaskRun } from "./task-run.ts";
 import { TaskValue } from "./task-value.ts";
 import { activeIn, EngineTurn, RunAbort, type TurnHost, type TurnInput } from "./turn.ts";
 
-/**
- * How many steps of a turn are not paced, so that a short answer takes one commit, and no read of the store, however busy the
- * server is ("a short answer" in test/engine/cost.test.ts).
- */
-const freeSteps = 8;
-
 /** Calls the agent, one turn after the other, until its task is over, waits for its user, or is lost. */
-export class Run implements TurnHost, PhaseHost {
+export class Run implements TurnHost, PhaseHost, Driven {
   readonly key: TaskKey;
   readonly hosted: HostedAgent;
   /** When the turn began; monotonic time. */
@@ -216,9 +207,9 @@ export class Run implements TurnHost, PhaseHost {
   #runTurn(context: ContextView): Promise<void> {
     const turn = this.#turn(context);
     const extensions = this.#rooms.settings.extensions.turn(turn);
-    if (extensions === undefined) return this.#drive(this.hosted.agent.execute(turn), context);
+    if (extensions === undefined) return drive(this.hosted.agent.execute(turn), this, context);
     this.#input.active = extensions;
-    return during(extensions, () => this.#drive(this.hosted.agent.execute(turn), context));
+    return during(extensions, () => drive(this.hosted.agent.execute(turn), this, context));
   }
 
   #observed(): ObservedTurn {
@@ -227,51 +218,20 @@ export class Run implements TurnHost, PhaseHost {
     return { agent, taskId, contextId: this.#contextId, turn, attempt, trace: call.trace };
   }
 
-  /** Takes what the agent yields in one turn, until it returns or the turn is over. Rejects with what it threw. */
-  async #drive(output: AgentOutput, context: ContextView): Promise<void> {
-    if (!isGenerator(output)) {
-      try {
-        const event = await output;
-        if (event !== undefined) await this.#accept(event, context);
-      } catch (error) {
-        await this.#refused(error, context);
-      }
-      return;
-    }
-    try {
-      // It waits only where there is something to wait for: every chunk passes here.
-      for (let steps = 1; ; steps += 1) {
-        const step = await output.next();
-        const accepted = step.value === undefined ? !this.#phase.stopped : this.#accept(step.value, context);
-        const goesOn = typeof accepted === "boolean" ? accepted : await accepted;
-        if (step.done === true) return;
-        if (!goesOn) break;
-        const rest = steps > freeSteps ? this.#rooms.pace.rest() : undefined;
-        if (rest === undefined) continue;
-        await rest;
-        if (this.#phase.stopped) break;
-      }
-    } catch (error) {
-      // An error of the agent has ended its generator. One of the engine has not, and the agent may have to clean up.
-      void output.return().catch(() => {});
-      // The message that came instead of an authorization begins the next turn.
-      if (error instanceof AuthorizationNotGiven && error.kind === "message") return;
-      return this.#refused(error, context);
-    }
-    // The task or the turn is over before the agent has returned. A failed append is thrown at its `yield`.
-    if (this.#storeError === undefined) await output.return();
-    else await output.throw(this.#storeError);
-  }
-
-  /** What the agent says about its message goes to the client. Rejects with any other error. */
-  async #refused(error: unknown, context: ContextView): Promise<void> {
-    if (!(error instanceof MessageRefused)) throw error;
-    if (!this.#phase.refuse(error)) await this.#accept(questionOf(error), context);
-  }
-
-  #accept(yielded: AgentYield, context: ContextView): boolean | Promise<boolean> {
+  /** For `drive()`: takes what the agent yielded in one step. Whether the turn goes on. */
+  accept(yielded: AgentYield, context: ContextView): boolean | Promise<boolean> {
     this.lastEventAt = this.#rooms.settings.clock.elapsed();
     return this.#phase.accept(isArray(yielded) ? yielded : [yielded], context);
+  }
+
+  /** For `drive()`: lets other runs of a busy process go on. `undefined`: there is no need to. */
+  rest(): Promise<void> | undefined {
+    return this.#rooms.pace.rest();
+  }
+
+  /** For `drive()`: why nothing more can be stored, where the store has failed. */
+  get storeError(): A2AError | undefined {
+    return this.#storeError;
   }
 
   // For the phases (`PhaseHost`).
@@ -352,19 +312,6 @@ export class Run implements TurnHost, PhaseHost {
     if (this.#phase.stopped) logger.debug("An agent threw after its task was over", { taskId, cause: error });
     else this.#phase.fail(sentenceFor(error), error, "failed");
   }
-}
-
-/** A turn with its extensions, which begin before it and end after it. */
-async function during(extensions: ExtensionsOfTurn, run: () => Promise<void>): Promise<void> {
-  try {
-    extensions.start();
-    await extensions.ready;
-    await run();
-  } catch (error) {
-    extensions.end({ error });
-    throw error;
-  }
-  extensions.end({});
 }
 
 const none: readonly (() => void)[] = [];

@@ -11,7 +11,7 @@ import {
   type Operations,
 } from "../../protocol/index.ts";
 import { sizeOfValue } from "../bytes.ts";
-import type { EngineLimits, EngineSettings, HostedAgent } from "../options.ts";
+import type { EngineSettings, HostedAgent } from "../options.ts";
 
 /* Checks of a call before any work (A2A 1.0 §3.3.4), the same on every binding. */
 
@@ -170,7 +170,7 @@ function checkMessage({ card, inputModes }: CheckedAgent, request: SendMessageRe
  */
 export function checkSize(
   { message, metadata }: SendMessageRequest,
-  { messageParts, metadataBytes }: Pick<Required<EngineLimits>, "messageParts" | "metadataBytes">,
+  { messageParts, metadataBytes }: Pick<EngineSettings["limits"], "messageParts" | "metadataBytes">,
 ): void {
   const { parts } = message;
   if (parts.length > messageParts) {

@@ -109,7 +109,7 @@ export function negotiate(
 ): readonly A2uiNegotiated[] {
   const { supportedCatalogIds = [], acceptsInlineCatalogs = false } = agent;
   const { supportedCatalogIds: wanted, inlineCatalogs } = client ?? {
-    supportedCatalogIds: [versions[version].basicCatalog],
+    supportedCatalogIds: versions[version].basicCatalogs,
     inlineCatalogs: [],
   };
   const supported = new Set(supportedCatalogIds);

@@ -1,7 +1,6 @@
 import type { JsonObject, JsonValue } from "../../model/index.ts";
 import { isJsonObject } from "./check.ts";
 import type { A2uiEntry08 } from "./messages.ts";
-import { bytesOf } from "./parts.ts";
 
 /* The data model of a surface: JSON, whose values are set by JSON pointers. */
 
@@ -29,14 +28,6 @@ export class Draft {
     this.#own.add(copy);
     return copy;
   }
-
-  /** The map, or a copy of it. */
-  ownMap<K, V>(value: ReadonlyMap<K, V>): Map<K, V> {
-    if (this.#own.has(value)) return value as Map<K, V>;
-    const copy = new Map(value);
-    this.#own.add(copy);
-    return copy;
-  }
 }
 
 /** The steps of a path. Empty: the whole data model. A path without a slash in front counts from the root as well. */
@@ -51,8 +42,15 @@ export function stepsOf(path: string): readonly string[] {
   return steps;
 }
 
+/* About what values take in memory, in bytes: small ones take far more than their JSON. */
+const perContainer = 56;
+const perMember = 40;
+const perItem = 8;
+const perText = 24;
+const perNumber = 16;
+
 /**
- * By how many bytes the JSON grows when `setAt()` sets the value.
+ * By how many bytes the memory grows when `setAt()` sets the value.
  *
  * @throws PathFault where the way leads through a text, a number or a truth value, or an index is too large.
  */
@@ -65,20 +63,18 @@ export function growthAt(
   const [step, ...rest] = steps;
   if (step === undefined) return sizeOf(value === undefined ? {} : value) - sizeOf(target);
   const removes = rest.length === 0 && value === undefined;
-  // A container that is made has two brackets, maybe in place of `null`.
-  const made = target === undefined ? 2 : target === null ? -2 : 0;
+  const made = target === undefined || target === null ? perContainer : 0;
   const container = target ?? (isIndex(step) ? [] : {});
   if (Array.isArray(container)) {
     const index = indexOf(step);
     const before = (container as readonly JsonValue[])[index];
-    if (removes) return 4 - sizeOf(before);
-    const holes = 5 * Math.max(0, index - container.length);
-    return made + holes + growthAt(before, rest, value) + (before === undefined ? 1 : 0);
+    if (removes) return -sizeOf(before);
+    const holes = perItem * Math.max(0, index - container.length);
+    return made + holes + growthAt(before, rest, value) + (before === undefined ? perItem : 0);
   }
   if (!isJsonObject(container)) throw new PathFault(`leads through a value that is no object, at ${step}`);
   const before = memberOf(container, step);
-  // A name, its colon and a comma.
-  const name = bytesOf(step) + 2;
+  const name = perMember + 2 * step.length;
   if (removes) return -sizeOf(before) - name;
   return made + growthAt(before, rest, value) + (before === undefined ? name : 0);
 }
@@ -128,16 +124,14 @@ function indexOf(step: string): number {
   return Number(step);
 }
 
-/**
- * How many bytes a value is as JSON, with a comma after each member also where it is the last one: so what a change adds does not depend
- * on how many members there are.
- */
+/** About how many bytes a value takes in memory. What a change adds does not depend on how many members there are. */
 export function sizeOf(value: unknown): number {
-  if (value === undefined) return 0;
-  if (typeof value !== "object" || value === null) return bytesOf(value);
-  let size = 2;
-  if (Array.isArray(value)) for (const item of value as readonly unknown[]) size += sizeOf(item) + 1;
-  else for (const [name, member] of Object.entries(value)) size += bytesOf(name) + 2 + sizeOf(member);
+  if (typeof value === "string") return perText + 2 * value.length;
+  if (typeof value === "number") return perNumber;
+  if (typeof value !== "object" || value === null) return 0;
+  let size = perContainer;
+  if (Array.isArray(value)) for (const item of value as readonly unknown[]) size += perItem + sizeOf(item);
+  else for (const [name, member] of Object.entries(value)) size += perMember + 2 * name.length + sizeOf(member);
   return size;
 }
 

@@ -114,7 +114,7 @@ export function a2ui<Version extends A2uiVersion>(options: A2uiOptions<Version>)
   const { version, maxBytes = defaultMaxBytes } = options;
   if (!Object.hasOwn(versions, version)) throw new TypeError(`A2UI has no version ${version} here`);
   const { uri, mediaType } = versions[version];
-  const { catalogs = [versions[version].basicCatalog], acceptsInlineCatalogs = false } = options;
+  const { catalogs = versions[version].basicCatalogs, acceptsInlineCatalogs = false } = options;
   const params: A2uiParams = { supportedCatalogIds: catalogs, ...(acceptsInlineCatalogs && { acceptsInlineCatalogs }) };
   const turns = new WeakMap<object, Told>();
   const write = (messages: readonly object[]): readonly Part[] =>

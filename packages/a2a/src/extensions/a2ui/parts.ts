@@ -61,7 +61,7 @@ export function checkEnvelope(version: A2uiVersion, maxBytes: number): Check {
 const fault = (message: string): Fault => ({ path: "", message });
 
 /** How many bytes a value is as JSON. */
-export function bytesOf(value: unknown): number {
+function bytesOf(value: unknown): number {
   return utf8Length(JSON.stringify(value) ?? "");
 }
 

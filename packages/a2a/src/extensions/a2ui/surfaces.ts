@@ -9,6 +9,7 @@ import type {
   A2uiServerMessage08,
 } from "./messages.ts";
 import type { A2uiEvent } from "./event.ts";
+import { GrowingMap } from "./growing-map.ts";
 import { maxProblems, surfaceOf } from "./parts.ts";
 
 /* From the messages of an agent to what a client shows. */
@@ -37,7 +38,7 @@ export interface A2uiSurface {
 export interface A2uiSurfaces {
   /** The surfaces, by their ids. */
   readonly byId: ReadonlyMap<string, A2uiSurface>;
-  /** How many bytes they are, about as many as their JSON. */
+  /** How many bytes they take in memory, about: several times as many as their JSON where that is of small values. */
   readonly bytes: number;
   /** How many messages of which message or artifact have been applied, of the last 1000: a task that is read again has them again. */
   readonly seen: ReadonlyMap<string, number>;
@@ -48,7 +49,10 @@ export const noSurfaces: A2uiSurfaces = Object.freeze({ byId: new Map(), bytes: 
 
 /** What `reduceSurfaces()` takes. */
 export interface ReduceOptions {
-  /** Most bytes of all surfaces, as JSON. What exceeds it is left out, and is a problem. Default 8 MiB. */
+  /**
+   * Most bytes that all surfaces take in memory, about, empty ones too. A message that exceeds it is left out as a whole, and is a problem; those after it
+   * count, and what is there stays. Beside it there are at most 1000 surfaces. Default 32 MiB.
+   */
   readonly maxBytes?: number;
 }
 
@@ -60,8 +64,13 @@ export interface ReducedSurfaces {
   readonly problems: readonly A2uiProblem[];
 }
 
-const defaultMaxBytes = 8 * 1024 * 1024;
+const defaultMaxBytes = 32 * 1024 * 1024;
 const maxSeen = 1000;
+/** Most surfaces at a time: each call makes a new map of them. */
+const maxSurfaces = 1000;
+/** About what an empty surface takes in memory, and a component beside its JSON, in bytes. */
+const perSurface = 1024;
+const perComponent = 64;
 /** Longest name of a message or an artifact that is remembered, in characters: agents choose their ids. */
 const longestSource = 2200;
 
@@ -187,7 +196,7 @@ class Reducer {
       root: "root",
       ...(looks !== undefined && { theme: looks }),
       sendDataModel,
-      components: new Map(components?.map((one) => [one.id, one])),
+      components: new GrowingMap(new Map(components?.map((one) => [one.id, one]))),
       dataModel: dataModel ?? {},
     };
     this.#put(surface, bytesOf(surface) - (before === undefined ? 0 : bytesOf(before)));
@@ -210,12 +219,10 @@ class Reducer {
     const byId = new Map<string, Component>(components.map((one) => [one.id, one]));
     for (const [id, one] of byId) {
       const before = surface.components.get(id);
-      grown += sizeOf(one) - sizeOf(before);
+      grown += sizeOf(one) - sizeOf(before) + (before === undefined ? perComponent : 0);
     }
     this.#room(grown);
-    const all = this.#draft.ownMap(surface.components);
-    for (const [id, one] of byId) all.set(id, one);
-    this.#put({ ...surface, components: all }, grown);
+    this.#put({ ...surface, components: nextOf(surface.components, byId) }, grown);
   }
 
   #data(surface: A2uiSurface, path: string, value: JsonValue | undefined): void {
@@ -254,6 +261,8 @@ class Reducer {
 
   #put(surface: A2uiSurface, grown: number): void {
     this.#room(grown);
+    if (this.#surfaces.size >= maxSurfaces && !this.#surfaces.has(surface.surfaceId))
+      throw new Unfit("", `There are ${maxSurfaces} surfaces already: delete one first`);
     const { root, components } = surface;
     const isReady = root !== undefined && components.has(root);
     this.#surfaces.set(surface.surfaceId, { ...surface, isReady });
@@ -265,18 +274,27 @@ const empty = (surfaceId: string): A2uiSurface => ({
   surfaceId,
   isReady: false,
   sendDataModel: false,
-  components: new Map(),
+  components: new GrowingMap(),
   dataModel: {},
 });
 
+/** The components after a change. Who has made surfaces in another way gets a copy. */
+function nextOf(
+  components: A2uiSurface["components"],
+  changes: ReadonlyMap<string, Component>,
+): A2uiSurface["components"] {
+  const growing = components instanceof GrowingMap ? (components as GrowingMap<Component>) : undefined;
+  return (growing ?? new GrowingMap<Component>(new Map(components))).with(changes);
+}
+
 /** What a surface takes, apart from its content. */
 function headBytes({ surfaceId, catalogId, root, theme }: A2uiSurface): number {
-  return sizeOf([surfaceId, catalogId, root, theme]);
+  return perSurface + sizeOf([surfaceId, catalogId, root, theme]);
 }
 
 function bytesOf(surface: A2uiSurface): number {
   let bytes = headBytes(surface) + sizeOf(surface.dataModel);
-  for (const component of surface.components.values()) bytes += sizeOf(component);
+  for (const component of surface.components.values()) bytes += perComponent + sizeOf(component);
   return bytes;
 }
 

@@ -9,8 +9,8 @@ export interface VersionFacts {
   readonly mediaType: string;
   /** `version` of a message: the first is written, all are read. Empty: messages have none. */
   readonly versions: readonly string[];
-  /** The catalog that comes with the version. */
-  readonly basicCatalog: string;
+  /** The ids of the catalog that comes with the version: the first is written, and either is read. */
+  readonly basicCatalogs: readonly [string, ...string[]];
 }
 
 const older = "application/json+a2ui";
@@ -25,25 +25,28 @@ export const versions: Readonly<Record<A2uiVersion, VersionFacts>> = {
     uri: "https://a2ui.org/a2a-extension/a2ui/v0.8",
     mediaType: older,
     versions: [],
-    basicCatalog: "https://a2ui.org/specification/v0_8/standard_catalog_definition.json",
+    basicCatalogs: ["https://a2ui.org/specification/v0_8/standard_catalog_definition.json"],
   },
   "0.9": {
     uri: "https://a2ui.org/a2a-extension/a2ui/v0.9",
     mediaType: older,
     versions: ["v0.9"],
-    basicCatalog: "https://a2ui.org/specification/v0_9/catalogs/basic/catalog.json",
+    basicCatalogs: ["https://a2ui.org/specification/v0_9/catalogs/basic/catalog.json"],
   },
-  // Its messages are those of 0.9, and may say so. Its basic catalog is the one of 0.9.
+  // Its messages are those of 0.9, and may say so. Its basic catalog says that it is the one of 0.9; the examples of its extension name it 0.9.1.
   "0.9.1": {
     uri: "https://a2ui.org/a2a-extension/a2ui/v0.9.1",
     mediaType: newer,
     versions: ["v0.9.1", "v0.9"],
-    basicCatalog: "https://a2ui.org/specification/v0_9/catalogs/basic/catalog.json",
+    basicCatalogs: [
+      "https://a2ui.org/specification/v0_9/catalogs/basic/catalog.json",
+      "https://a2ui.org/specification/v0_9_1/catalogs/basic/catalog.json",
+    ],
   },
   "0.10": {
     uri: "https://a2ui.org/a2a-extension/a2ui/v0.10",
     mediaType: newer,
     versions: ["v0.10"],
-    basicCatalog: "https://a2ui.org/specification/v0_10/catalogs/basic/catalog.json",
+    basicCatalogs: ["https://a2ui.org/specification/v0_10/catalogs/basic/catalog.json"],
   },
 };

@@ -1,17 +1,20 @@
 import { defineAgent } from "../../agent/index.ts";
-import { data, partsOf, type Part } from "../../model/index.ts";
+import { A2AError, data, partsOf, type Part } from "../../model/index.ts";
 import {
+  DelegationFailed,
   MessageRefused,
   type Agent,
   type AgentBehaviour,
   type AgentDescription,
   type AgentEvent,
   type AgentYield,
+  type Delegated,
   type DelegateClient,
   type DelegateMessage,
   type DelegateOptions,
   type Turn,
 } from "../../protocol/index.ts";
+import { agpErrors } from "./errors.ts";
 import { agp, viaKey, type AgpTurn } from "./extension.ts";
 import { delegationMediaType, intentMediaType, intentPart } from "./parts.ts";
 import type { AgentGateway } from "./port.ts";
@@ -23,7 +26,8 @@ export interface GatewayAgentOptions
   /** Its routes. */
   readonly gateway: AgentGateway;
   /**
-   * The agent at a path: a client of `connect()`, best one that is made where the program starts. `undefined`: there is none, and the task fails.
+   * The agent at a path: a client of `connect()`, best one that is made where the program starts. `undefined`, or an error: there is none, and the next
+   * route is tried. Where there is none left, the task fails.
    * A path comes from who has announced it, so do not connect to it as an address.
    */
   readonly agentAt: (path: string) => DelegateClient | undefined | Promise<DelegateClient | undefined>;
@@ -36,6 +40,9 @@ export interface GatewayAgentOptions
 /**
  * An agent that passes intents on to the agents of its routes: their questions become those of this agent, the answers go down, and artifacts
  * are taken over. A delegation is split, and its parts are done at the same time.
+ *
+ * Where the agent of a route is away, or refuses an intent before it has begun with it (`DelegationFailed.untaken`), the next route is tried, at most three
+ * of them. An intent that an agent may have taken is sent to no other one.
  *
  * @example
  * ```ts
@@ -69,7 +76,10 @@ export function gatewayAgent(options: GatewayAgentOptions): Agent {
 type Routes = Pick<GatewayAgentOptions, "gateway" | "agentAt" | "messageFor" | "delegate">;
 
 /** A turn, whatever it stores. */
-type AnyTurn = Pick<Turn, "message" | "delegate" | "all" | "completed" | "failed" | "reply" | "artifact">;
+type AnyTurn = Pick<
+  Turn,
+  "message" | "number" | "logger" | "delegate" | "all" | "completed" | "failed" | "reply" | "artifact"
+>;
 
 /** What a client reads where the table names an agent that is not there: paths are not its business. */
 const nobody = "The agent of this route cannot be reached.";
@@ -80,11 +90,8 @@ async function* passOn(
   intent: IntentPayload,
   routes: Routes,
 ): AsyncGenerator<AgentYield, AgentEvent | undefined, void> {
-  const [path = ""] = read.paths;
-  const client = await routes.agentAt(path);
-  if (client === undefined) return turn.failed(nobody);
-  const message = messageOf(turn.message.parts, read, intent, path, routes);
-  const done = yield* turn.delegate(client, message, routes.delegate);
+  const done = yield* delegated(turn, read, { at: 0, intent, parts: turn.message.parts }, routes);
+  if (done === undefined) return turn.failed(nobody);
   if (done.message !== undefined) return turn.reply(done.message.parts);
   return turn.completed(done.task?.status.message?.parts);
 }
@@ -95,20 +102,79 @@ async function* passOnAll(
   { sub_intents: intents }: DelegationIntent,
   routes: Routes,
 ): AsyncGenerator<AgentYield, AgentEvent, void> {
-  const ways: { readonly intent: IntentPayload; readonly path: string; readonly client: DelegateClient }[] = [];
-  for (const [at, intent] of intents.entries()) {
-    const path = read.paths[at] ?? "";
-    const client = path === "" ? undefined : await routes.agentAt(path);
-    if (client !== undefined) ways.push({ intent, path, client });
-  }
-  const calls = ways.map(({ intent, path, client }) =>
-    turn.delegate(client, messageOf([intentPart(intent)], read, intent, path, routes), routes.delegate),
-  );
+  const calls = intents.map((intent, at) => delegated(turn, read, { at, intent, parts: [intentPart(intent)] }, routes));
   const settled = yield* turn.all(calls, { settled: true });
-  const done = new Set(ways.filter((_, at) => settled[at]?.status === "fulfilled").map(({ intent }) => intent));
-  const report = intents.map((intent) => [intent.target_capability, done.has(intent) ? "SUCCESS" : "FAILED"] as const);
+  const report = intents.map((intent, at) => {
+    const outcome = settled[at];
+    const isDone = outcome?.status === "fulfilled" && outcome.value !== undefined;
+    return [intent.target_capability, isDone ? "SUCCESS" : "FAILED"] as const;
+  });
   yield turn.artifact({ name: "delegation", parts: [data(Object.fromEntries(report))] });
   return turn.completed();
+}
+
+/** An intent of the message of a turn. */
+interface RoutedIntent {
+  /** Its position in the message. */
+  readonly at: number;
+  readonly intent: IntentPayload;
+  readonly parts: readonly Part[];
+}
+
+/** Tries the routes of an intent, the cheapest first. `undefined`: at the last one is nobody. */
+async function* delegated(
+  turn: AnyTurn,
+  read: AgpTurn,
+  { at, intent, parts }: RoutedIntent,
+  routes: Routes,
+): AsyncGenerator<AgentYield, Delegated | undefined, void> {
+  const paths = [read.paths[at] ?? "", ...(read.alternatives[at] ?? [])].filter((path) => path !== "");
+  let failure: DelegationFailed | undefined;
+  for (const [attempt, path] of paths.entries()) {
+    const client = await clientAt(turn, path, routes);
+    const message = messageOf(parts, read, intent, path, routes);
+    // A repeated turn comes to the same delegations, also where an agent that was away is there again.
+    const key = `agp ${turn.number} ${at} ${attempt}`;
+    try {
+      return yield* turn.delegate(client ?? absent, message, { ...routes.delegate, key });
+    } catch (error) {
+      if (!(error instanceof DelegationFailed) || !isUntaken(error)) throw error;
+      failure = client === undefined ? undefined : error;
+      turn.logger.info("An intent was not taken at a path", { path, cause: error });
+    }
+  }
+  if (failure !== undefined) throw failure;
+  return undefined;
+}
+
+/** Whether nobody has begun with the intent: a gateway that has no route for it does not. */
+function isUntaken({ untaken, cause }: DelegationFailed): boolean {
+  return untaken || Object.values(agpErrors).some((error) => error.is(cause));
+}
+
+const notHere = (): Promise<never> => Promise.reject(new A2AError("UnsupportedOperation", nobody));
+const noEvents = (): never => {
+  throw new A2AError("UnsupportedOperation", nobody);
+};
+
+/** In place of an agent that is not there. So it is stored with the task that the intent was not sent, and a repeated turn goes on from there. */
+const absent: DelegateClient = {
+  card: { name: "The agent of this route", capabilities: {}, supportedInterfaces: [] },
+  sendMessage: notHere,
+  getTask: notHere,
+  listTasks: notHere,
+  cancelTask: notHere,
+  sendStreamingMessage: noEvents,
+  subscribeToTask: noEvents,
+};
+
+async function clientAt(turn: AnyTurn, path: string, { agentAt }: Routes): Promise<DelegateClient | undefined> {
+  try {
+    return await agentAt(path);
+  } catch (cause) {
+    turn.logger.warn("The agent of a route cannot be reached", { path, cause });
+    return undefined;
+  }
 }
 
 /** What the agent of a route is sent, with the names of the gateways that it came through. */

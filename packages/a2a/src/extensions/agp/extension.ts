@@ -1,4 +1,4 @@
-import { invalidParams, type JsonObject, type Message, type StandardSchema } from "../../model/index.ts";
+import { invalidParams, type Message, type StandardSchema } from "../../model/index.ts";
 import type {
   AcceptedCall,
   AcceptedInput,
@@ -18,11 +18,13 @@ import {
   agpUri,
   methodSchemas,
   namesSchema,
+  pathListsSchema,
   type AgpTable,
   type AnnounceRequest,
   type AnnounceResponse,
   type DelegationIntent,
   type IntentPayload,
+  type RouteEntry,
   type RoutesRequest,
   type WithdrawRequest,
   type WithdrawResponse,
@@ -36,13 +38,22 @@ export interface AgpTurn {
   readonly delegation?: DelegationIntent;
   /** The path that was chosen for the intent, or for each part of the delegation: empty where there is none. */
   readonly paths: readonly string[];
+  /**
+   * For each of `paths` the next ones, at most 3, the cheapest first: for where the agent of a path is away, or refuses the intent before it has
+   * begun with it. They too were chosen when the message came.
+   */
+  readonly alternatives: readonly (readonly string[])[];
   /** Names of the gateways that the message came through. */
   readonly via: readonly string[];
 }
 
 /** The types of AGP. */
 export interface AgpTypes extends ExtensionTypes {
-  readonly metadata: { readonly message: Readonly<Record<"via" | "paths", MetadataField<readonly string[]>>> };
+  readonly metadata: {
+    readonly message: Readonly<Record<"via" | "paths", MetadataField<readonly string[]>>> & {
+      readonly alternatives: MetadataField<readonly (readonly string[])[]>;
+    };
+  };
   readonly data: {
     readonly intent: DataPartField<IntentPayload>;
     readonly delegation: DataPartField<DelegationIntent>;
@@ -63,6 +74,14 @@ export type AgpExtension = DefinedExtension<typeof agpUri, AgpTypes>;
 /** Where the gateways are listed that a message came through, and the paths that this gateway has chosen. */
 export const viaKey: string = `${agpUri}/via`;
 const pathsKey = `${agpUri}/paths`;
+/** For each path the next ones. */
+const alternativesKey = `${agpUri}/alternatives`;
+
+/** How many routes are tried besides the cheapest one, for an intent and for all of a message: a task has a limited number of delegations. */
+const mostAlternatives = 3;
+const mostAlternativesInAll = 32;
+/** How many characters they take in all: they are stored with the message. */
+const longestAlternatives = 16 << 10;
 
 /**
  * The Agent Gateway Protocol, for servers and clients. `agp({ gateway })` is for the server of a gateway: it routes intents, and its methods
@@ -81,7 +100,13 @@ export function agp({ gateway }: { readonly gateway?: AgentGateway } = {}): AgpE
     params: { agent_role: "gateway", supported_agp_versions: ["1.0"] },
     paramsSchema: agpSchemas.params,
     // The gateways on its way are no content: a message that is sent again by another way is the same.
-    metadata: { message: { via: { ...names(viaKey), volatile: true }, paths: { ...names(pathsKey), volatile: true } } },
+    metadata: {
+      message: {
+        via: { ...names(viaKey), volatile: true },
+        paths: { ...names(pathsKey), volatile: true },
+        alternatives: { key: alternativesKey, schema: pathListsSchema, volatile: true },
+      },
+    },
     data: {
       intent: { matches: isIntentPart, mediaType: intentMediaType, schema: agpSchemas.intent },
       delegation: { matches: isDelegationPart, mediaType: delegationMediaType, schema: agpSchemas.delegation },
@@ -131,7 +156,7 @@ function methodsOf(gateway: AgentGateway | undefined): AgpTypes["methods"] {
  * repeated takes the same way.
  */
 async function routed(gateway: AgentGateway, input: AcceptedInput, { logger }: AcceptedCall): Promise<AcceptedInput> {
-  const { [pathsKey]: _, ...metadata } = input.message.metadata ?? {};
+  const { [pathsKey]: _, [alternativesKey]: __, ...metadata } = input.message.metadata ?? {};
   const message: Message = { ...input.message, metadata };
   const { intent, delegation, via } = readTurn(message);
   const checked = { ...input, message: withPaths(message, []) };
@@ -139,26 +164,36 @@ async function routed(gateway: AgentGateway, input: AcceptedInput, { logger }: A
   const count = message.parts.filter((part) => isIntentPart(part) || isDelegationPart(part)).length;
   if (count > 1) throw invalidParams([{ field: "message.parts", description: "must not hold more than one intent" }]);
   if (intent !== undefined) {
-    const { path } = await gateway.route(intent, via);
-    return { ...input, message: withPaths(message, [path]) };
+    return { ...input, message: withPaths(message, [pathsOf(await gateway.routesFor(intent, via))]) };
   }
-  const paths: string[] = [];
+  const ways: (readonly string[])[] = [];
   for (const part of delegation?.sub_intents ?? []) {
-    const path = await gateway.route(part, via).then(
-      (route) => route.path,
-      (cause: unknown) => {
-        logger.info("A part of a delegation has no route", { capability: part.target_capability, cause });
-        return "";
-      },
-    );
-    paths.push(path);
+    const paths = await gateway.routesFor(part, via).then(pathsOf, (cause: unknown) => {
+      logger.info("A part of a delegation has no route", { capability: part.target_capability, cause });
+      return [""];
+    });
+    ways.push(paths);
   }
-  return { ...input, message: withPaths(message, paths) };
+  return { ...input, message: withPaths(message, ways) };
 }
 
-function withPaths(message: Message, paths: readonly string[]): Message {
-  const metadata = paths.length === 0 ? message.metadata : { ...message.metadata, [pathsKey]: paths };
-  if (metadata !== undefined && Object.keys(metadata).length > 0) return { ...message, metadata };
+/** The path of the cheapest route, and the next ones. Two may have announced the same path. */
+function pathsOf(routes: readonly RouteEntry[]): readonly string[] {
+  return [...new Set(routes.map(({ path }) => path))].slice(0, 1 + mostAlternatives);
+}
+
+/** Notes the paths of each intent: the first one, and the others while there is room for them. */
+function withPaths(message: Message, ways: readonly (readonly string[])[]): Message {
+  let room = longestAlternatives;
+  let count = mostAlternativesInAll;
+  const hasRoom = ({ length }: string): boolean => (room -= length) >= 0 && (count -= 1) >= 0;
+  const alternatives = ways.map(([, ...others]) => others.filter(hasRoom));
+  const metadata = {
+    ...message.metadata,
+    ...(ways.length > 0 && { [pathsKey]: ways.map(([path = ""]) => path) }),
+    ...(alternatives.some(({ length }) => length > 0) && { [alternativesKey]: alternatives }),
+  };
+  if (Object.keys(metadata).length > 0) return { ...message, metadata };
   const { metadata: _, ...bare } = message;
   return bare;
 }
@@ -170,14 +205,18 @@ function readTurn({ parts, metadata }: Message): AgpTurn {
   return {
     ...(intent !== undefined && { intent }),
     ...(delegation !== undefined && { delegation }),
-    paths: textsOf(metadata, pathsKey),
-    via: textsOf(metadata, viaKey),
+    paths: textsOf(metadata?.[pathsKey]),
+    alternatives: listOf(metadata?.[alternativesKey]).map(textsOf),
+    via: textsOf(metadata?.[viaKey]),
   };
 }
 
-function textsOf(metadata: JsonObject | undefined, key: string): readonly string[] {
-  const given: unknown = metadata?.[key];
-  return Array.isArray(given) ? given.filter((each): each is string => typeof each === "string") : [];
+function listOf(given: unknown): readonly unknown[] {
+  return Array.isArray(given) ? given : [];
+}
+
+function textsOf(given: unknown): readonly string[] {
+  return listOf(given).filter((each) => typeof each === "string");
 }
 
 /** A value that fits its schema; `undefined` where it does not. */

@@ -52,6 +52,7 @@ class Gateway implements AgentGateway {
   readonly #telling = new Telling((capability, via) => this.#tellNow(capability, via));
   #refreshing: Promise<void> | undefined;
   #refreshed = -Infinity;
+  #sequence = 0;
 
   constructor(options: AgentGatewayOptions) {
     const { name, lifetime = 300, maxHops = 8, tableBytes = 1 << 20, transitCost = 0, clock = systemClock } = options;
@@ -78,13 +79,14 @@ class Gateway implements AgentGateway {
   }
 
   async announce(request: AnnounceRequest, by?: Principal): Promise<AnnounceResponse> {
-    const { path, via = [], expires_in: asked = Infinity } = request;
+    const { path, via = [], expires_in: asked = Infinity, sequence } = request;
     const announcement = checked(request.announcement);
     if (by !== undefined) await this.#mustAnnounce(by, request);
     // It has come in a circle, or from too far: the routes that are known are as good.
     if (via.includes(this.name) || via.length >= this.maxHops) return { accepted: false };
     const lifetime = Math.min(this.#lifetime, asked * 1000);
-    const isNew = this.#table.add({ announcement, path, by: by && announcerOf(by), via, lifetime });
+    const isNew = this.#table.add({ announcement, path, by: by && announcerOf(by), via, lifetime, sequence });
+    if (isNew === "older") return { accepted: false };
     if (isNew && this.#isTold(by && announcerOf(by))) {
       const told = this.#telling.tell(announcement.capability, via, by !== undefined);
       // Who announces does not wait for the peers.
@@ -93,11 +95,11 @@ class Gateway implements AgentGateway {
     return { accepted: true, expires_in: lifetime / 1000 };
   }
 
-  async withdraw({ capability, path }: WithdrawRequest, by?: Principal): Promise<boolean> {
+  async withdraw({ capability, path, sequence }: WithdrawRequest, by?: Principal): Promise<boolean> {
     if (by !== undefined) {
       await this.#mustAnnounce(by, { announcement: { capability, version: "", policy: {} }, path });
     }
-    const route = this.#table.remove(by && announcerOf(by), capability, path);
+    const route = this.#table.remove(by && announcerOf(by), capability, path, sequence);
     if (route === undefined) return false;
     if (this.#isTold(route.by)) {
       const told = this.#telling.tell(capability, route.via, by !== undefined);
@@ -115,6 +117,10 @@ class Gateway implements AgentGateway {
   }
 
   async route(intent: IntentPayload, visited: readonly string[] = []): Promise<RouteEntry> {
+    return (await this.routesFor(intent, visited))[0] as RouteEntry;
+  }
+
+  async routesFor(intent: IntentPayload, visited: readonly string[] = []): Promise<readonly RouteEntry[]> {
     if (visited.includes(this.name)) throw agpErrors.routeNotFound("The intent has come in a circle");
     if (visited.length >= this.maxHops) throw agpErrors.routeNotFound("The intent has come through too many gateways");
     let chosen = this.#table.choose(intent, visited);
@@ -128,10 +134,8 @@ class Gateway implements AgentGateway {
         throw agpErrors.policyViolation(undefined, { metadata });
       case "stale":
         throw agpErrors.tableStale(undefined, { metadata, retryAfter: cooldown / 1000 });
-      default: {
-        const { path, cost, policy } = chosen;
-        return { path, cost, policy };
-      }
+      default:
+        return chosen.map(({ path, cost, policy }) => ({ path, cost, policy }));
     }
   }
 
@@ -145,7 +149,8 @@ class Gateway implements AgentGateway {
   }
 
   async advertise(): Promise<void> {
-    for (const route of this.#told()) await this.#tell(route);
+    // One after the other with what changes meanwhile: a peer must not get what is older after what is newer.
+    for (const { capability, via } of this.#told()) await this.#telling.tell(capability, via, false);
   }
 
   start(): () => void {
@@ -180,7 +185,9 @@ class Gateway implements AgentGateway {
   async #tellNow(capability: string, via: readonly string[]): Promise<void> {
     const [route] = this.#told(capability);
     if (route !== undefined) return this.#tell(route);
-    await this.#each({ via, capability }, (peer) => peer.withdraw({ capability, path: this.#path }));
+    await this.#each({ via, capability }, (peer) =>
+      peer.withdraw({ capability, path: this.#path, sequence: this.#next() }),
+    );
   }
 
   async #mustAnnounce(by: Principal, request: AnnounceRequest): Promise<void> {
@@ -224,8 +231,14 @@ class Gateway implements AgentGateway {
       path: this.#path,
       via: [...via, this.name],
       expires_in: this.#lifetime / 1000,
+      sequence: this.#next(),
     };
     await this.#each(route, (peer) => peer.announce(request));
+  }
+
+  /** Numbers announcements and withdrawals. It is a time, so that it goes on after a restart. */
+  #next(): number {
+    return (this.#sequence = Math.max(this.#sequence + 1, this.#clock.now()));
   }
 
   /** Calls the peers that a route has not come through. */

@@ -105,6 +105,13 @@ export interface AgentGateway {
    * @throws A2AError an error of AGP, see `agpErrors`.
    */
   route(intent: IntentPayload, visited?: readonly string[]): Promise<RouteEntry>;
+  /**
+   * All routes for an intent, the cheapest first: `route()` gives the first one. The others are for where its agent is away, or refuses the intent.
+   *
+   * @param visited - Names of the gateways that it came through.
+   * @throws A2AError an error of AGP, see `agpErrors`.
+   */
+  routesFor(intent: IntentPayload, visited?: readonly string[]): Promise<readonly RouteEntry[]>;
   /** Whether there is a route for each part of a delegation. Nothing is sent. */
   routeAll(delegation: DelegationIntent): Promise<DelegationReport>;
   /** Tells all peers the routes of this gateway. A peer that cannot be told is logged. */

@@ -171,11 +171,16 @@ export interface AnnounceRequest {
   readonly via?: readonly string[];
   /** After how many seconds it is no longer true, unless it is announced again. Default: as the gateway says. */
   readonly expires_in?: number;
+  /**
+   * Numbers what an announcer says of a route: a later announcement or withdrawal has a higher one, such as the time in milliseconds. What is
+   * older than what is known is not accepted. Absent: it is the newest.
+   */
+  readonly sequence?: number;
 }
 
 /** An answer of `agp/announce`. */
 export interface AnnounceResponse {
-  /** Whether the gateway has a route now. False: the announcement has come in a circle, or from too far. */
+  /** Whether the gateway has a route now. False: the announcement has come in a circle, from too far, or after a newer one. */
   readonly accepted: boolean;
   /** After how many seconds the route expires. */
   readonly expires_in?: number;
@@ -187,6 +192,8 @@ export interface WithdrawRequest {
   readonly capability: string;
   /** Where the route leads. */
   readonly path: string;
+  /** As in an announcement. Absent: it is the newest. */
+  readonly sequence?: number;
 }
 
 /** An answer of `agp/withdraw`. */
@@ -220,6 +227,7 @@ export const methodSchemas: {
         path: required(text(longestPath)),
         via: optional(list(text(longestName))),
         expires_in: optional(number(0)),
+        sequence: optional(number(0)),
       }),
     ),
     response: standardSchema(
@@ -228,7 +236,11 @@ export const methodSchemas: {
   },
   withdraw: {
     request: standardSchema(
-      object<WithdrawRequest>({ capability: required(text(longestName)), path: required(text(longestPath)) }),
+      object<WithdrawRequest>({
+        capability: required(text(longestName)),
+        path: required(text(longestPath)),
+        sequence: optional(number(0)),
+      }),
     ),
     response: standardSchema(object<WithdrawResponse>({ withdrawn: required(boolean) })),
   },
@@ -240,3 +252,8 @@ export const methodSchemas: {
 
 /** Names of gateways in metadata, and the paths that a gateway has chosen. */
 export const namesSchema: StandardSchema<readonly string[]> = standardSchema(list(text(longestPath)));
+
+/** The other paths that a gateway has found, for each intent of a message. */
+export const pathListsSchema: StandardSchema<readonly (readonly string[])[]> = standardSchema(
+  list(list(text(longestPath))),
+);

@@ -23,10 +23,12 @@ export interface Announced {
   readonly via: readonly string[];
   /** After how many milliseconds the route expires. */
   readonly lifetime: number;
+  /** Its number among those of its announcer, see `AnnounceRequest.sequence`. */
+  readonly sequence?: number | undefined;
 }
 
-/** Which route an intent takes; or why there is none. */
-export type Chosen = Route | "notFound" | "violation" | "stale";
+/** Which routes an intent may take, the cheapest first; or why there is none. */
+export type Chosen = readonly Route[] | "notFound" | "violation" | "stale";
 
 /** Bounds of a table, in bytes of JSON. */
 export interface TableBounds {
@@ -37,6 +39,9 @@ export interface TableBounds {
 }
 
 interface Row extends Route {
+  readonly sequence: number | undefined;
+  /** It was withdrawn. It is kept until it would have expired, so that an older announcement that comes late does not bring it back. */
+  readonly isGone?: true;
   /** When it expires; monotonic time. */
   readonly expires: number;
   readonly bytes: number;
@@ -61,11 +66,13 @@ export class RouteTable {
   /**
    * Adds or renews a route.
    *
-   * @returns Whether it is another route than before.
+   * @returns Whether it is another route than before; `older` where a newer announcement or withdrawal has come already.
    * @throws A2AError `TooManyRequests` where there is no room for it.
    */
-  add({ announcement: { capability, version, cost = 0, policy }, path, by, via, lifetime }: Announced): boolean {
+  add({ announcement, path, by, via, lifetime, sequence }: Announced): boolean | "older" {
+    const { capability, version, cost = 0, policy } = announcement;
     const key = keyOf(by, path);
+    if (this.#isNewer(capability, key, sequence)) return "older";
     const bytes = aroundRoute + utf8Length(JSON.stringify([capability, version, policy, path, by, via]));
     // What is dropped may be the route itself.
     const more = (): number => bytes - (this.#rows.get(capability)?.get(key)?.bytes ?? 0);
@@ -82,6 +89,7 @@ export class RouteTable {
       by,
       via,
       bytes,
+      sequence,
       expires: this.#clock.elapsed() + lifetime,
     };
     const rows = this.#rows.get(capability) ?? new Map<string, Row>();
@@ -89,22 +97,31 @@ export class RouteTable {
     const present = rows.get(key);
     rows.set(key, row);
     this.#count(by, bytes - (present?.bytes ?? 0));
-    return present === undefined || this.#isOver(present) || !isSame(present, row);
+    return present === undefined || !this.#isLive(present) || !isSame(present, row);
   }
 
-  /** Removes a route. Returns what it was; `undefined` where there was none. */
-  remove(by: string | undefined, capability: string, path: string): Route | undefined {
-    const rows = this.#rows.get(capability);
-    const row = rows?.get(keyOf(by, path));
-    if (row !== undefined) this.#drop(row);
-    return row === undefined || this.#isOver(row) ? undefined : row;
+  /** Removes a route. Returns what it was; `undefined` where there was none, or a newer one. */
+  remove(by: string | undefined, capability: string, path: string, sequence?: number): Route | undefined {
+    const key = keyOf(by, path);
+    const row = this.#rows.get(capability)?.get(key);
+    if (row === undefined || this.#isNewer(capability, key, sequence)) return undefined;
+    const wasLive = this.#isLive(row);
+    if (sequence === undefined || this.#isOver(row)) this.#drop(row);
+    else this.#rows.get(capability)?.set(key, { ...row, sequence, isGone: true });
+    return wasLive ? row : undefined;
+  }
+
+  /** Whether there is a newer announcement or withdrawal. What has expired tells nothing: clocks may have been set. */
+  #isNewer(capability: string, key: string, sequence = Infinity): boolean {
+    const row = this.#rows.get(capability)?.get(key);
+    return row !== undefined && !this.#isOver(row) && (row.sequence ?? -Infinity) > sequence;
   }
 
   /** All routes that have not expired, or those to one capability. */
   live(capability?: string): readonly Route[] {
     const rows =
       capability === undefined ? [...this.#rows.values()] : [this.#rows.get(capability) ?? new Map<string, Row>()];
-    return rows.flatMap((each) => [...each.values()]).filter((row) => !this.#isOver(row));
+    return rows.flatMap((each) => [...each.values()]).filter((row) => this.#isLive(row));
   }
 
   /** The same in the shape of AGP. */
@@ -117,29 +134,26 @@ export class RouteTable {
   }
 
   /**
-   * The cheapest route that satisfies the constraints of an intent (AGP §5, and the routing of its sample); the first one of several.
+   * The routes that satisfy the constraints of an intent (AGP §5, and the routing of its sample), the cheapest first; of several at one cost the one
+   * that was announced first.
    *
    * @param visited - Names of the gateways that the intent came through: no route leads back to one.
    */
   choose({ target_capability, policy_constraints = {} }: IntentPayload, visited: readonly string[] = []): Chosen {
     const all = [...(this.#rows.get(target_capability)?.values() ?? [])].filter(
-      ({ via }) => !via.some((name) => visited.includes(name)),
+      ({ via, isGone }) => isGone !== true && !via.some((name) => visited.includes(name)),
     );
     // A caller may send many of them, and there may be many routes.
     const constraints = Object.entries(policy_constraints);
-    let best: Route | undefined;
-    let isStale = false;
-    for (const row of all) {
-      const satisfies = satisfiesAll(row, constraints);
-      if (this.#isOver(row)) {
-        isStale ||= satisfies;
-        continue;
-      }
-      if (satisfies && (best === undefined || row.cost < best.cost)) best = row;
-    }
-    if (best !== undefined) return best;
-    if (isStale) return "stale";
+    const fitting = all.filter((row) => satisfiesAll(row, constraints));
+    const live = fitting.filter((row) => !this.#isOver(row));
+    if (live.length > 0) return live.toSorted((one, other) => one.cost - other.cost);
+    if (fitting.length > 0) return "stale";
     return all.length > 0 ? "violation" : "notFound";
+  }
+
+  #isLive(row: Row): boolean {
+    return row.isGone !== true && !this.#isOver(row);
   }
 
   #isOver({ expires }: Row): boolean {

@@ -3,18 +3,8 @@
  * @packageDocumentation
  */
 
-import { idempotentSendExtension, type EventReads, type ExtensionTypes, type TurnReads } from "../../protocol/index.ts";
-import { defineExtension, type DefinedExtension } from "../index.ts";
-
-/** The types of an extension that adds no data. */
-interface NoData extends ExtensionTypes {
-  readonly metadata: Readonly<Record<never, never>>;
-  readonly data: Readonly<Record<never, never>>;
-  readonly subStates: never;
-  readonly methods: Readonly<Record<never, never>>;
-  readonly turn: TurnReads<NoData>;
-  readonly event: EventReads<NoData>;
-}
+import { idempotentSendExtension } from "../../protocol/index.ts";
+import { defineExtension, type DefinedExtension, type NoData } from "../index.ts";
 
 /** The extension for sends that can be repeated. */
 export type IdempotentSends = DefinedExtension<typeof idempotentSendExtension, NoData>;

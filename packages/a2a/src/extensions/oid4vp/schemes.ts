@@ -6,7 +6,7 @@ import { isLoopback } from "../../base/index.ts";
  * Schemes that wallets have: of OID4VP 1.0 §13.1.2, of its profile HAIP 1.0, and of ISO/IEC 18013-7 Annex B. Those of apps are named by
  * who knows them.
  */
-export const usualWalletSchemes: readonly string[] = ["openid4vp", "haip-vp", "mdoc-openid4vp"];
+const usualWalletSchemes: readonly string[] = ["openid4vp", "haip-vp", "mdoc-openid4vp"];
 
 /** Which wallets may be invoked besides the usual ones. */
 export interface WalletSchemesOptions {

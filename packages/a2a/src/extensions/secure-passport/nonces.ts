@@ -32,7 +32,10 @@ export interface PassportNonces {
 export interface MemoryNoncesOptions {
   /** Memory that all passports may take, in bytes. Default 4 MiB, for about 10,000 of them. */
   readonly bytes?: number;
-  /** Memory that the passports of one client may take, in bytes. Default: an eighth of `bytes`. */
+  /**
+   * Memory that the passports of one client may take, in bytes, while no other client has any. Of what others have left it is the same share, so that
+   * there is room for one more client, however many of them fill theirs. Default: an eighth of `bytes`.
+   */
   readonly bytesPerClient?: number;
   /** Time. Default: that of the runtime. */
   readonly clock?: Clock;
@@ -64,7 +67,9 @@ export function memoryNonces(options: MemoryNoncesOptions = {}): PassportNonces 
   }
 
   function hasRoom(clientId: string, own: number): boolean {
-    return taken + own <= bytes && (byClient.get(clientId) ?? 0) + own <= bytesPerClient;
+    const before = byClient.get(clientId) ?? 0;
+    const left = bytes - (taken - before);
+    return before + own <= Math.min(1, bytesPerClient / bytes) * left;
   }
 
   /** Forgets what has expired; at most once a second, since it looks at all. */

@@ -2,7 +2,7 @@ import { utf8Length, type Clock } from "../../base/index.ts";
 import { A2AError, type JsonObject, type JsonValue } from "../../model/index.ts";
 import type { ExtensionRow } from "../../protocol/index.ts";
 import { writeStep, type TraceShape } from "./shapes.ts";
-import { readTrace, type CallType, type ResponseTrace, type TraceStep } from "./trace.ts";
+import { readTrace, type CallType, type ResponseTrace, type TraceStep as Step } from "./trace.ts";
 
 /** What is known of a step when it begins. */
 export interface StepInit {
@@ -90,7 +90,6 @@ export interface RecorderInit {
   readonly stored: (() => Promise<readonly ExtensionRow[]>) | undefined;
 }
 
-/** Key of the row with the steps. */
 const rowKey = "steps";
 /** Most bytes of a row (`featureBounds`), less what goes around the steps. */
 const rowBytes = (32 << 10) - 256;
@@ -103,6 +102,7 @@ export class TraceRecorder implements Trace {
   #bytes: number;
   #count = 0;
   #omitted = 0;
+  #isChanged = false;
   /** Resolves when the steps of earlier attempts are here. */
   readonly restored: Promise<void> | undefined;
 
@@ -162,9 +162,11 @@ export class TraceRecorder implements Trace {
     }
   }
 
-  /** Whether there is no step. */
-  get isEmpty(): boolean {
-    return this.#steps.length === 0;
+  /** The row, where it has changed. In a later attempt in any case: an event that is repeated sets no rows. */
+  takeRow(): readonly [key: string, value: string] | undefined {
+    if (!this.#isChanged) return undefined;
+    this.#isChanged = this.#init.attempt > 1;
+    return this.row;
   }
 
   /** The trace so far. Where steps were left out, its last step says how many. */
@@ -208,11 +210,25 @@ export class TraceRecorder implements Trace {
   #change(recorded: Recorded, { attributes, ...more }: Partial<Step>): void {
     if (recorded.step.endTime !== undefined) return;
     recorded.step = withAttributes({ ...recorded.step, ...more }, attributes);
+    if (more.endTime !== undefined) this.#takeOver(recorded);
     this.#fit(recorded);
+  }
+
+  /** A trace of another agent is there once: a step that went on with a delegation of an earlier attempt has it then. */
+  #takeOver(ended: Recorded): void {
+    const traceId = this.#init.attempt === 1 ? undefined : ended.step.responseTrace?.traceId;
+    if (traceId === undefined) return;
+    for (const recorded of this.#steps) {
+      const { responseTrace, ...step } = recorded.step;
+      if (recorded === ended || responseTrace?.traceId !== traceId) continue;
+      recorded.step = step;
+      this.#fit(recorded);
+    }
   }
 
   /** Counts a step, and makes it smaller where it does not fit. One that has begun in its place always fits there. */
   #fit(recorded: Recorded): void {
+    this.#isChanged = true;
     const room = this.#init.maxBytes - this.#bytes + recorded.bytes;
     for (const step of smaller(recorded.step)) {
       // What is known at its end has its room from the beginning.
@@ -230,8 +246,6 @@ export class TraceRecorder implements Trace {
 /** The most bytes that the end of a step adds, and the number of steps that were left out. */
 const endBytes = 300;
 const omittedBytes = 40;
-
-type Step = TraceStep;
 
 interface Recorded {
   step: Step;

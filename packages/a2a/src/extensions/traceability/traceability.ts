@@ -90,13 +90,14 @@ export function traceabilityExtension(options: TraceabilityOptions = {}): Tracea
     onAppend(event, { started, rows }) {
       if (!(started instanceof TraceRecorder)) return event;
       // An attempt after a crash goes on with the steps of this one. So does a turn that the question of another agent has suspended.
-      if (!started.isEmpty) rows?.set(...started.row);
+      const row = rows && started.takeRow();
+      if (row !== undefined) rows?.set(...row);
       return endsTurn(event) ? attached(event, { [key]: writeTrace(started.whole, shape) }, places) : event;
     },
     onFinish(_, { started }) {
       return started instanceof TraceRecorder ? { [key]: writeTrace(started.whole, shape) } : undefined;
     },
-    onDelegate: (call, { started }) => (started instanceof TraceRecorder ? watchOf(started, call) : undefined),
+    onDelegate: (call, turn) => (turn.started instanceof TraceRecorder ? watchOf(turn.started, turn, call) : undefined),
     onEvent: (event: StreamResponse): TraceReads => ({
       get trace() {
         return findTrace(event, key);
@@ -119,7 +120,11 @@ export function traceabilityExtension(options: TraceabilityOptions = {}): Tracea
 export const traceability: TraceabilityExtension = traceabilityExtension();
 
 /** A delegation is a step. The trace of the other agent is a part of it, where that agent gives one. */
-function watchOf(recorder: TraceRecorder, { card, parts }: DelegatingCall): DelegationWatch {
+function watchOf(
+  recorder: TraceRecorder,
+  { rows }: Pick<ExtensionTurn, "rows">,
+  { card, parts }: DelegatingCall,
+): DelegationWatch {
   const traces = card.capabilities.extensions?.some(({ uri }) => uri === traceabilityUri) === true;
   const agentUrl = card.supportedInterfaces?.[0]?.url;
   const step = recorder.begin({
@@ -138,6 +143,12 @@ function watchOf(recorder: TraceRecorder, { card, parts }: DelegatingCall): Dele
         ...(responseTrace !== undefined && { responseTrace }),
         ...(state !== undefined && { attributes: { state } }),
       });
+      if (event.message === undefined && (state === undefined || !isTerminal(state))) return undefined;
+      // Before the delegation is over: an attempt after a crash is not told of it again.
+      if (event.message !== undefined || state === "TASK_STATE_COMPLETED") step.end();
+      const [row, value] = recorder.row;
+      // Where it cannot be stored, the turn is over.
+      return rows.store([{ op: "set", key: row, value }]).catch(() => {});
     },
     onEnd: ({ error }) => step.end({ error }),
   };

@@ -2,7 +2,8 @@ import { A2AError } from "../../model/index.ts";
 import type { Authenticator } from "../../auth/index.ts";
 import { before, errorOf, itemsOf, obedient, saying, type ContractCases } from "./given.ts";
 
-const byName: Authenticator = {
+/** Callers are who they say, in the header `x-name`. */
+export const byName: Authenticator = {
   securitySchemes: { name: { apiKeySecurityScheme: { location: "header", name: "x-name" } } },
   securityRequirements: [{ schemes: { name: { list: [] } } }],
   authenticate(request) {

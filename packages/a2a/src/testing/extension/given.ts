@@ -84,8 +84,11 @@ export class ExtensionSuite {
   }
 
   /** Serves the agent, by default with the extension, and without requiring it. */
-  async serve(extensions: readonly AnyExtension[] = [this.optional(), ...this.required]): Promise<ContractServer> {
-    const server = await this.#binding.serve(this.agent(), { extensions, logger: this.logger });
+  async serve(
+    extensions: readonly AnyExtension[] = [this.optional(), ...this.required],
+    more: Pick<ExtensionServerOptions, "authenticator"> = {},
+  ): Promise<ContractServer> {
+    const server = await this.#binding.serve(this.agent(), { extensions, logger: this.logger, ...more });
     this.#servers.push(server);
     return server;
   }
@@ -166,8 +169,19 @@ export class ExtensionSuite {
   }
 
   /** A client with the extension, and with those that it requires. */
-  extended(server: ContractServer): Promise<Client<AnyExtension>> {
-    return this.connect<AnyExtension>(server, [this.extension, ...this.required]);
+  extended(
+    server: ContractServer,
+    more: Pick<ConnectOptions<AnyExtension>, "headers"> = {},
+  ): Promise<Client<AnyExtension>> {
+    return this.connect<AnyExtension>(server, [this.extension, ...this.required], more);
+  }
+
+  /** Calls a method of the extension, with the request that the options give. */
+  method(client: Client<AnyExtension>, name: string): Promise<unknown> {
+    const { requests = {} } = this.options;
+    if (!Object.hasOwn(requests, name)) throw new TypeError(`The contract needs a request for ${name}, in requests`);
+    const own = client.ext(this.extension) as unknown as { call(name: string, request: unknown): Promise<unknown> };
+    return own.call(name, requests[name]);
   }
 
   /** Stops the servers. */

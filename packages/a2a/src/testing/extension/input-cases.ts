@@ -1,16 +1,20 @@
 import { ExtensionReader, misfits } from "../../extensions/index.ts";
 import type { JsonObject, JsonValue, SendMessageRequest } from "../../model/index.ts";
-import { type AnyExtension, type Interceptor, mapItems } from "../../protocol/index.ts";
+import { type AnyExtension, type ExtensionMethods, type Interceptor, mapItems } from "../../protocol/index.ts";
+import { byName } from "../binding/caller-cases.ts";
 import type { ExtensionContractOptions } from "../extension-contract.ts";
 import { eventsOf, outcomeOf, plainJson, refusal, type ExtensionCases } from "./given.ts";
 
 /** What strangers send: agents to clients, and clients to agents. */
 export function inputCases<X extends AnyExtension>({ extension }: ExtensionContractOptions<X>): ExtensionCases {
   const reader = new ExtensionReader(extension);
+  const { methods: own = {} } = extension as { readonly methods?: ExtensionMethods };
+  const methods = Object.keys(own);
   const places = ["request", "message", "part"] as const;
   const sends = reader.fields.data.length > 0 || places.some((place) => reader.fields.metadata.has(place));
   return {
     ...always,
+    ...Object.fromEntries(methods.map((name) => [`${name} tells a caller nothing of another one`, apart(name)])),
     ...(sends && {
       "checks what comes to an agent: of kind data it is left out, of others it is InvalidParams": async (
         suite,
@@ -49,6 +53,20 @@ export function inputCases<X extends AnyExtension>({ extension }: ExtensionContr
       }
       expect(suite.lines.filter(({ message }) => message.includes("hook"))).toEqual([]);
     },
+  };
+}
+
+/** Tasks and conversations are their owner's (A2A 1.0 §13.1). */
+function apart(name: string): ExtensionCases[string] {
+  return async (suite, expect) => {
+    const server = await suite.serve(undefined, { authenticator: byName });
+    const as = (caller: string) => suite.extended(server, { headers: { "x-name": caller } });
+    const { task, message } = await (await as("ada")).sendMessage(suite.message(true));
+    const own = [task?.id, task?.contextId ?? message?.contextId].filter((id) => id !== undefined);
+    let answer: unknown;
+    await refusal(suite.method(await as("bob"), name).then((given) => void (answer = given)));
+    const told = JSON.stringify(answer) ?? "";
+    expect(own.filter((id) => told.includes(id))).toEqual([]);
   };
 }
 

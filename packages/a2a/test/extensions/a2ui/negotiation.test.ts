@@ -7,6 +7,7 @@ import {
   readCapabilities,
   readDataModel,
   writeCapabilities,
+  type A2uiParams,
 } from "../../../src/extensions/a2ui/capabilities.ts";
 import { a2ui } from "../../../src/extensions/a2ui/index.ts";
 import type { A2uiVersion } from "../../../src/extensions/a2ui/index.ts";
@@ -26,7 +27,7 @@ describe("the card says what the agent writes for", () => {
   ])("%s, with the catalog of the version where no other is named", (version, name, catalog) => {
     expect(a2ui({ version })).toMatchObject({
       uri: `https://a2ui.org/a2a-extension/a2ui/${name}`,
-      params: { supportedCatalogIds: [catalog] },
+      params: { supportedCatalogIds: expect.arrayContaining([catalog]) },
     });
   });
 
@@ -135,3 +136,13 @@ describe("both choose a catalog", () => {
     expect(ids("0.9", { supportedCatalogIds: [own] }, undefined)).toEqual([]);
   });
 });
+
+test.each(["v0_9", "v0_9_1"])(
+  "the basic catalog of 0.9.1 is taken by the id with %s (its file has one, the examples the other)",
+  (at) => {
+    const catalogId = `https://a2ui.org/specification/${at}/catalogs/basic/catalog.json`;
+    const { params } = a2ui({ version: "0.9.1" });
+    const client = { supportedCatalogIds: [catalogId], inlineCatalogs: [] };
+    expect(negotiate("0.9.1", params as A2uiParams, client)).toEqual([{ catalogId }]);
+  },
+);

@@ -1,7 +1,7 @@
 import { MessageProcessor, type A2uiMessage } from "@a2ui/web_core/v0_9";
 import { basicCatalog } from "@a2ui/web_core/v0_9/basic_catalog";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import {
   noSurfaces,
   reduceSurfaces,
@@ -39,8 +39,8 @@ function main(surfaces: A2uiSurfaces): A2uiSurface {
 function counted({ byId }: A2uiSurfaces): number {
   let bytes = 0;
   for (const { surfaceId, catalogId: catalog, root, theme, components, dataModel } of byId.values()) {
-    bytes += sizeOf([surfaceId, catalog, root, theme]) + sizeOf(dataModel);
-    for (const component of components.values()) bytes += sizeOf(component);
+    bytes += 1024 + sizeOf([surfaceId, catalog, root, theme]) + sizeOf(dataModel);
+    for (const component of components.values()) bytes += 64 + sizeOf(component);
   }
   return bytes;
 }
@@ -231,17 +231,17 @@ describe("surfaces are bounded in bytes", () => {
   test("what would be more is left out, and the count is that of what is there", () => {
     const value = "x".repeat(900);
     const messages = Array.from({ length: 20 }, (_, n) => set(`/${n}`, value));
-    const { surfaces, problems } = reduceSurfaces(noSurfaces, made(...messages), { maxBytes: 5000 });
+    const { surfaces, problems } = reduceSurfaces(noSurfaces, made(...messages), { maxBytes: 10_000 });
     expect(problems.length).toBeGreaterThan(10);
-    expect(surfaces.bytes).toBeLessThanOrEqual(5000);
+    expect(surfaces.bytes).toBeLessThanOrEqual(10_000);
     expect(surfaces.bytes).toBe(counted(surfaces));
     // Room that is made can be used.
-    const after = reduceSurfaces(surfaces, [set("/0"), set("/new", value)], { maxBytes: 5000 });
+    const after = reduceSurfaces(surfaces, [set("/0"), set("/n", value)], { maxBytes: 10_000 });
     expect(after.problems).toEqual([]);
   });
 
   test("holes of arrays count as well", () => {
-    const { problems, surfaces } = reduceSurfaces(noSurfaces, made(set("/a/9999", 1)), { maxBytes: 5000 });
+    const { problems, surfaces } = reduceSurfaces(noSurfaces, made(set("/a/9999", 1)), { maxBytes: 20_000 });
     expect(problems).toHaveLength(1);
     expect(main(surfaces).dataModel).toEqual({});
   });
@@ -258,6 +258,81 @@ describe("surfaces are bounded in bytes", () => {
     expect(problems).toEqual([]);
     expect((main(surfaces).dataModel as Record<string, number>)["k12999"]).toBe(-12_999);
     expect((before as Record<string, number>)["k12999"]).toBe(12_999);
+  });
+});
+
+describe("an update costs what it changes", () => {
+  const add = (id: string, value = id): A2uiServerMessage => ({
+    version,
+    updateComponents: { surfaceId: "main", components: [text(id, value)] },
+  });
+
+  test("however many components there are: each has one entry that is written", () => {
+    let writes = 0;
+    const original = Map.prototype.set;
+    const count = 5000;
+    let surfaces = reduceSurfaces(noSurfaces, made()).surfaces;
+    const set = vi.spyOn(Map.prototype, "set").mockImplementation(function (this: Map<unknown, unknown>, key, value) {
+      writes += 1;
+      return Reflect.apply(original, this, [key, value]) as Map<unknown, unknown>;
+    });
+    onTestFinished(() => set.mockRestore());
+    for (let n = 0; n < count; n += 1) surfaces = reduceSurfaces(surfaces, [add(`c${n}`)]).surfaces;
+    set.mockRestore();
+    expect(main(surfaces).components.size).toBe(count);
+    // With a copy for each of them, this would be 12 million.
+    expect(writes).toBeLessThan(10 * count);
+  });
+
+  test("and what a renderer had before stays as it was, in any order of reading", () => {
+    const steps = fc.array(fc.tuple(fc.integer({ min: 0, max: 9 }), fc.integer({ min: 0, max: 99 }), fc.boolean()), {
+      maxLength: 80,
+    });
+    fc.assert(
+      fc.property(steps, (changes) => {
+        let surfaces = reduceSurfaces(noSurfaces, made()).surfaces;
+        const had: (readonly [A2uiSurfaces, ReadonlyMap<string, unknown>])[] = [];
+        let expected = new Map<string, unknown>();
+        for (const [id, what, goesBack] of changes) {
+          had.push([surfaces, expected]);
+          // A renderer may also go on with what it had before.
+          if (goesBack)
+            [surfaces, expected] = had[what % had.length] as (typeof had)[number] as [A2uiSurfaces, typeof expected];
+          expected = new Map(expected).set(`c${id}`, text(`c${id}`, `${what}`));
+          surfaces = reduceSurfaces(surfaces, [add(`c${id}`, `${what}`)]).surfaces;
+        }
+        for (const [before, then] of had) {
+          const { components } = main(before);
+          expect([...components]).toEqual([...then]);
+          expect(components.size).toBe(then.size);
+          for (let id = 0; id < 10; id += 1) {
+            expect(components.get(`c${id}`)).toEqual(then.get(`c${id}`));
+            expect(components.has(`c${id}`)).toBe(then.has(`c${id}`));
+          }
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test("empty surfaces take room too, and are no more than a thousand", () => {
+    const create = (n: number): A2uiServerMessage => ({ version, createSurface: { surfaceId: `s${n}`, catalogId } });
+    const messages = Array.from({ length: 1200 }, (_, n) => create(n));
+    const small = reduceSurfaces(noSurfaces, messages, { maxBytes: 100_000 });
+    expect(small.surfaces.byId.size).toBeLessThan(100);
+    expect(small.surfaces.byId.size).toBeGreaterThan(50);
+    expect(small.surfaces.bytes).toBeLessThanOrEqual(100_000);
+    const { surfaces, problems } = reduceSurfaces(noSurfaces, messages);
+    expect(surfaces.byId.size).toBe(1000);
+    expect(problems[0]).toMatchObject({ index: 1000, surfaceId: "s1000", message: expect.stringContaining("1000") });
+    // Room that is made can be used, and those that are there go on.
+    const after = reduceSurfaces(surfaces, [
+      { version, deleteSurface: { surfaceId: "s0" } },
+      create(2000),
+      { version, updateDataModel: { surfaceId: "s1", path: "/a", value: 1 } },
+    ]);
+    expect(after.problems).toEqual([]);
+    expect(after.surfaces.byId.get("s1")?.dataModel).toEqual({ a: 1 });
   });
 });
 

@@ -377,6 +377,71 @@ describe("peers", () => {
   });
 });
 
+describe("what is older does not replace what is newer", () => {
+  test("an announcement that comes late, also after a withdrawal", async () => {
+    const clock = fakeClock();
+    const gateway = agentGateway({ name: "G", clock, lifetime: 60, policy: { mayAnnounce: () => true } });
+    const costs = async () => (await gateway.routes()).routes["vm"]?.map(({ cost }) => cost);
+    await gateway.announce(announced("vm", "p", { cost: 2, sequence: 2 }), squad);
+    expect(await gateway.announce(announced("vm", "p", { cost: 1, sequence: 1 }), squad)).toEqual({ accepted: false });
+    expect(await costs()).toEqual([2]);
+    // The same one again, as where its answer was lost.
+    expect(await gateway.announce(announced("vm", "p", { cost: 2, sequence: 2 }), squad)).toMatchObject({
+      accepted: true,
+    });
+    expect(await gateway.withdraw({ capability: "vm", path: "p", sequence: 1 }, squad)).toBe(false);
+    expect(await costs()).toEqual([2]);
+    expect(await gateway.withdraw({ capability: "vm", path: "p", sequence: 4 }, squad)).toBe(true);
+    expect(await gateway.announce(announced("vm", "p", { cost: 3, sequence: 3 }), squad)).toEqual({ accepted: false });
+    expect(await costs()).toBe(undefined);
+    expect(await outcomeOf(gateway, "vm")).toBe("routeNotFound");
+    // Another announcer, and one who numbers nothing, are not concerned.
+    await gateway.announce(announced("vm", "p", { cost: 9, sequence: 1 }), other);
+    await gateway.announce(announced("vm", "p", { cost: 5 }), squad);
+    expect((await costs())?.toSorted()).toEqual([5, 9]);
+  });
+
+  test("for as long as it would have held: a clock that was set back shuts nobody out", async () => {
+    const clock = fakeClock();
+    const gateway = agentGateway({ name: "G", clock, lifetime: 60, policy: { mayAnnounce: () => true } });
+    await gateway.announce(announced("vm", "p", { sequence: 1e15 }), squad);
+    await gateway.withdraw({ capability: "vm", path: "p", sequence: 1e15 }, squad);
+    clock.advance(60_000);
+    expect(await gateway.announce(announced("vm", "p", { sequence: 1 }), squad)).toMatchObject({ accepted: true });
+    expect(await outcomeOf(gateway, "vm")).toBe("p");
+  });
+
+  test("peers are told what changes and what is told again one after the other, with rising numbers", async () => {
+    const told: (readonly [number | undefined, number | undefined])[] = [];
+    const waiting: (() => void)[] = [];
+    const slow: GatewayPeer = {
+      name: "slow",
+      announce: async ({ announcement, sequence }) => {
+        told.push([announcement.cost, sequence]);
+        await new Promise<void>((resolve) => waiting.push(resolve));
+        return { accepted: true };
+      },
+      withdraw: async ({ sequence }) => void told.push([undefined, sequence]),
+    };
+    const gateway = agentGateway({ name: "G", peers: [slow], clock: fakeClock() });
+    const first = gateway.announce(announced("vm", "p", { cost: 1 }));
+    await expect.poll(() => told.length).toBe(1);
+    const again = gateway.advertise();
+    const second = gateway.announce(announced("vm", "p", { cost: 2 }));
+    await Promise.resolve();
+    // Nothing new is told before the peer has answered.
+    expect(told).toHaveLength(1);
+    waiting.shift()?.();
+    await expect.poll(() => waiting.length).toBe(1);
+    const gone = gateway.withdraw({ capability: "vm", path: "p" });
+    waiting.shift()?.();
+    await Promise.all([first, again, second, gone]);
+    expect(told.map(([cost]) => cost)).toEqual([1, 2, undefined]);
+    const sequences = told.map(([, sequence]) => sequence ?? -1);
+    expect(sequences.every((sequence, at) => at === 0 || sequence > (sequences[at - 1] ?? 0))).toBe(true);
+  });
+});
+
 test("options that cannot work are refused", () => {
   expect(() => agentGateway({ name: "" })).toThrow(/name must be/);
   expect(() => agentGateway({ name: "G", lifetime: 0 })).toThrow(/lifetime must be/);

@@ -85,7 +85,7 @@ test("a report has a capability with the name of a prototype", async () => {
 test("a table stays within its bytes where the route that is renewed has expired", () => {
   const clock = fakeClock();
   const table = new RouteTable({ bytes: 1000, bytesPerAnnouncer: 1000 }, clock);
-  const add = (size: number): boolean =>
+  const add = (size: number): unknown =>
     table.add({
       announcement: { capability: "c", version: "1", policy: { text: "x".repeat(size) } },
       path: "p",

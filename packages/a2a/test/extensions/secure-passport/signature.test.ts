@@ -301,3 +301,38 @@ describe("the memory of used passports", () => {
     expect(use()).toBe("fresh");
   });
 });
+
+describe("a client that uses as many passports as it can", () => {
+  const start = Date.UTC(2026, 0, 31);
+  const until = start + 300_000;
+  const flood = (nonces: ReturnType<typeof memoryNonces>, clientId: string): number => {
+    for (let count = 0; ; count += 1) {
+      if (nonces.use({ clientId, jti: `${count}`, use: "u", until }) === "full") return count;
+    }
+  };
+
+  test("does not make a passport of another client be refused, nor do eight of them", () => {
+    const nonces = memoryNonces({ clock: fakeClock(start) });
+    const counts: number[] = [];
+    for (let n = 0; n < 8; n += 1) {
+      expect(nonces.use({ clientId: `honest ${n}`, jti: "1", use: "u", until })).toBe("fresh");
+      counts.push(flood(nonces, `greedy ${n}`));
+    }
+    expect(counts[0]).toBeGreaterThan(1000);
+    for (let count = 0; count < 300; count += 1) {
+      expect(nonces.use({ clientId: "ninth", jti: `${count}`, use: "u", until })).toBe("fresh");
+    }
+    // Nothing that was used is forgotten for it.
+    expect(nonces.use({ clientId: "greedy 0", jti: "0", use: "another", until })).toBe("used");
+    expect(nonces.use({ clientId: "honest 0", jti: "1", use: "another", until })).toBe("used");
+  });
+
+  test("has room again once what it has used is over", async () => {
+    const clock = fakeClock(start);
+    const nonces = memoryNonces({ clock });
+    const count = flood(nonces, "greedy");
+    clock.advance(300_001);
+    expect(nonces.use({ clientId: "greedy", jti: "new", use: "u", until: until + 600_000 })).toBe("fresh");
+    expect(count).toBeLessThan(4000);
+  });
+});

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Client } from "../../../src/client/index.ts";
 import { traceability, traceStep } from "../../../src/extensions/traceability/index.ts";
 import { defineAgent, type Agent } from "../../../src/index.ts";
@@ -99,5 +99,29 @@ describe("agents that call agents", () => {
       ["TASK_STATE_INPUT_REQUIRED", undefined],
       ["TASK_STATE_COMPLETED", undefined],
     ]);
+  });
+
+  test("a delegation that was over before a crash has its trace, and is no step again", async () => {
+    const other = await serving(rates);
+    let hold: (() => void) | undefined;
+    const waiting = agentOf(
+      async function* (turn) {
+        const { text } = yield* turn.delegate(other.client, turn.text);
+        if (turn.attempt === 1) await new Promise<void>((resolve) => (hold = resolve));
+        yield turn.completed(text);
+      },
+      { name: "Planner", resumable: true },
+    );
+    const under = await serving(waiting, { clock: other.clock });
+    const client = await asking(under);
+    const configuration = { returnImmediately: true };
+    const { task } = await client.sendMessage({ message: "USD", configuration });
+    await vi.waitFor(() => expect(hold).toBeDefined());
+    await under.crash();
+    await under.restart();
+    hold?.();
+    const { steps = [] } = (await client.waitFor(task?.id ?? "")).ext(traceability)?.trace ?? {};
+    expect(steps).toMatchObject([{ name: "Rates", endTime: expect.any(String) as string }]);
+    expect([steps[0]?.error, names(steps[0]?.responseTrace)]).toEqual([undefined, ["get_rate"]]);
   });
 });

@@ -140,12 +140,42 @@ describe("a later attempt", () => {
     expect(new Set(steps.map(({ stepId }) => stepId)).size).toBe(3);
   });
 
+  test("has the trace of another agent once, where it goes on with what the agent was asked before", async () => {
+    const asked = (traceId: string) => ({ responseTrace: { traceId, steps: [] } });
+    const before = recorder().trace;
+    before.begin({ name: "one" }).end(asked("trace-a"));
+    before.begin({ name: "two" }).end(asked("trace-b"));
+    const { trace } = recorder({ attempt: 2, stored: rowsOf(before) });
+    await trace.step({ name: "two" }, (step) => step.set(asked("trace-b")));
+    const traces = trace.whole.steps.map(({ name, responseTrace }) => [name, responseTrace?.traceId]);
+    expect(traces).toEqual([
+      ["one", "trace-a"],
+      ["two", undefined],
+      ["two", "trace-b"],
+    ]);
+  });
+
   test("does not take what another turn has kept, nor what is no trace", async () => {
     const other = recorder({ traceId: "trace-2", attempt: 2, stored: rowsOf(begun()) }).trace;
     await other.step({ name: "own" }, () => undefined);
     expect(other.whole.steps.map(({ name }) => name)).toEqual(["own"]);
     const broken = recorder({ attempt: 2, stored: () => Promise.reject(new Error("no store")) }).trace;
     expect(await broken.step({ name: "own" }, () => 5)).toBe(5);
+  });
+
+  test("is stored where it has changed, and not with each chunk of an artifact", () => {
+    const { trace } = recorder();
+    expect(trace.takeRow()).toBeUndefined();
+    const step = trace.begin({ name: "work" });
+    expect(trace.takeRow()?.[1]).toContain("work");
+    expect(trace.takeRow()).toBeUndefined();
+    step.end({ cost: 5 });
+    expect(trace.takeRow()?.[1]).toContain('"cost":5');
+    expect(trace.takeRow()).toBeUndefined();
+    // An event that is repeated sets no rows, so a later attempt sets it with each.
+    const later = recorder({ attempt: 2 }).trace;
+    later.begin({ name: "work" });
+    expect([later.takeRow(), later.takeRow()]).toEqual([later.row, later.row]);
   });
 
   test("is kept in a row of the task that has room for it, whatever the trace has", () => {

@@ -6,13 +6,29 @@ import {
   traceStep,
   type ResponseTrace,
 } from "../../../src/extensions/traceability/index.ts";
-import { defineAgent } from "../../../src/index.ts";
+import { defineAgent, type Agent } from "../../../src/index.ts";
 import type { StreamResponse, Task } from "../../../src/model/index.ts";
 import { agentOf, asking, names, rates, serving } from "./support.ts";
 
 /* The specification: a2aproject/a2a-samples, extensions/traceability/v1/spec.md. */
 
 const key = "github.com/a2aproject/a2a-samples/extensions/traceability/v1/traceability";
+
+/** An agent with these options of the extension. */
+function tracing(own: typeof traceability): Agent {
+  return defineAgent({
+    name: "Rates",
+    description: "Knows rates",
+    version: "1.0.0",
+    skills: [],
+    extensions: [own],
+    async *onMessage(turn) {
+      await traceStep(turn.ext(own), { name: "get_rate" }, () => undefined);
+      yield turn.completed("0.859");
+    },
+  });
+}
+
 describe("the trace of a response", () => {
   test("comes with the end of the task, in the metadata of its message and of the status update", async () => {
     const under = await serving(rates);
@@ -81,18 +97,7 @@ describe("the trace of a response", () => {
 
   test("is in the shape of the specification, and in one place, where the options say so", async () => {
     const own = traceabilityExtension({ shape: "specification", places: ["message"] });
-    const agent = defineAgent({
-      name: "Rates",
-      description: "Knows rates",
-      version: "1.0.0",
-      skills: [],
-      extensions: [own],
-      async *onMessage(turn) {
-        await traceStep(turn.ext(own), { name: "get_rate" }, () => undefined);
-        yield turn.completed("0.859");
-      },
-    });
-    const answer = await (await asking(await serving(agent))).sendMessage("USD");
+    const answer = await (await asking(await serving(tracing(own)))).sendMessage("USD");
     const { metadata } = answer.task?.status.message ?? {};
     expect(metadata?.[key]).toMatchObject({ steps: [{ step_action: { tool_invocation: { tool_name: "get_rate" } } }] });
     expect(answer.task?.metadata).toBeUndefined();
@@ -101,18 +106,7 @@ describe("the trace of a response", () => {
 
   test("is for those alone whom `allow` lets have it", async () => {
     const own = traceabilityExtension({ allow: ({ principal }) => principal.subject === "ada" });
-    const agent = defineAgent({
-      name: "Rates",
-      description: "Knows rates",
-      version: "1.0.0",
-      skills: [],
-      extensions: [own],
-      async *onMessage(turn) {
-        await traceStep(turn.ext(own), { name: "get_rate" }, () => undefined);
-        yield turn.completed("0.859");
-      },
-    });
-    const under = await serving(agent);
+    const under = await serving(tracing(own));
     const bob = await (await under.connect({ extensions: [traceabilityUri] })).sendMessage("USD");
     expect(JSON.stringify(bob)).not.toContain("get_rate");
     const ada = await (await under.as("ada")).sendMessage("USD", { extensions: [traceabilityUri] });

@@ -1,0 +1,123 @@
+/** A key that a later version has added. */
+const absent: unique symbol = Symbol("absent");
+
+/** Most versions that are looked through for a value. An older version gets a map of its own. */
+const mostSteps = 32;
+
+/**
+ * A map that is never changed, and whose next version costs what is new in it. All versions share one map, that of the newest one; an older one has
+ * what it had before, and the version after it. Keys are only added or set, so the keys of an older version are the first ones.
+ */
+export class GrowingMap<Value> implements ReadonlyMap<string, Value> {
+  readonly size: number;
+  #map: Map<string, Value>;
+  /** What the next version has set, as it was before. */
+  #before: Map<string, Value | typeof absent> | undefined;
+  #next: GrowingMap<Value> | undefined;
+
+  /** @param map - Nobody else changes it. */
+  constructor(map: Map<string, Value> = new Map()) {
+    this.#map = map;
+    this.size = map.size;
+  }
+
+  /** The next version. This one stays as it is. */
+  with(changes: ReadonlyMap<string, Value>): GrowingMap<Value> {
+    // There is a next version already, or there was one: what follows is another branch.
+    if (this.#next !== undefined) this.#detach();
+    const before = new Map<string, Value | typeof absent>();
+    for (const [key, value] of changes) {
+      before.set(key, this.#map.has(key) ? (this.#map.get(key) as Value) : absent);
+      this.#map.set(key, value);
+    }
+    this.#before = before;
+    return (this.#next = new GrowingMap(this.#map));
+  }
+
+  get(key: string): Value | undefined {
+    const found = this.#find(key);
+    return found === absent ? undefined : found;
+  }
+
+  has(key: string): boolean {
+    return this.#find(key) !== absent;
+  }
+
+  *entries(): MapIterator<[string, Value]> {
+    let left = this.size;
+    for (const key of this.#map.keys()) {
+      if (left === 0) return;
+      left -= 1;
+      yield [key, this.get(key) as Value];
+    }
+  }
+
+  *keys(): MapIterator<string> {
+    for (const [key] of this.entries()) yield key;
+  }
+
+  *values(): MapIterator<Value> {
+    for (const [, value] of this.entries()) yield value;
+  }
+
+  forEach(visit: (value: Value, key: string, map: ReadonlyMap<string, Value>) => void, self?: unknown): void {
+    for (const [key, value] of this.entries()) visit.call(self, value, key, this);
+  }
+
+  [Symbol.iterator](): MapIterator<[string, Value]> {
+    return this.entries();
+  }
+
+  #find(key: string): Value | typeof absent {
+    const found = findFrom(this.#step(), key);
+    if (found !== tooFar) return found;
+    this.#detach();
+    return this.#find(key);
+  }
+
+  /** What is needed to look through the versions. */
+  #step(): Step<Value> {
+    return {
+      map: this.#map,
+      before: this.#before,
+      next: this.#next && (() => (this.#next as GrowingMap<Value>).#step()),
+    };
+  }
+
+  /** Gives an older version a map of its own. */
+  #detach(): void {
+    const later: (Map<string, Value | typeof absent> | undefined)[] = [];
+    let step = this.#step();
+    for (; step.next !== undefined; step = step.next()) later.push(step.before);
+    const own = new Map(step.map);
+    for (const before of later.toReversed()) {
+      for (const [key, value] of before ?? []) {
+        if (value === absent) own.delete(key);
+        else own.set(key, value);
+      }
+    }
+    this.#map = own;
+    this.#next = this.#before = undefined;
+  }
+}
+
+/** A version, as one that looks for a value sees it. */
+interface Step<Value> {
+  readonly map: ReadonlyMap<string, Value>;
+  readonly before: Map<string, Value | typeof absent> | undefined;
+  readonly next: (() => Step<Value>) | undefined;
+}
+
+/** There are too many versions to look through. */
+const tooFar: unique symbol = Symbol("too far");
+
+function findFrom<Value>(first: Step<Value>, key: string): Value | typeof absent | typeof tooFar {
+  let step = first;
+  for (let count = 0; step.next !== undefined; count += 1) {
+    if (count === mostSteps) return tooFar;
+    const before = step.before?.get(key);
+    if (before !== undefined) return before;
+    step = step.next();
+  }
+  return step.map.has(key) ? (step.map.get(key) as Value) : absent;
+}
