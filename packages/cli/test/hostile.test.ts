@@ -136,7 +136,7 @@ const calls: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Commands that call nobody. */
-const ofOurOwn = ["serve", "dev", "key", "push", "init", "logout", "whoami"];
+const ofOurOwn = ["serve", "dev", "key", "push", "db", "init", "logout", "whoami"];
 
 async function shown(words: readonly string[], url: string, ...more: string[]): Promise<string> {
   const { io, both, interrupt } = recordedIo({
