@@ -3,9 +3,35 @@
  * @packageDocumentation
  */
 
-import { connect, type ConnectionOptions, type NatsConnection } from "@nats-io/transport-node";
+import { connect, type ConnectionOptions } from "@nats-io/transport-node";
 import { silentLogger, systemClock, type Clock, type Logger } from "@parley/a2a";
 import { WakeupBatch, unavailable, type Wakeup, type WakeupListener } from "@parley/a2a/store";
+
+/** What is needed of a connection: `connect()` of `@nats-io/transport-node`, or of another transport of NATS, makes one. */
+export interface NatsConnection {
+  publish(subject: string, payload: string): void;
+  subscribe(
+    subject: string,
+    options: { callback(error: Error | null, message: { string(): string }): void },
+  ): { unsubscribe(): void };
+  flush(): Promise<void>;
+  status(): AsyncIterable<{ readonly type: string }>;
+  isClosed(): boolean;
+  closed(): Promise<void | Error>;
+  close(): Promise<void>;
+}
+
+/** How to connect: any option of `connect()` of `@nats-io/transport-node`. These are the usual ones. */
+export interface NatsConnectOptions {
+  readonly user?: string;
+  readonly pass?: string;
+  readonly token?: string;
+  /** Such as `credsAuthenticator()` or `jwtAuthenticator()` make it. */
+  readonly authenticator?: unknown;
+  /** Certificates and keys. Default: TLS where the server wants it. */
+  readonly tls?: object | null;
+  readonly [option: string]: unknown;
+}
 
 /** Options of `natsWakeup()`. */
 export interface NatsWakeupOptions {
@@ -15,7 +41,7 @@ export interface NatsWakeupOptions {
    * A connection of the program, which stays open when the wake-ups are closed; or how to connect: credentials and TLS, for example.
    * Default: without credentials.
    */
-  readonly connection?: NatsConnection | ConnectionOptions;
+  readonly connection?: NatsConnection | NatsConnectOptions;
   /** The subject. Nodes with the same subject wake one another. Default `parley.wakeup`. */
   readonly subject?: string;
   /** The least time between two messages of this node, in milliseconds. Default 2. */
@@ -117,7 +143,7 @@ class NatsWakeup implements Wakeup {
     await connection.close();
   }
 
-  async #connect(options: ConnectionOptions | undefined, failures: number): Promise<void> {
+  async #connect(options: NatsConnectOptions | undefined, failures: number): Promise<void> {
     const { servers, connectTimeout = 5000 } = this.#options;
     let connection: NatsConnection;
     try {
@@ -126,7 +152,7 @@ class NatsWakeup implements Wakeup {
         timeout: connectTimeout,
         pingInterval: 15_000,
         reconnectTimeWait: 250,
-        ...options,
+        ...(options as ConnectionOptions | undefined),
         ...(servers === undefined ? {} : { servers: typeof servers === "string" ? servers : [...servers] }),
         // It comes back by itself, however long that takes.
         reconnect: true,
@@ -215,6 +241,6 @@ class NatsWakeup implements Wakeup {
   }
 }
 
-function isConnection(value: NatsConnection | ConnectionOptions | undefined): value is NatsConnection {
+function isConnection(value: NatsConnection | NatsConnectOptions | undefined): value is NatsConnection {
   return value !== undefined && "publish" in value;
 }

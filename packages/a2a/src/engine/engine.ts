@@ -1,5 +1,5 @@
 import type { Authorizations } from "../intask/index.ts";
-import { ByteBudget, type AgentService } from "../protocol/index.ts";
+import { ByteBudget, type AgentService, type SignalOptions } from "../protocol/index.ts";
 import { Committer, LiveLogs } from "./log/index.ts";
 import { Conversations } from "./conversations.ts";
 import { settingsOf, type EngineOptions } from "./options.ts";
@@ -10,7 +10,6 @@ import { pushFeature } from "../push/stored.ts";
 import { lazyConfigs } from "../push/lazy-configs.ts";
 import { waitFeature, type TaskAppend } from "../store/index.ts";
 import type { JsonValue } from "../model/index.ts";
-import type { SignalOptions } from "./service/signal.ts";
 import { TaskIndex } from "./task-index.ts";
 import { createSupervisor } from "./supervise/index.ts";
 

@@ -1,4 +1,3 @@
-export type { SignalOptions } from "./service/signal.ts";
 export { createEngine, type Engine } from "./engine.ts";
 export type { EngineLimits } from "./limits.ts";
 export type { DedupeOptions, EngineOptions, LeaseOptions, RetentionOptions } from "./options.ts";

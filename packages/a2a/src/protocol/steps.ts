@@ -131,6 +131,17 @@ export interface CheckedWaitOptions<Output> extends WaitOptions {
   readonly schema: StandardSchema<Output>;
 }
 
+/** Options of `server.signal()`, which tells a task of an event. */
+export interface SignalOptions {
+  /** The agent of the task, by its id. Default: it is looked for in all agents of this server. */
+  readonly agent?: string;
+  /**
+   * Identifies the event: what is sent again with the same id, as a webhook may be, is ignored. At most 200 characters. Default: each call is
+   * an event of its own.
+   */
+  readonly id?: string;
+}
+
 /** Bounds of what steps and waits keep with a task, in bytes of JSON. */
 export interface StepBounds {
   /** Most bytes of a name. */

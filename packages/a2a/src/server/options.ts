@@ -1,8 +1,15 @@
 import type { Authenticator, Authorizer, SkillOf } from "../auth/index.ts";
-import type { EngineLimits, EngineOptions, SignalOptions } from "../engine/index.ts";
+import type { EngineLimits, EngineOptions } from "../engine/index.ts";
 import type { InTaskOptions } from "../intask/index.ts";
 import type { AgentCard, JsonValue } from "../model/index.ts";
-import type { Agent, Interceptor, Principal, UniversalHandler, UniversalRequest } from "../protocol/index.ts";
+import type {
+  Agent,
+  Interceptor,
+  Principal,
+  SignalOptions,
+  UniversalHandler,
+  UniversalRequest,
+} from "../protocol/index.ts";
 import type { PushOptions } from "../push/index.ts";
 import type { RateLimits } from "../limits/index.ts";
 import type { InterfacePaths } from "../transport/router/claims.ts";

@@ -1,21 +1,10 @@
 import { utf8Length, type Clock } from "../../base/index.ts";
 import { A2AError, invalidParams, isTerminal, jsonHash, type JsonValue } from "../../model/index.ts";
-import { stepBounds } from "../../protocol/index.ts";
+import { stepBounds, type SignalOptions } from "../../protocol/index.ts";
 import { waitFeature, type Store, type TaskHead, type TaskKey } from "../../store/index.ts";
 import type { Committer } from "../log/index.ts";
 import { taskNotFound } from "../refusals.ts";
 import { eventRow, isEvent } from "../run/index.ts";
-
-/** Options of `signal()`. */
-export interface SignalOptions {
-  /** The agent of the task, by its id. Default: it is looked for in all agents of this server. */
-  readonly agent?: string;
-  /**
-   * Identifies the event: what is sent again with the same id, as a webhook may be, is ignored. At most 200 characters. Default: each call is
-   * an event of its own.
-   */
-  readonly id?: string;
-}
 
 interface SignalRooms {
   readonly store: Store;
