@@ -35,7 +35,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/a2a/webhooks": 35,
   "@parley/a2a/testing": 30,
   "@parley/conform": 40,
-  "@parley/nats": 2,
+  "@parley/nats": 4,
   "@parley/grpc": 5,
   "@parley/grpc/client": 5,
   "@parley/grpc/web": 5,

@@ -9,22 +9,32 @@ import { WakeupBatch, unavailable, type Wakeup, type WakeupListener } from "@par
 
 /** What is needed of a connection: `connect()` of `@nats-io/transport-node`, or of another transport of NATS, makes one. */
 export interface NatsConnection {
+  /** Sends a message. */
   publish(subject: string, payload: string): void;
+  /** Calls back for each message of the subject. */
   subscribe(
     subject: string,
     options: { callback(error: Error | null, message: { string(): string }): void },
   ): { unsubscribe(): void };
+  /** Resolves when the server has had all that was sent. */
   flush(): Promise<void>;
+  /** Tells when the connection is lost, and when it is back. Ends with the connection. */
   status(): AsyncIterable<{ readonly type: string }>;
+  /** Whether it is over. */
   isClosed(): boolean;
+  /** Resolves when it is over, to the error that ended it. */
   closed(): Promise<void | Error>;
+  /** Ends it. */
   close(): Promise<void>;
 }
 
 /** How to connect: any option of `connect()` of `@nats-io/transport-node`. These are the usual ones. */
 export interface NatsConnectOptions {
+  /** Name of a user. */
   readonly user?: string;
+  /** The password of the user. */
   readonly pass?: string;
+  /** A token, in place of a user. */
   readonly token?: string;
   /** Such as `credsAuthenticator()` or `jwtAuthenticator()` make it. */
   readonly authenticator?: unknown;
