@@ -248,9 +248,11 @@ export class AuthorTurn implements Turn {
     return this.#base.memory();
   }
 
-  async step(name: string, run: (call: StepCall) => unknown, options?: StepOptions): Promise<never> {
-    const { step } = await import("./steps.ts");
-    return (await step(this.#base, name, run, options)) as never;
+  step(name: string, run: (call: StepCall) => unknown, options?: StepOptions): Promise<never> {
+    const done = import("./steps.ts").then(({ step }) => step(this.#base, name, run, options) as Promise<never>);
+    // One that nobody waits for must not end the process when its turn is over.
+    done.catch(() => {});
+    return done;
   }
 
   sleep(until: Date | number): AsyncGenerator<AgentYield, void, void> {

@@ -136,7 +136,7 @@ export interface SignalOptions {
   /** The agent of the task, by its id. Default: it is looked for in all agents of this server. */
   readonly agent?: string;
   /**
-   * Identifies the event: what is sent again with the same id, as a webhook may be, is ignored. At most 200 characters. Default: each call is
+   * Identifies the event: what is sent again with the same id, as a webhook may be, is ignored. At most 200 bytes. Default: each call is
    * an event of its own.
    */
   readonly id?: string;

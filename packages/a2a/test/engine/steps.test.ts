@@ -336,6 +336,35 @@ describe("turn.step()", () => {
     expect((await on.send("Go")).status.message?.parts[0]?.text).toBe("a1 b2 c d");
   });
 
+  it("that nobody waits for ends no process when its task is canceled", async () => {
+    const begun = gate();
+    const aborted = gate();
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown): void => void unhandled.push(reason);
+    process.on("unhandledRejection", note);
+    try {
+      const on = harness(async function* (turn) {
+        yield turn.working();
+        void turn.step("late", async ({ signal }) => {
+          begun.open();
+          await new Promise((resolve) => signal.addEventListener("abort", resolve));
+          aborted.open();
+        });
+        await aborted.opened;
+      });
+      const { id } = await on.send("Go", { configuration: { returnImmediately: true } });
+      await begun.opened;
+      await on.cancel(id);
+      await aborted.opened;
+      await on.engine.close();
+      // Rejections are told after the microtasks.
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(unhandled).toEqual([]);
+    } finally {
+      process.off("unhandledRejection", note);
+    }
+  });
+
   it("is given up where its task is canceled: its result is not stored, and the function is told", async () => {
     const inside = gate();
     const ended: unknown[] = [];

@@ -218,6 +218,23 @@ describe("turn.waitFor()", () => {
     });
   });
 
+  it.each(["支".repeat(67), "x".repeat(201), "\uD800", "a\0b", ""])(
+    "refuses the id %j of an event, and fails nothing else with it",
+    async (event) => {
+      const on = harness(async function* (turn) {
+        yield turn.completed(JSON.stringify(yield* turn.waitFor("go")));
+      });
+      const { id } = await on.send("Go", immediately);
+      await waits(on, id);
+      const refused = expect(on.engine.signal(id, "go", 1, { id: event })).rejects.toMatchObject({
+        code: "InvalidParams",
+      });
+      await on.engine.signal(id, "go", 2, { id: "支".repeat(66) });
+      await refused;
+      expect(await over(on, id)).toBe("COMPLETED 2");
+    },
+  );
+
   it("refuses events of unknown and ended tasks, too many of them, and data that is large or no JSON", async () => {
     const on = harness(async function* (turn) {
       yield turn.working();

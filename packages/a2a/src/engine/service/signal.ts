@@ -16,7 +16,9 @@ interface SignalRooms {
   readonly settle: (task: TaskKey) => Promise<unknown>;
 }
 
+/** In bytes. */
 const longestId = 200;
+const unfit = /\0|\p{Surrogate}/u;
 
 /** Stores an event of a task. It stays until a turn of the task takes it, or the task is over. */
 export async function signalTask(
@@ -59,8 +61,9 @@ function checked(name: unknown, data: unknown, id: unknown): string {
   if (typeof name !== "string" || name === "" || utf8Length(name) > stepBounds.name) {
     throw invalidParams([{ field: "name", description: `must be a text of 1 to ${stepBounds.name} bytes` }]);
   }
-  if (id !== undefined && (typeof id !== "string" || id === "" || id.length > longestId)) {
-    throw invalidParams([{ field: "id", description: `must be a text of 1 to ${longestId} characters` }]);
+  // It becomes the key of a row. Other bytes than a store takes would fail what other tasks store at the same time.
+  if (id !== undefined && (typeof id !== "string" || id === "" || utf8Length(id) > longestId || unfit.test(id))) {
+    throw invalidParams([{ field: "id", description: `must be a text of 1 to ${longestId} bytes` }]);
   }
   let json: string | undefined;
   try {
