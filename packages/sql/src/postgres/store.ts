@@ -46,7 +46,14 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
   const { bounds = defaultStoreBounds, logger = silentLogger, clock, wakeup, pollInterval = 500 } = options;
   const scopes = new ScopeIds();
   const kept = new KeptTasks();
-  const writer = new Writer(database, schema, scopes, (taskIds) => wakeup.publish(taskIds));
+  const writer = new Writer(database, schema, scopes, (taskIds) => {
+    try {
+      wakeup.publish(taskIds);
+    } catch (cause) {
+      // It is stored, and the readers of other nodes look by themselves.
+      logger.error("PostgreSQL: a wake-up could not be published", { cause });
+    }
+  });
   const watch = new Watch(schema.over(database), { wakeup, interval: pollInterval, own: () => writer.begun });
   const calls = new Calls(database, schema);
   const retention = new Retention(database, schema);

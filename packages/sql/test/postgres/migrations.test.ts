@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Store } from "@parley/a2a/store";
 import { migratePostgres, postgresStore, postgresVersion } from "@parley/sql/postgres";
 import { useDatabase } from "../../../../test/postgres/database.ts";
@@ -42,15 +42,32 @@ describe("migrations", () => {
     await database()
       .run(`CREATE ROLE limited LOGIN PASSWORD 'only-reads-and-writes'; GRANT USAGE ON SCHEMA ahead TO limited;
       GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ahead TO limited;
-      GRANT USAGE ON ALL SEQUENCES IN SCHEMA ahead TO limited`);
+      GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA ahead TO limited`);
     const limited = new URL(url);
     [limited.username, limited.password] = ["limited", "only-reads-and-writes"];
-    const store = await postgresStore({ database: limited.href, schema: "ahead", migrate: false });
+    const store = await postgresStore({
+      database: limited.href,
+      schema: "ahead",
+      migrate: false,
+      wakeup: false,
+      pollInterval: 20,
+    });
+    const other = await postgresStore(options);
+    const told = vi.fn<() => void>();
+    store.watch?.(told);
     try {
+      // Without wake-ups it looks at a sequence.
+      await vi.waitFor(
+        async () => {
+          await other.append([making(`t${Math.random()}`)]);
+          expect(told).toHaveBeenCalled();
+        },
+        { timeout: 10_000 },
+      );
       expect(verdicts(await store.append([making("t")]))).toEqual(["ok"]);
       expect((await store.sweep({ now: 0, deleteBefore: 2000, limit: 9 })).deleted).toBe(0);
     } finally {
-      await store.close();
+      await Promise.all([store.close(), other.close()]);
       await database().run("DROP OWNED BY limited; DROP ROLE limited");
     }
   });

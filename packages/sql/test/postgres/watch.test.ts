@@ -39,6 +39,18 @@ describe("watch", () => {
     expect(own).not.toContain("t");
   });
 
+  test("stores once what was stored before a wake-up throws", async () => {
+    const wakeup: Wakeup = {
+      ...lost,
+      publish() {
+        throw new TypeError("no");
+      },
+    };
+    const { one } = await nodes("throws", { wakeup });
+    const outcomes = await Promise.all(["a", "b"].map((id) => one.append([making(id)])));
+    expect(outcomes.flat().map(({ ok }) => ok)).toEqual([true, true]);
+  });
+
   test.each([
     ["every wake-up is lost", "looks", lost],
     ["there are none", "alone", false],
