@@ -41,9 +41,7 @@ import { ScopeChanges, type ScopeIds } from "./scopes.ts";
 import { indexTask } from "./search-index.ts";
 import { isPause, statusOf, type KnownTask } from "../shared/known-task.ts";
 import { TaskWriter, type WriterMemory } from "./task-writer.ts";
-
-/** Tables with one value for each task or context. */
-type ValueTable = "checkpoints" | "task_states" | "context_states";
+import { setContextState, setValues } from "./values.ts";
 
 const selectTask = `SELECT ${ownColumns}, EXISTS (SELECT 1 FROM features WHERE task = t.number)
   FROM ${ownTables} WHERE t.agent = ? AND t.id = ?`;
@@ -128,7 +126,7 @@ class Batch {
     this.#addRecords(task, read);
     this.#scopes.move(task.row, before, head);
     for (const effect of item.effects ?? []) this.#applyToTask(task, effect);
-    this.#setValues(task, item.effects ?? [], own === undefined);
+    setValues(this.#driver, task.row.number, item.effects ?? [], own === undefined);
     return { ok: true, seq: head.seq, fence: head.fence };
   }
 
@@ -242,23 +240,10 @@ class Batch {
     }
   }
 
-  /** The last checkpoint and the last state of the effects count. A new task has none to delete. */
-  #setValues({ row }: KnownTask, effects: readonly TaskEffect[], isNew: boolean): void {
-    let checkpoint: string | null | undefined;
-    let state: string | null | undefined;
-    for (const effect of effects) {
-      if (effect.effect === "checkpoint") checkpoint = effect.value;
-      else if (effect.effect === "taskState") state = effect.value;
-    }
-    const none = isNew ? null : undefined;
-    if (checkpoint !== undefined && checkpoint !== none) this.#set("checkpoints", "task", row.number, checkpoint);
-    if (state !== undefined && state !== none) this.#set("task_states", "task", row.number, state);
-  }
-
   #applyToTask(task: KnownTask, effect: TaskEffect): void {
     switch (effect.effect) {
       case "contextState":
-        this.#set("context_states", "context", task.row.context, effect.value);
+        setContextState(this.#driver, task.row.context, effect.value);
         break;
       case "once":
         this.#keys.addToTask(effect, task.row, task.head);
@@ -267,7 +252,7 @@ class Batch {
         applyFeature(this.#driver, task, effect);
         break;
       default:
-        // Leases and runs are in the head, and `#setValues` writes the checkpoint and the state.
+        // Leases and runs are in the head, and `setValues` writes the checkpoint and the state.
         break;
     }
   }
@@ -275,7 +260,7 @@ class Batch {
   #applyToContext(context: number, key: Owner, effect: ContextEffect): void {
     switch (effect.effect) {
       case "contextState":
-        this.#set("context_states", "context", context, effect.value);
+        setContextState(this.#driver, context, effect.value);
         break;
       case "contextMessage":
         this.#newReplies.add(context, this.#scopes.place(context), effect.time, encodeJson(effect.json));
@@ -287,17 +272,6 @@ class Batch {
         this.#scopes.touch(context, effect.now);
         break;
       }
-    }
-  }
-
-  #set(table: ValueTable, column: "task" | "context", id: number, value: string | null): void {
-    if (value === null) this.#driver.prepare(`DELETE FROM ${table} WHERE ${column} = ?`).run(id);
-    else {
-      this.#driver
-        .prepare(
-          `INSERT INTO ${table} (${column}, value) VALUES (?, ?) ON CONFLICT (${column}) DO UPDATE SET value = excluded.value`,
-        )
-        .run(id, encodeJson(value));
     }
   }
 
