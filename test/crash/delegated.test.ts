@@ -39,6 +39,15 @@ async function send(messageId: string): Promise<string> {
   return task?.id ?? "";
 }
 
+/** Resolves once the task is over. */
+async function over(id: string): Promise<void> {
+  const client = await connect(main.url);
+  await vi.waitFor(async () => expect((await client.getTask(id)).status.state).toMatch(/COMPLETED|FAILED/), {
+    timeout: 60_000,
+    interval: 20,
+  });
+}
+
 /** What the messages of the tasks of the other agent say that begin with this. */
 async function sent(begin: string): Promise<readonly string[]> {
   const client = await connect(other.url);
@@ -60,21 +69,18 @@ test(`sends each message once, and has each artifact once: ${kills} kills of the
       working = await main.start({ moment: kill % 4 < 2 ? "after" : "before", append: at + 2 });
     }
     const messageId = `kill-${kill}`;
-    await send(messageId).catch(() => "");
+    const first = await send(messageId).catch(() => "");
     const deaths = both ? [asked.end, working.end] : [asked.end];
-    // Where one of them dies, the other one may not come to its append.
-    await Promise.race([Promise.all(deaths), new Promise((resolve) => setTimeout(resolve, both ? 500 : 60_000))]);
+    // The task may be over before the append. Where one of them dies, the other one may not come to its own.
+    const enough = both ? new Promise((resolve) => setTimeout(resolve, 500)) : over(first);
+    await Promise.race([Promise.all(deaths), enough]);
     await ended(asked);
     if (both) await ended(working);
     asked = await other.start();
     if (both) working = await main.start();
     const id = await send(messageId);
-    const client = await connect(main.url);
-    await vi.waitFor(async () => expect((await client.getTask(id)).status.state).toMatch(/COMPLETED|FAILED/), {
-      timeout: 60_000,
-      interval: 20,
-    });
-    const { status, artifacts } = await client.getTask(id);
+    await over(id);
+    const { status, artifacts } = await (await connect(main.url)).getTask(id);
     const words = await sent(`${messageId} `);
     // An agent that is not resumable may fail where it died before its first delegation. Nothing was sent then.
     if (status.state === "TASK_STATE_COMPLETED" || !both) {
