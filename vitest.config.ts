@@ -29,6 +29,12 @@ const postgres = [
   "test/cluster/**/*.test.ts",
 ];
 
+/** What a server does on each of its stores. The project `postgres` runs the same files on PostgreSQL. */
+const onEachStore = [
+  "test/behaviour/{behaviour,claims,conversations,push-operator,questions,request-headers,task-search}.test.ts",
+  "test/isolation/**/*.test.ts",
+];
+
 useFastFolder();
 
 export default defineConfig({
@@ -165,7 +171,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "postgres",
-          include: postgres,
+          include: [...postgres, ...onEachStore],
           globalSetup: ["test/built.ts", "test/postgres/setup.ts"],
           isolate: false,
           setupFiles: ["test/shared-process.ts", "test/quiet-about-secrets.ts"],

@@ -1,12 +1,8 @@
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { defineAgent, memoryStore, type Principal, type Turn } from "@parley/a2a";
+import { defineAgent, type Principal, type Turn } from "@parley/a2a";
 import type { Store } from "@parley/a2a/store";
 import { callContext, inProcess } from "@parley/a2a/testing";
-import { sqliteStore } from "@parley/sql/sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { stores } from "./served.ts";
+import { placeOfTest, stores } from "./stores.ts";
 
 /** The claims of a token are not stored, except those that an agent declares in `keepClaims`. */
 
@@ -58,11 +54,8 @@ function served(store: Store, seen: Principal[]) {
 
 describe.each(stores)("the claims of a caller, on %s", (kind) => {
   it("are complete in a turn that begins at once, and only the declared ones in a turn that waited or was resumed", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "parley-claims-"));
-    onTestFinished(() => rm(folder, { recursive: true }));
-    const open = (): Promise<Store> | Store => sqliteStore({ path: join(folder, "tasks.db") });
-    const memory = memoryStore();
-    const store = kind === "memory" ? memory : await open();
+    const place = await placeOfTest(kind);
+    const store = await place.open();
 
     const seen: Principal[] = [];
     const first = served(store, seen);
@@ -86,14 +79,12 @@ describe.each(stores)("the claims of a caller, on %s", (kind) => {
     if (kind !== "memory") await store.close();
 
     if (kind !== "memory") {
-      const files = await readdir(folder);
-      const bytes = (await Promise.all(files.map((file) => readFile(join(folder, file), "latin1")))).join("");
-      expect(files).toContain("tasks.db");
+      const bytes = await place.written();
       expect(bytes).toContain("en-GB");
       for (const secret of ["must-not-be-stored", '"email"', '"sid"']) expect(bytes).not.toContain(secret);
     }
 
-    const reopened = kind === "memory" ? memory : await open();
+    const reopened = await place.open();
     onTestFinished(() => reopened.close());
     const third = served(reopened, seen);
     onTestFinished(() => third.engine.close());

@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   defineAgent,
-  memoryStore,
   text,
   type AgentEvent,
   type AgentYield,
@@ -16,7 +15,7 @@ import { callContext, inProcess, type InProcess } from "@parley/a2a/testing";
 import { connect, serve } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
-import { stores } from "./served.ts";
+import { placeOf, stores } from "./stores.ts";
 
 /** What a conversation remembers: after a restart, and in the form that a language model needs. */
 
@@ -73,7 +72,9 @@ describe.each(stores)("turn.context.history(), on %s", (kind) => {
   type OnMessage = (turn: Turn) => AsyncGenerator<AgentYield, AgentEvent | void, void>;
 
   async function open(): Promise<Store> {
-    const store = kind === "memory" ? memoryStore() : await sqliteStore({ path: ":memory:" });
+    const place = await placeOf(kind);
+    closing.push(() => place.remove());
+    const store = await place.open();
     closing.push(() => store.close());
     return store;
   }

@@ -1,10 +1,10 @@
-import { memoryStore, type AuditRecord } from "@parley/a2a";
+import type { AuditRecord } from "@parley/a2a";
 import { pushOperator } from "@parley/a2a/push";
 import type { FeatureEffect, Store, TaskKey } from "@parley/a2a/store";
 import { fakeClock } from "@parley/a2a/testing";
-import { sqliteStore } from "@parley/sql/sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { parkedFeature, pushFeature, type StoredConfig } from "../../packages/a2a/src/push/stored.ts";
+import { placeOfTest, stores } from "./stores.ts";
 
 /** What an operator sees and does, on the rows that a server keeps (docs/decisions/webhooks.md). */
 
@@ -62,14 +62,9 @@ async function rows(made: Store, task = ada): Promise<unknown> {
   return { push: await read(pushFeature), parked: await read(parkedFeature) };
 }
 
-const stores: Readonly<Record<string, () => Store | Promise<Store>>> = {
-  memory: () => memoryStore(),
-  SQLite: () => sqliteStore({ path: ":memory:" }),
-};
-
-describe.each(Object.entries(stores))("the operator of a store (%s)", (_, open) => {
+describe.each(stores)("the operator of a store (%s)", (kind) => {
   async function given(configs: Readonly<Record<string, Row>> = {}) {
-    const made = await open();
+    const made = await (await placeOfTest(kind)).open();
     onTestFinished(() => made.close());
     for (const [id, row] of Object.entries(configs)) await store(made, row.task ?? ada, [set(id, row)]);
     return { made, operator: pushOperator(made, { clock }) };

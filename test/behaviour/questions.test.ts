@@ -1,9 +1,8 @@
-import { defineAgent, memoryStore, type AgentEvent, type Logger, type Task, type Turn } from "@parley/a2a";
+import { defineAgent, type AgentEvent, type Logger, type Task, type Turn } from "@parley/a2a";
 import type { Store } from "@parley/a2a/store";
 import { callContext, inProcess, type InProcess } from "@parley/a2a/testing";
-import { sqliteStore } from "@parley/sql/sqlite";
 import { afterEach, describe, expect, it } from "vitest";
-import { stores } from "./served.ts";
+import { placeOf, stores } from "./stores.ts";
 
 /** What an agent may yield after it has asked for input (A2A 1.0 §4.1.3, §7.6.1). A question is never lost without an error. */
 
@@ -16,12 +15,19 @@ describe.each(stores)("a question, on %s", (kind) => {
     for (const close of closing.splice(0).reverse()) await close();
   });
 
+  async function open(): Promise<Store> {
+    const place = await placeOf(kind);
+    closing.push(() => place.remove());
+    const store = await place.open();
+    closing.push(() => store.close());
+    return store;
+  }
+
   async function run(
     onMessage: (turn: Turn) => AsyncGenerator<AgentEvent | readonly AgentEvent[], AgentEvent | void, void>,
     store?: Store,
   ): Promise<InProcess> {
-    const kept = store ?? (kind === "memory" ? memoryStore() : await sqliteStore({ path: ":memory:" }));
-    if (store === undefined) closing.push(() => kept.close());
+    const kept = store ?? (await open());
     const write = (level: string) => (message: string) => void log.push({ level, message });
     const logger: Logger = { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") };
     const agent = defineAgent({
@@ -133,8 +139,7 @@ describe.each(stores)("a question, on %s", (kind) => {
   });
 
   it("is kept by a run that resumes after it", async () => {
-    const kept = kind === "memory" ? memoryStore() : await sqliteStore({ path: ":memory:" });
-    closing.push(() => kept.close());
+    const kept = await open();
     const attempts: number[] = [];
     const agent = async function* (turn: Turn): AsyncGenerator<AgentEvent | readonly AgentEvent[], void, void> {
       attempts.push(turn.attempt);

@@ -1,6 +1,3 @@
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import {
   auditLog,
   createHandler,
@@ -16,9 +13,8 @@ import type { Store } from "@parley/a2a/store";
 import { callContext, inProcess } from "@parley/a2a/testing";
 import { grpcBinding } from "@parley/grpc/client";
 import { serve, type ServeOptions } from "@parley/node";
-import { sqliteStore } from "@parley/sql/sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { stores } from "./served.ts";
+import { placeOfTest, stores } from "./stores.ts";
 
 /** The headers of a request that an agent declares in `requestHeaders`. Others are neither told nor stored. */
 
@@ -69,11 +65,8 @@ function served(store: Store, seen: Headers[]) {
 
 describe.each(stores)("the declared headers of a request, on %s", (kind) => {
   it("are complete in a turn that begins at once, and only those with `store` in a turn that waited or was resumed", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "parley-headers-"));
-    onTestFinished(() => rm(folder, { recursive: true }));
-    const open = (): Promise<Store> | Store => sqliteStore({ path: join(folder, "tasks.db") });
-    const memory = memoryStore();
-    const store = kind === "memory" ? memory : await open();
+    const place = await placeOfTest(kind);
+    const store = await place.open();
 
     const seen: Headers[] = [];
     const first = served(store, seen);
@@ -96,13 +89,12 @@ describe.each(stores)("the declared headers of a request, on %s", (kind) => {
     await first.engine.close();
     if (kind !== "memory") {
       await store.close();
-      const files = await readdir(folder);
-      const bytes = (await Promise.all(files.map((file) => readFile(join(folder, file), "latin1")))).join("");
+      const bytes = await place.written();
       expect(bytes).toContain("de-CH");
       for (const secret of ["must-not-be", "x-request-id", "x-secret"]) expect(bytes).not.toContain(secret);
     }
 
-    const reopened = kind === "memory" ? memory : await open();
+    const reopened = await place.open();
     onTestFinished(() => reopened.close());
     const third = served(reopened, seen);
     onTestFinished(() => third.engine.close());

@@ -1,10 +1,6 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import {
   auditLog,
   defineAgent,
-  memoryStore,
   silentLogger,
   text,
   type Interceptor,
@@ -16,16 +12,19 @@ import { message } from "@parley/a2a/model";
 import type { Client, ConnectOptions } from "@parley/a2a/client";
 import type { CallContext } from "@parley/a2a/protocol";
 import { connect, serve, type ServeOptions, type Server } from "@parley/node";
-import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, beforeAll, expect } from "vitest";
 import { transparent } from "./interceptors.ts";
+import { placeOf, stores, type StoreName } from "./stores.ts";
 
 /* What the tests run against: one agent, its stores, and its bindings. */
 
-export const stores = ["memory", "SQLite"] as const;
-
 /** What is behind the bindings. */
-export const services = [...stores, "memory, behind interceptors"] as const;
+export const services: readonly Kind[] = [
+  ...stores,
+  ...(stores.includes("memory") ? (["memory, behind interceptors"] as const) : []),
+];
+
+type Kind = StoreName | "memory, behind interceptors";
 
 export interface Interface {
   readonly binding: "JSONRPC" | "HTTP+JSON" | "GRPC";
@@ -74,13 +73,14 @@ export function as(name: "ada" | "bob"): ConnectOptions {
 }
 
 /** Serves while the tests of the current block run. Returns a function that returns the URL. */
-export function serving(kind: (typeof services)[number], more: Partial<ServeOptions> = {}): () => string {
+export function serving(kind: Kind, more: Partial<ServeOptions> = {}): () => string {
   let server: Server;
   let stop: (() => Promise<void>) | undefined;
   beforeAll(async () => {
-    const folder = await mkdtemp(join(tmpdir(), "parley-behaviour-"));
-    const store = kind === "SQLite" ? await sqliteStore({ path: join(folder, "tasks.db") }) : memoryStore();
-    const interceptors = kind === "memory, behind interceptors" ? transparent() : [];
+    const isBehind = kind === "memory, behind interceptors";
+    const place = await placeOf(isBehind ? "memory" : kind);
+    const store = await place.open();
+    const interceptors = isBehind ? transparent() : [];
     const options = {
       port: 0,
       signals: false,
@@ -95,7 +95,7 @@ export function serving(kind: (typeof services)[number], more: Partial<ServeOpti
     stop = async () => {
       await server.close({ grace: 0 });
       await store.close();
-      await rm(folder, { recursive: true });
+      await place.remove();
     };
   });
   afterAll(() => stop?.());

@@ -1,14 +1,10 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { A2AError, createHandler, defineAgent, memoryStore, text, type Turn } from "@parley/a2a";
 import { bearer, type Authorizer } from "@parley/a2a/auth";
 import { taskSearch, taskSearchUri } from "@parley/a2a/extensions/task-search";
 import type { Store } from "@parley/a2a/store";
 import { connect, serve, type ServeOptions } from "@parley/node";
-import { sqliteStore } from "@parley/sql/sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { stores } from "./served.ts";
+import { placeOfTest, stores, type StoreName } from "./stores.ts";
 
 /** The Task Search extension, as packages/a2a/src/extensions/task-search/README.md says. */
 
@@ -27,16 +23,10 @@ const painter = defineAgent({
 
 const authenticator = bearer({ "ada-token": { subject: "ada" }, "bob-token": { subject: "bob" } });
 
-/** A folder for a database; for the memory store there is none. */
-async function opener(kind: (typeof stores)[number]): Promise<() => Store | Promise<Store>> {
-  if (kind === "memory") {
-    const store = memoryStore();
-    return () => store;
-  }
-  const folder = await mkdtemp(join(tmpdir(), "parley-search-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+async function opener(kind: StoreName): Promise<() => Promise<Store>> {
+  const place = await placeOfTest(kind);
   return async () => {
-    const store = await sqliteStore({ path: join(folder, "tasks.db") });
+    const store = await place.open();
     onTestFinished(() => store.close());
     return store;
   };

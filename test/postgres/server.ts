@@ -15,6 +15,8 @@ export interface PostgresServerOptions {
   readonly tls?: { readonly cert: string; readonly key: string };
   /** Where its files are. Default: in memory, where there is room. */
   readonly parent?: string;
+  /** Whose programs it is, as `PARLEY_POSTGRES` says it. */
+  readonly programs?: string;
 }
 
 /** A PostgreSQL server of its own, with the durability of production: `fsync` is on. */
@@ -54,7 +56,7 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
   process.once("exit", onExit);
   try {
     if (user) chownSync(folder, user.uid, user.gid);
-    const { folder: programs, source } = await findBinaries(join(folder, "native"));
+    const { folder: programs, source } = await findBinaries(join(folder, "native"), options.programs);
     const data = join(folder, "data");
     await initialize(programs, data, folder, user);
     const port = await reservePort();

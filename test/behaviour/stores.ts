@@ -1,0 +1,92 @@
+import { randomUUID } from "node:crypto";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { memoryStore } from "@parley/a2a";
+import type { Store } from "@parley/a2a/store";
+import { postgresStore } from "@parley/sql/postgres";
+import { sqliteStore } from "@parley/sql/sqlite";
+import pg from "pg";
+import { inject, onTestFinished } from "vitest";
+
+/* The stores of a test: memory and SQLite, and PostgreSQL in the project `postgres`, which runs the same files and has a server. */
+
+export type StoreName = "memory" | "SQLite" | "PostgreSQL";
+
+/** The URL of the server that the project `postgres` has started. Other projects have none. */
+const server: string | undefined = inject("postgres") as string | undefined;
+
+/** The stores that a file is run with. */
+export const stores: readonly StoreName[] = server === undefined ? ["memory", "SQLite"] : ["PostgreSQL"];
+
+/** Where the data of a store is. It can be opened again. */
+export interface Place {
+  /** Opens the store. The caller closes it. In memory it is always the same one. */
+  open(): Promise<Store>;
+  /** Everything that was written, as text; all bytes of the files of SQLite, and all rows of PostgreSQL. Empty in memory. */
+  written(): Promise<string>;
+  /** Deletes everything. Each store that was opened is closed by then. */
+  remove(): Promise<void>;
+}
+
+/** A place of its own for the data of a store. */
+export async function placeOf(name: StoreName): Promise<Place> {
+  if (name === "memory") return memory();
+  return name === "SQLite" ? sqlite() : postgres();
+}
+
+/** A place that is deleted when the test ends. */
+export async function placeOfTest(name: StoreName): Promise<Place> {
+  const place = await placeOf(name);
+  onTestFinished(() => place.remove());
+  return place;
+}
+
+function memory(): Place {
+  const store = memoryStore();
+  return {
+    open: () => Promise.resolve(store),
+    written: () => Promise.resolve(""),
+    remove: () => Promise.resolve(),
+  };
+}
+
+async function sqlite(): Promise<Place> {
+  const folder = await mkdtemp(join(tmpdir(), "parley-behaviour-"));
+  return {
+    open: () => sqliteStore({ path: join(folder, "tasks.db") }),
+    async written() {
+      const files = await readdir(folder);
+      return (await Promise.all(files.map((file) => readFile(join(folder, file), "latin1")))).join("");
+    },
+    remove: () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
+/** A schema of its own. */
+function postgres(): Place {
+  const database = server ?? "";
+  const schema = `behaviour_${randomUUID().replaceAll("-", "")}`;
+  const ask = async (text: string): Promise<readonly Readonly<Record<string, unknown>>[]> => {
+    const client = new pg.Client({ connectionString: database });
+    await client.connect();
+    try {
+      return (await client.query<Record<string, unknown>>(text)).rows;
+    } finally {
+      await client.end();
+    }
+  };
+  return {
+    open: () => postgresStore({ database, schema, connections: 4 }),
+    async written() {
+      const tables = await ask(`SELECT tablename FROM pg_tables WHERE schemaname = '${schema}'`);
+      const rows = tables.map(({ tablename }) =>
+        ask(`SELECT t::text AS row FROM "${schema}"."${String(tablename)}" t`),
+      );
+      return (await Promise.all(rows)).flatMap((table) => table.map(({ row }) => String(row))).join("\n");
+    },
+    async remove() {
+      await ask(`DROP SCHEMA IF EXISTS "${schema}" CASCADE`);
+    },
+  };
+}
