@@ -65,6 +65,7 @@ export const systemClock: Clock = {
   },
 };
 
+export { Apart } from "./apart.ts";
 export { defer, deferred, LeavableGenerator, once, Waiters, type Resolver } from "./async.ts";
 export { deepFreeze } from "./deep-freeze.ts";
 export { randomIds, timeOrderedIds, type Ids } from "./ids.ts";

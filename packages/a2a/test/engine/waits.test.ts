@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, it, onTestFinished } from "vitest";
 import * as z from "zod";
 import { defineAgent } from "../../src/agent/index.ts";
@@ -24,6 +25,23 @@ async function over(on: Harness, taskId: string): Promise<string> {
   const { status } = await on.get(taskId);
   return `${status.state.replace("TASK_STATE_", "")} ${status.message?.parts[0]?.text ?? ""}`.trim();
 }
+
+describe("a task that is woken", () => {
+  it("does not run in the async context of whoever tells it of an event", async () => {
+    const storage = new AsyncLocalStorage<string>();
+    const seen: (string | undefined)[] = [];
+    const on = harness(async function* (turn) {
+      seen.push(storage.getStore());
+      yield* turn.waitFor("paid");
+      yield turn.completed("Done");
+    });
+    const { id } = await on.send("Go", immediately);
+    await waits(on, id);
+    await storage.run("a transaction", () => on.engine.signal(id, "paid"));
+    expect(await over(on, id)).toBe("COMPLETED Done");
+    expect(seen).toEqual([undefined, undefined]);
+  });
+});
 
 describe("turn.sleep()", () => {
   it("ends the function, and calls it again when the time has come, with what it has yielded stored once", async () => {

@@ -1,3 +1,4 @@
+import { Apart } from "../../base/index.ts";
 import { A2AError, type NewRecord } from "../../model/index.ts";
 import type { AppendOutcome, Store, StoredRun, TaskEffect, TaskHead } from "../../store/index.ts";
 import type { ByteBudget } from "../../protocol/index.ts";
@@ -26,6 +27,8 @@ type Claimed = Extract<AppendOutcome, { readonly ok: true }>;
 /** Takes over one lost task: takes its lease, reads what its run needs, and starts it. */
 export class Takeover {
   readonly #init: TakeoverInit;
+  /** A run that is taken over or woken belongs to nobody who calls: an event may come from anywhere. */
+  readonly #apart = new Apart();
 
   constructor(init: TakeoverInit) {
     this.#init = init;
@@ -102,7 +105,7 @@ export class Takeover {
     if (init === undefined) return undefined;
     // A task that was lost goes on, however many its owner has.
     runs.enter(head.task.owner, Infinity);
-    const run = runs.start(init);
+    const run = await this.#apart.call(() => runs.start(init));
     const { agent, taskId } = head.task;
     settings.logger.info("A task is resumed", { agent, taskId, turn: next.turn, attempt: next.attempt });
     return run;
