@@ -10,6 +10,7 @@ import { connect, type PostgresConnectOptions } from "./connect.ts";
 import type { Database } from "./database.ts";
 import { checkVersion, migrate, newestVersion, UnknownVersion, versionOf } from "./migrations.ts";
 import { ensurePartitions } from "./partitions.ts";
+import { Retention } from "./retention.ts";
 import { Schema } from "./schema.ts";
 import { databaseStore } from "./store.ts";
 import { notifyWakeup, noWakeup } from "./wakeup.ts";
@@ -100,7 +101,16 @@ export interface PostgresVersion {
 export async function migratePostgres(options: PostgresStoreOptions): Promise<PostgresVersion> {
   const schema = new Schema(options.schema ?? "parley");
   const database = await connect(options);
-  return told(database, () => upgrade(database, schema), true);
+  return told(
+    database,
+    async () => {
+      const version = await upgrade(database, schema);
+      // Nodes that may not drop tables leave that to this call.
+      await new Retention(database, schema, options).drop();
+      return version;
+    },
+    true,
+  );
 }
 
 /** Reads the version of the tables. It changes nothing. */

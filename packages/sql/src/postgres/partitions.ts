@@ -27,6 +27,8 @@ export interface Partition {
   readonly name: string;
   readonly from: number;
   readonly to: number;
+  /** Whether the user of the database may drop it. */
+  readonly isOwn: boolean;
 }
 
 /** When the last task of a partition was created, in milliseconds since the Unix epoch. */
@@ -37,12 +39,15 @@ export function endOf({ to }: Partition): number {
 /** The partitions that are attached to the log, oldest first. */
 export async function partitionsOf(queries: Queries, schema: Schema): Promise<readonly Partition[]> {
   const rows = await schema.over(queries)(
-    `SELECT c.relname::text, substring(pg_get_expr(c.relpartbound, c.oid) FROM 'FROM \\(''?(-?[0-9]+)')::bigint,
-       substring(pg_get_expr(c.relpartbound, c.oid) FROM 'TO \\(''?(-?[0-9]+)')::bigint
-     FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-     WHERE i.inhparent = 'parley.log'::regclass AND NOT i.inhdetachpending ORDER BY 2`,
+    `SELECT c.relname::text,
+       coalesce(substring(b.bound FROM 'FROM \\(''?(-?[0-9]+)')::bigint, ${Number.MIN_SAFE_INTEGER}),
+       coalesce(substring(b.bound FROM 'TO \\(''?(-?[0-9]+)')::bigint, ${Number.MAX_SAFE_INTEGER}),
+       pg_has_role(c.relowner, 'USAGE') AND pg_has_role(p.relowner, 'USAGE')
+     FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_class p ON p.oid = i.inhparent
+       CROSS JOIN LATERAL pg_get_expr(c.relpartbound, c.oid) AS b (bound)
+     WHERE i.inhparent = 'parley.log'::regclass AND NOT i.inhdetachpending AND b.bound LIKE 'FOR VALUES%' ORDER BY 2`,
   );
-  return rows.map((row) => ({ name: text(row, 0), from: int(row, 1), to: int(row, 2) }));
+  return rows.map((row) => ({ name: text(row, 0), from: int(row, 1), to: int(row, 2), isOwn: row[3] === true }));
 }
 
 /**
@@ -53,23 +58,41 @@ export async function ensurePartitions(queries: Queries, schema: Schema): Promis
   const sql = schema.over(queries);
   const [row] = await sql("SELECT floor(extract(epoch FROM clock_timestamp()) / 86400)::bigint");
   const first = Math.floor(int(row, 0) / daysPerPartition);
-  const wanted = Array.from({ length: partitionsAhead }, (_, at) => ({
-    name: `log_${first + at}`,
-    from: (first + at) * numbersPerPartition,
-  }));
-  const missing = async (): Promise<typeof wanted> => {
-    const known = new Set((await partitionsOf(queries, schema)).map(({ from }) => from));
-    return wanted.filter(({ from }) => !known.has(from));
-  };
+  const from = first * numbersPerPartition;
+  const missing = async (): Promise<readonly Range[]> =>
+    gapsIn(await partitionsOf(queries, schema), from, from + partitionsAhead * numbersPerPartition);
   if ((await missing()).length === 0) return;
   await sql(`SELECT pg_advisory_xact_lock(${lockClass}, hashtext($1))`, schema.name);
-  for (const { name, from } of await missing()) {
-    const to = from + numbersPerPartition;
+  for (const range of await missing()) {
+    const name = nameOf(range);
     await queries.query(
       schema.text(
-        `CREATE TABLE parley.${name} (LIKE parley.log INCLUDING ALL, CHECK (task >= ${from} AND task < ${to}));
-         ALTER TABLE parley.log ATTACH PARTITION parley.${name} FOR VALUES FROM (${from}) TO (${to})`,
+        `CREATE TABLE parley.${name} (LIKE parley.log INCLUDING ALL, CHECK (task >= ${range.from} AND task < ${range.to}));
+         ALTER TABLE parley.log ATTACH PARTITION parley.${name} FOR VALUES FROM (${range.from}) TO (${range.to})`,
       ),
     );
   }
+}
+
+type Range = Pick<Partition, "from" | "to">;
+
+/** What no partition has, week by week. Another release may have made some of another length. */
+function gapsIn(known: readonly Range[], from: number, to: number): readonly Range[] {
+  const gaps: Range[] = [];
+  for (let start = from; start < to;) {
+    const covering = known.find((each) => each.from <= start && start < each.to);
+    if (covering !== undefined) start = covering.to;
+    else {
+      const week = (Math.floor(start / numbersPerPartition) + 1) * numbersPerPartition;
+      const end = Math.min(week, ...known.map((each) => each.from).filter((each) => each > start));
+      gaps.push({ from: start, to: end });
+      start = end;
+    }
+  }
+  return gaps;
+}
+
+/** A whole week has its number as its name, and a part of one its first number. */
+function nameOf({ from, to }: Range): string {
+  return to - from === numbersPerPartition ? `log_${from / numbersPerPartition}` : `log_${from}`;
 }

@@ -14,7 +14,6 @@ import type { Database } from "./database.ts";
 import { readDue, readFeatures } from "./features.ts";
 import { readOnce } from "./keys.ts";
 import { readList } from "./list.ts";
-import { ensurePartitions } from "./partitions.ts";
 import { readClaimable, readHead, readLog, readStranded } from "./read.ts";
 import { Retention } from "./retention.ts";
 import type { Schema, Sql } from "./schema.ts";
@@ -56,7 +55,7 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
   });
   const watch = new Watch(schema.over(database), { wakeup, interval: pollInterval, own: () => writer.begun });
   const calls = new Calls(database, schema);
-  const retention = new Retention(database, schema);
+  const retention = new Retention(database, schema, { logger });
 
   const write = <T>(body: (sql: Sql) => Promise<T>): Promise<T> =>
     database.transaction({ mode: "write" }, (queries) => body(schema.over(queries)));
@@ -79,18 +78,11 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
     sweep: (sweeping) =>
       calls.run(async () => {
         await writer.settled();
-        await database.transaction({ mode: "write" }, (queries) => ensurePartitions(queries, schema));
         const { deleteBefore } = sweeping;
-        if (deleteBefore !== undefined) await retention.look(deleteBefore);
+        const looked = await retention.look(deleteBefore);
         const report = await write((sql) => sweep(sql, bounds, sweeping, (number) => retention.keepsLog(number)));
-        // The tasks are deleted. A partition that is in use, or that another node drops, is left for the next call.
-        if (deleteBefore !== undefined) {
-          await retention
-            .drop()
-            .catch((cause: unknown) =>
-              logger.warn("PostgreSQL: an old partition of the log is not dropped yet", { cause }),
-            );
-        }
+        // When the last tasks are deleted, or with each look where there are always more.
+        if (deleteBefore !== undefined && (looked || !report.more)) await retention.drop();
         return report;
       }),
     search: {
