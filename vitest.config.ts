@@ -27,6 +27,7 @@ const postgres = [
   "packages/sql/test/postgres/**/*.test.ts",
   "packages/nats/test/**/*.test.ts",
   "test/cluster/**/*.test.ts",
+  "examples/dbos/test/**/*.test.ts",
 ];
 
 /** What a server does on each of its stores. The project `postgres` runs the same files on PostgreSQL. */
