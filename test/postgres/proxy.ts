@@ -1,40 +1,69 @@
 import { connect, createServer, type Socket } from "node:net";
 
+/**
+ * `cut`: what the client sent does not arrive, and the connection ends. `cut after`: it arrives, and the answer does not. With `answer` the
+ * client gets that before the connection ends.
+ */
+export type Harm = "cut" | "cut after" | { readonly way: "cut" | "cut after"; readonly answer: Uint8Array };
+
+/** An error as a server or a pooler sends it. */
+export function errorMessage(severity: "ERROR" | "FATAL", state: string, text: string): Uint8Array {
+  const fields = Buffer.from(`S${severity}\0V${severity}\0C${state}\0M${text}\0\0`);
+  const head = Buffer.alloc(5);
+  head.write("E");
+  head.writeInt32BE(fields.length + 4, 1);
+  return Buffer.concat([head, fields]);
+}
+
 /** What stands between a client and a server, and can do harm. */
 export interface Proxy {
   readonly port: number;
-  /** Called with each piece that the client sends. `cut`: it does not arrive, and the connection ends. `cut after`: it arrives, and the answer does not. */
-  onRequest: (text: string) => "cut" | "cut after" | undefined;
+  /** Called with each piece that the client sends. */
+  onRequest: (text: string) => Harm | undefined;
   /** Whether nothing passes any more, while connections stay open. */
   isSilent: boolean;
+  /** Ends the connections of clients, and not those to the server. */
+  cut(): void;
   close(): Promise<void>;
 }
 
 /** Starts a proxy before a server on this machine. */
 export async function startProxy(target: number): Promise<Proxy> {
   const sockets = new Set<Socket>();
+  const clients = new Set<Socket>();
   const server = createServer((client) => {
     const upstream = connect(target, "127.0.0.1");
     let isCut = false;
+    let last: Uint8Array | undefined;
+    const end = (): void => {
+      if (last === undefined) client.destroy();
+      else client.end(last);
+    };
+    clients.add(client);
+    let isLeft = false;
+    client.on("left", () => (isLeft = true));
     for (const socket of [client, upstream]) {
       sockets.add(socket);
       socket.on("error", () => undefined);
       socket.on("close", () => {
         sockets.delete(socket);
+        clients.delete(client);
         client.destroy();
-        upstream.destroy();
+        if (!isLeft) upstream.destroy();
       });
     }
     client.on("data", (bytes) => {
       if (proxy.isSilent) return;
       const harm = proxy.onRequest(bytes.toString("latin1"));
-      if (harm === "cut") return void client.destroy();
-      isCut ||= harm === "cut after";
+      const way = typeof harm === "object" ? harm.way : harm;
+      if (typeof harm === "object") last = harm.answer;
+      if (way === "cut") return end();
+      isCut ||= way === "cut after";
       upstream.write(bytes);
     });
     upstream.on("data", (bytes) => {
       // What the server answers shows that it is done.
-      if (isCut) client.destroy();
+      if (isCut) end();
       else if (!proxy.isSilent) client.write(bytes);
     });
   });
@@ -44,6 +73,12 @@ export async function startProxy(target: number): Promise<Proxy> {
     port: typeof address === "object" && address !== null ? address.port : 0,
     onRequest: () => undefined,
     isSilent: false,
+    cut() {
+      for (const client of clients) {
+        client.emit("left");
+        client.destroy();
+      }
+    },
     async close() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));

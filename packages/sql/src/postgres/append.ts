@@ -31,14 +31,15 @@ class Overtaken extends Error {
 
 /**
  * Applies the items in one transaction, whose statements travel in three exchanges whatever the number of items: what the items name is
- * locked and read, the outcomes are decided here, and all changes are written.
+ * locked and read, the outcomes are decided here, and all changes are written. `onPlaces`: told what it took from the sequence `places`.
  */
 export async function applyItems(
   sql: Sql,
   names: ScopeNames,
   items: readonly ReadAppend[],
+  onPlaces?: (places: number) => void,
 ): Promise<readonly AppendOutcome[]> {
-  const batch = new Batch(await readKnown(sql, names, items));
+  const batch = new Batch(await readKnown(sql, names, items, onPlaces));
   const outcomes = items.map((item) => ("item" in item ? batch.appendTask(item) : batch.appendContext(item)));
   await batch.write(sql);
   return outcomes;

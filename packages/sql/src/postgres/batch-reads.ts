@@ -86,7 +86,12 @@ export function resolveNames(sql: Sql, scopes: ScopeIds, items: readonly ReadApp
 }
 
 /** Locks the tasks of the items, and reads what is known of what they name, in one exchange with the database. */
-export async function readKnown(sql: Sql, names: ScopeNames, items: readonly ReadAppend[]): Promise<Known> {
+export async function readKnown(
+  sql: Sql,
+  names: ScopeNames,
+  items: readonly ReadAppend[],
+  onPlaces?: (places: number) => void,
+): Promise<Known> {
   const wanted = new Wanted(names, items);
   const keys = new Keys();
   const features = new FeatureRows();
@@ -99,6 +104,7 @@ export async function readKnown(sql: Sql, names: ScopeNames, items: readonly Rea
     keys.read(sql, wanted.keys),
     features.read(sql, wanted.features),
   ]);
+  onPlaces?.(int(shared[0], 1));
   const places = int(shared[0], 1) * placesPerBatch;
   let [numberAt, placeAt] = [0, 0];
   return {

@@ -4,6 +4,9 @@ import type { Sql } from "./schema.ts";
 
 /** Milliseconds between two samples. */
 const interval = 10_000;
+/** An answer that took longer, in milliseconds, is asked for again when the clock is opened, so many times at most. */
+const slow = 250;
+const tries = 3;
 
 /**
  * Wall time as the database has it: its clock when it was last asked, and the monotonic clock of this process since. Somebody who sets the
@@ -13,7 +16,7 @@ export class DatabaseClock implements Clock {
   readonly #sql: Sql;
   readonly #base: Clock;
   /** Wall time minus monotonic time. */
-  #offset = 0;
+  #offset: number | undefined;
   #cancel: (() => void) | undefined;
   #isClosed = false;
 
@@ -24,7 +27,7 @@ export class DatabaseClock implements Clock {
   }
 
   now(): number {
-    return Math.floor(this.#base.elapsed() + this.#offset);
+    return Math.floor(this.#base.elapsed() + (this.#offset ?? 0));
   }
 
   elapsed(): number {
@@ -37,7 +40,7 @@ export class DatabaseClock implements Clock {
 
   /** Asks the database, now and from time to time. */
   async open(): Promise<void> {
-    await this.#sample();
+    for (let count = 0; count < tries && (await this.#sample()) > slow; count += 1);
     this.#next();
   }
 
@@ -54,11 +57,17 @@ export class DatabaseClock implements Clock {
     });
   }
 
-  /** The answer is of a moment between the question and its arrival. */
-  async #sample(): Promise<void> {
+  /**
+   * The answer is of a moment between the question and its arrival. So it bounds the offset, and the offset moves only as far as it has
+   * to: an answer that waited for a connection, or for a database that was away, changes little or nothing. Resolves to how long it
+   * took.
+   */
+  async #sample(): Promise<number> {
     const before = this.#base.elapsed();
     const [row] = await this.#sql("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint");
     const after = this.#base.elapsed();
-    this.#offset = int(row, 0) - (before + after) / 2;
+    const [least, most] = [int(row, 0) - after, int(row, 0) - before];
+    this.#offset = Math.min(Math.max(this.#offset ?? (least + most) / 2, least), most);
+    return after - before;
   }
 }

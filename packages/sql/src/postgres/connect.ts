@@ -3,7 +3,8 @@ import { unavailable } from "@parley/a2a/store";
 import { openDatabase, type Database } from "./database.ts";
 import type { PostgresDriver } from "./driver.ts";
 import { isPlainServer, isRefusedSetting } from "./errors.ts";
-import { poolDriver, type PoolLike } from "./pool.ts";
+import { checkLimits, silenceAfter } from "./limits.ts";
+import { poolDriver, type PoolDriverOptions, type PoolLike } from "./pool.ts";
 import { readUrl, withoutTls } from "./url.ts";
 
 /** How the store reaches its database. */
@@ -15,7 +16,7 @@ export interface PostgresConnectOptions {
   readonly database: string | PoolLike | PostgresDriver;
   /** With a URL: the most connections at one time. One of them listens for wake-ups. Default 10. */
   readonly connections?: number;
-  /** Milliseconds until a connection must be there. With a pool, its own setting counts. Default 5000. */
+  /** Milliseconds until a connection must be there. With a pool that has a limit of its own, that one counts. Default 5000. */
   readonly connectTimeout?: number;
   /** Milliseconds after which the server stops a statement. Default 10000. */
   readonly statementTimeout?: number;
@@ -33,32 +34,38 @@ export interface PostgresConnectOptions {
 /** Opens a database. Rejects with an `A2AError` of code `Unavailable`. */
 export async function connect(options: PostgresConnectOptions): Promise<Database> {
   const { statementTimeout = 10_000, lockTimeout = 5000, outageTimeout = 10_000, logger = silentLogger } = options;
-  const settings = { statementTimeout, lockTimeout, outageTimeout, logger };
+  const { connections = 10, connectTimeout = 5000 } = options;
+  checkLimits({ statementTimeout, lockTimeout, outageTimeout, connectTimeout });
+  const settings = { connections, connectTimeout, statementTimeout, lockTimeout, outageTimeout, logger };
   const { database } = options;
-  if (typeof database === "string") return connectTo(database, { ...options, ...settings });
+  if (typeof database === "string") return connectTo(database, settings);
   // What was passed is a pool, or an adapter, which has `hold`.
   const driver = "hold" in database ? database : poolDriver(database, { ...poolSettings(settings), owned: false });
   return openOr(driver, settings);
 }
 
 interface Settings {
+  readonly connections: number;
+  readonly connectTimeout: number;
   readonly statementTimeout: number;
   readonly lockTimeout: number;
   readonly outageTimeout: number;
   readonly logger: Logger;
 }
 
-/** Milliseconds more than the limit of the server, after which a connection without an answer is lost. */
-const silenceMargin = 5000;
-
-function poolSettings({ statementTimeout, logger }: Settings): {
-  silence: number;
-  onIdleError: (error: Error) => void;
-} {
+function poolSettings({ connectTimeout, statementTimeout, logger }: Settings): Omit<PoolDriverOptions, "owned"> {
   return {
-    silence: statementTimeout + silenceMargin,
-    onIdleError: (cause) => logger.debug("PostgreSQL: an idle connection ended", { cause }),
+    silence: silenceAfter(statementTimeout),
+    connectTimeout,
+    // The error itself has the client in it, with its keys and sockets.
+    onIdleError: (error) => logger.debug("PostgreSQL: an idle connection ended", factsOf(error)),
   };
+}
+
+/** What a log may have of an error of `pg`. */
+function factsOf(error: Error): { readonly message: string; readonly code?: string } {
+  const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
+  return { message: error.message, ...(code !== undefined && { code }) };
 }
 
 async function openOr(driver: PostgresDriver, settings: Settings): Promise<Database> {
@@ -66,14 +73,19 @@ async function openOr(driver: PostgresDriver, settings: Settings): Promise<Datab
     return await openDatabase(driver, settings);
   } catch (thrown) {
     await driver.close().catch(() => undefined);
-    // Of what else `pg` says, nobody knows whether it has the URL in it.
-    throw thrown instanceof A2AError ? thrown : unavailable("The database cannot be opened", thrown);
+    // Of what else `pg` says, nobody knows whether it has the URL in it: a log gets its name and code.
+    throw thrown instanceof A2AError ? thrown : unavailable(`The database cannot be opened${nameOf(thrown)}`);
   }
 }
 
-async function connectTo(url: string, options: PostgresConnectOptions & Settings): Promise<Database> {
+function nameOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return "";
+  return ` (${[thrown.name, factsOf(thrown).code].filter(Boolean).join(" ")})`;
+}
+
+async function connectTo(url: string, options: Settings): Promise<Database> {
   const { Pool } = await loadPg();
-  const { connections = 10, connectTimeout = 5000, statementTimeout, lockTimeout, logger } = options;
+  const { connections, connectTimeout, statementTimeout, lockTimeout, logger } = options;
   const target = readUrl(url);
   const limits = { statement_timeout: statementTimeout, lock_timeout: lockTimeout };
   const open = (connectionString: string, more: object): Promise<Database> => {
@@ -84,6 +96,8 @@ async function connectTo(url: string, options: PostgresConnectOptions & Settings
       connectionTimeoutMillis: connectTimeout,
       idleTimeoutMillis: 30_000,
       keepAlive: true,
+      // A network that is gone shows after some seconds, also while a statement has no limit.
+      keepAliveInitialDelayMillis: 10_000,
       fallback_application_name: "parley",
       // What is called at once travels at once.
       pipeline: true,

@@ -1,8 +1,11 @@
+import { setMaxListeners } from "node:events";
 import { silentLogger, type Logger } from "@parley/a2a";
 import { unavailable } from "@parley/a2a/store";
 import type { PostgresDriver, Queries, Result, Value } from "./driver.ts";
-import { isConflict, isOutage, isReadOnly, readable } from "./errors.ts";
-import { CommitLost, number, readFacts, settle, timeline } from "./transaction.ts";
+import { isConflict, isLocked, isOutage, isReadOnly, readable } from "./errors.ts";
+import { silenceAfter } from "./limits.ts";
+import { CommitLost, readFacts, settle } from "./transaction.ts";
+import { Witnesses, type Witness } from "./witness.ts";
 
 /**
  * The database as the store uses it: what can be repeated is repeated within limits, and every error is one that a client may
@@ -16,7 +19,7 @@ export interface Database {
    * @throws A2AError `Unavailable` where the database cannot do it now. Other errors of the server come as they are, such as a
    * violated constraint (`sqlState`).
    */
-  query(text: string, values?: readonly Value[]): Promise<Result>;
+  query(text: string, values?: readonly Value[], until?: number): Promise<Result>;
   /**
    * Runs `body` in a transaction, which is rolled back when `body` rejects. After a serialization failure, a deadlock or a connection
    * that was lost before the commit, `body` runs again in a new transaction: it keeps nothing from an earlier run. Where the
@@ -28,6 +31,13 @@ export interface Database {
    * @throws A2AError `Unavailable` as `query()`. Nothing is stored then, unless the message says that this is not known.
    */
   transaction<T>(options: TransactionOptions, body: (transaction: Queries) => Promise<T>): Promise<T>;
+  /**
+   * From now on, transactions that write leave a row in a table. Before, nobody knows what became of a commit that was not answered.
+   * `table`: as it stands in SQL.
+   */
+  useWitnesses(table: string): void;
+  /** Until when a call that begins now waits for a database that is away, by `performance.now()`. */
+  deadline(): number;
   /** What was found out about the server when it was opened. */
   readonly server: ServerFacts;
   /** The driver underneath, for wake-ups. */
@@ -43,6 +53,8 @@ export interface TransactionOptions {
   readonly statementTimeout?: number;
   /** Milliseconds that a statement waits for a lock. 0: without end. Default: that of the database. */
   readonly lockTimeout?: number;
+  /** Until when it is repeated while the database is away: what `deadline()` returned when its call began. Default: now. */
+  readonly until?: number;
 }
 
 /** What a server and the way to it can do. */
@@ -72,8 +84,6 @@ const mostConflicts = 8;
  * not take over its tasks.
  */
 const idleTimeout = 2000;
-/** Milliseconds more than the server's own limit, after which a connection without an answer is lost. */
-const silenceMargin = 5000;
 
 /** Asks a server what it is, and refuses one that is too old. */
 export async function openDatabase(driver: PostgresDriver, options: DatabaseOptions): Promise<Database> {
@@ -89,13 +99,14 @@ class RetryingDatabase implements Database {
   readonly #calls = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
   #facts: ServerFacts | undefined;
-  /** Changes with a failover: numbers of transactions then mean others. */
-  #timeline = "";
+  #witnesses: Witnesses | undefined;
 
   constructor(driver: PostgresDriver, options: DatabaseOptions) {
     this.driver = driver;
     this.#options = options;
     this.#logger = options.logger ?? silentLogger;
+    // Each call that waits listens to it.
+    setMaxListeners(0, this.#closing.signal);
   }
 
   get server(): ServerFacts {
@@ -110,15 +121,23 @@ class RetryingDatabase implements Database {
       throw unavailable(`PostgreSQL ${oldest} or newer is needed. This server is PostgreSQL ${major}`);
     }
     this.#facts = facts;
-    this.#timeline = facts.timeline;
   }
 
-  query(text: string, values?: readonly Value[]): Promise<Result> {
-    return this.#run(() => this.driver.query(text, values));
+  useWitnesses(table: string): void {
+    this.#witnesses = new Witnesses(table);
+  }
+
+  deadline(): number {
+    return performance.now() + this.#options.outageTimeout;
+  }
+
+  query(text: string, values?: readonly Value[], until?: number): Promise<Result> {
+    return this.#run(() => this.driver.query(text, values), until);
   }
 
   transaction<T>(options: TransactionOptions, body: (transaction: Queries) => Promise<T>): Promise<T> {
-    return this.#run(() => this.#attempt(options, body));
+    const until = options.until ?? this.deadline();
+    return this.#run(() => this.#attempt({ ...options, until }, body), until);
   }
 
   async close(): Promise<void> {
@@ -129,16 +148,15 @@ class RetryingDatabase implements Database {
   }
 
   /** Repeats `attempt` after conflicts and while the database is away, and throws what a client may read. */
-  #run<T>(attempt: () => Promise<T>): Promise<T> {
-    const call = this.#repeat(attempt);
+  #run<T>(attempt: () => Promise<T>, until = this.deadline()): Promise<T> {
+    const call = this.#repeat(attempt, until);
     this.#calls.add(call);
     const forget = (): void => void this.#calls.delete(call);
     call.then(forget, forget);
     return call;
   }
 
-  async #repeat<T>(attempt: () => Promise<T>): Promise<T> {
-    const end = performance.now() + this.#options.outageTimeout;
+  async #repeat<T>(attempt: () => Promise<T>, until: number): Promise<T> {
     for (let conflicts = 0, outages = 0; ;) {
       this.#closing.signal.throwIfAborted();
       try {
@@ -146,7 +164,7 @@ class RetryingDatabase implements Database {
       } catch (thrown) {
         const mayRepeat = isConflict(thrown)
           ? ++conflicts < mostConflicts
-          : (isOutage(thrown) || isReadOnly(thrown)) && performance.now() < end && this.#facts !== undefined;
+          : (isOutage(thrown) || isReadOnly(thrown)) && performance.now() < until && this.#facts !== undefined;
         if (!mayRepeat) throw readable(thrown);
         if (!isConflict(thrown)) outages += 1;
         this.#logger.debug("PostgreSQL: a call is repeated", { cause: thrown, conflicts, outages });
@@ -171,54 +189,56 @@ class RetryingDatabase implements Database {
     });
   }
 
-  async #attempt<T>(options: TransactionOptions, body: (transaction: Queries) => Promise<T>): Promise<T> {
-    const { statementTimeout = this.#options.statementTimeout } = options;
-    const silence = statementTimeout === 0 ? 0 : statementTimeout + silenceMargin;
+  async #attempt<T>(
+    options: TransactionOptions & { readonly until: number },
+    body: (transaction: Queries) => Promise<T>,
+  ): Promise<T> {
+    const { mode, statementTimeout = this.#options.statementTimeout, until } = options;
+    const witness = mode === "write" ? this.#witnesses?.take() : undefined;
     let result: T | undefined;
     let lost: CommitLost;
     try {
       const settled = await this.driver.hold(
         (connection) =>
-          settle(connection, this.#begin(options), async (transaction) => (result = await body(transaction))),
-        silence,
+          settle(connection, this.#begin(options, witness), async (transaction) => (result = await body(transaction))),
+        silenceAfter(statementTimeout),
       );
+      if (witness !== undefined) this.#witnesses?.giveBack(witness);
       if ("failure" in settled) throw settled.failure;
       return settled.result;
     } catch (thrown) {
       if (!(thrown instanceof CommitLost)) throw thrown;
+      // What only reads can be read again.
+      if (mode === "read") throw thrown.cause;
       lost = thrown;
     }
-    if (await this.#isCommitted(lost)) return result as T;
+    if (await this.#isCommitted(lost, witness, until)) return result as T;
     // Rolled back, so it can run again.
     throw lost.cause;
   }
 
-  #begin({ mode, statementTimeout, lockTimeout }: TransactionOptions): string {
+  #begin({ mode, statementTimeout, lockTimeout }: TransactionOptions, witness: Witness | undefined): string {
     const limits =
       `SET LOCAL statement_timeout = ${Math.trunc(statementTimeout ?? this.#options.statementTimeout)};` +
       `SET LOCAL lock_timeout = ${Math.trunc(lockTimeout ?? this.#options.lockTimeout)};` +
       `SET LOCAL idle_in_transaction_session_timeout = ${idleTimeout};`;
     return mode === "read"
       ? `BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;${limits}`
-      : `BEGIN ISOLATION LEVEL READ COMMITTED;${limits}${number}`;
+      : `BEGIN ISOLATION LEVEL READ COMMITTED;${limits}${witness?.begin() ?? ""}`;
   }
 
-  /** Asks the server what became of a commit whose answer was lost. */
-  async #isCommitted(lost: CommitLost): Promise<boolean> {
-    const end = performance.now() + this.#options.outageTimeout;
-    for (let outages = 1; performance.now() < end && !this.#closing.signal.aborted; outages += 1) {
+  /** Looks what became of a commit that was not answered: once at least, and until the time of its call is over. */
+  async #isCommitted(lost: CommitLost, witness: Witness | undefined, until: number): Promise<boolean> {
+    for (let outages = 1; witness !== undefined && !this.#closing.signal.aborted; outages += 1) {
       try {
-        const { rows } = await this.driver.query(`SELECT pg_xact_status($1::xid8), ${timeline}`, [lost.transaction]);
-        const [status, now] = rows[0] ?? [];
-        if (now !== this.#timeline) {
-          this.#timeline = String(now);
-          break;
-        }
-        if (status === "committed") return true;
-        if (status === "aborted") return false;
+        const isCommitted = await witness.isCommitted(this.driver);
+        this.#witnesses?.giveBack(witness);
+        return isCommitted;
       } catch (thrown) {
-        if (!isOutage(thrown) && !isReadOnly(thrown)) break;
+        // The server may still have the transaction, whose row is then locked for a while.
+        if (!isOutage(thrown) && !isReadOnly(thrown) && !isLocked(thrown)) break;
       }
+      if (performance.now() >= until) break;
       await this.#pause(0, outages);
     }
     throw unavailable("The connection was lost during a commit: it is not known whether it took effect", lost);

@@ -12,11 +12,52 @@ export function isConflict(thrown: unknown): boolean {
 export function isDisconnection(thrown: unknown): boolean {
   if (!(thrown instanceof Error)) return false;
   const state = sqlState(thrown);
-  // 57P01 to 57P03: the server shuts down, has crashed, or starts. 25P03: it ended a session that was idle in a transaction.
-  // Class 08: what a pooler says without a server.
-  if (state !== undefined) return state.startsWith("08") ? state !== "08P01" : /^(?:57P0[123]|25P03)$/.test(state);
-  if ("code" in thrown && typeof thrown.code === "string" && socketErrors.has(thrown.code)) return true;
+  if (state !== undefined) return isEnd(state) || (endsSession(thrown) && !isRefusal(state));
+  if ("code" in thrown && typeof thrown.code === "string" && socketErrors.has(thrown.code)) {
+    // A file that is not there, such as a certificate, is no socket.
+    return thrown.code !== "ENOENT" || ("syscall" in thrown && thrown.syscall === "connect");
+  }
   return lostConnection.test(thrown.message);
+}
+
+/** Whether the server refused a statement, and goes on: it took no effect, and its transaction takes none. */
+export function isAnswer(thrown: unknown): boolean {
+  if (sqlState(thrown) === undefined || isDisconnection(thrown)) return false;
+  const severity = severityOf(thrown);
+  return severity === undefined || severity === "ERROR";
+}
+
+/** Whether a statement waited too long for another transaction, or was stopped while it did. */
+export function isLocked(thrown: unknown): boolean {
+  const state = sqlState(thrown);
+  return state === "55P03" || state === "57014";
+}
+
+/**
+ * 57P01 to 57P05: the server shuts down, has crashed, starts, or ends an idle session. 25P03, 25P04: it ended a session whose
+ * transaction was idle or took too long. Class 08: what a pooler says without a server. Not 08P01, a violation of the protocol, which
+ * PgBouncer says of everything else: there the severity counts.
+ */
+function isEnd(state: string): boolean {
+  return state.startsWith("08") ? state !== "08P01" : /^(?:57P0[12345]|25P0[34])$/.test(state);
+}
+
+/** Users, databases and rights that a server refuses when it is connected to. */
+function isRefusal(state: string): boolean {
+  return /^(?:28|3D|42|53300)/.test(state);
+}
+
+/** The session is over after such an error. */
+function endsSession(thrown: unknown): boolean {
+  const severity = severityOf(thrown);
+  return severity === "FATAL" || severity === "PANIC";
+}
+
+/** `ERROR`, `FATAL` or `PANIC`, in the language of the server. `undefined`: the driver does not say. */
+function severityOf(thrown: unknown): string | undefined {
+  return thrown instanceof Error && "severity" in thrown && typeof thrown.severity === "string"
+    ? thrown.severity
+    : undefined;
 }
 
 /** Whether trying again within a few seconds may help: the connection was lost, or the server has no more of them. */
@@ -60,7 +101,14 @@ export function readable(thrown: unknown): unknown {
   if (isPlainServer(thrown))
     return unavailable("The server of the database has no TLS, which `sslmode` asks for", thrown);
   if (isCertificateError(thrown)) return unavailable("The certificate of the database is not one to trust", thrown);
-  return isDisconnection(thrown) ? unavailable(unreachable, thrown) : thrown;
+  if (isDisconnection(thrown)) return unavailable(unreachable, thrown);
+  return isMissingFile(thrown)
+    ? unavailable("A file that the URL of the database names is missing, such as `sslrootcert`", thrown)
+    : thrown;
+}
+
+function isMissingFile(thrown: unknown): boolean {
+  return thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT";
 }
 
 /** A certificate that Node refuses. Its codes are those of OpenSSL, and one of its own for names. */
@@ -76,6 +124,7 @@ const sentences: Readonly<Record<string, string>> = {
   "08": unreachable,
   "25006": "The database is read-only: the server is a replica, or default_transaction_read_only is on",
   "25P03": "The database ended a transaction that waited too long for this program",
+  "25P04": "The database ended a transaction that took too long",
   "28": "The database refused the user or its password",
   "3D000": "There is no such database on the server",
   "40": "The database could not serve this together with others at the same time",
@@ -90,6 +139,8 @@ const sentences: Readonly<Record<string, string>> = {
   "57P01": "The database is shutting down",
   "57P02": "The database has crashed, and starts again",
   "57P03": "The database does not accept connections now: it is starting or stopping",
+  "57P04": "The database was dropped",
+  "57P05": "The database ended a session that was idle for too long",
   "58": "The database had an error of its system",
   XX: "The database has damaged data or an internal error",
 };

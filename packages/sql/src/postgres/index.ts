@@ -8,12 +8,14 @@ import { A2AError } from "@parley/a2a";
 import { DatabaseClock } from "./clock.ts";
 import { connect, type PostgresConnectOptions } from "./connect.ts";
 import type { Database } from "./database.ts";
+import { readable } from "./errors.ts";
 import { checkVersion, migrate, newestVersion, UnknownVersion, versionOf } from "./migrations.ts";
 import { ensurePartitions } from "./partitions.ts";
 import { Retention } from "./retention.ts";
 import { Schema } from "./schema.ts";
 import { databaseStore } from "./store.ts";
 import { notifyWakeup, noWakeup } from "./wakeup.ts";
+import { Watch } from "./watch.ts";
 
 export type { PostgresConnectOptions } from "./connect.ts";
 export type { PoolClientLike, PoolLike } from "./pool.ts";
@@ -60,26 +62,47 @@ export interface PostgresStore extends Store {
 export async function postgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const schema = new Schema(options.schema ?? "parley");
   const database = await connect(options);
+  const opened: { close(): unknown }[] = [];
+  const close = async (): Promise<void> => {
+    for (const each of opened.splice(0).reverse()) await each.close();
+  };
   return told(database, async () => {
     if (options.migrate === false) await checkVersion(database, schema);
     else await upgrade(database, schema);
-    const given = options.wakeup === false ? noWakeup : options.wakeup;
-    const wakeup =
-      given ??
-      (await notifyWakeup(database.driver, database.server.pooled, { channel: schema.name, ...logging(options) }));
-    const clock = new DatabaseClock(schema.over(database));
-    await clock.open();
-    const store = databaseStore(database, schema, {
-      ...options,
-      clock,
-      wakeup,
-      async onClose() {
-        clock.close();
-        if (given === undefined) await wakeup.close();
-      },
-    });
-    return Object.assign(store, { wakeup });
+    await useWitnesses(database, schema);
+    try {
+      const wakeup = await wakeupOf(options, database, schema);
+      if (wakeup !== options.wakeup) opened.push(wakeup);
+      const interval = options.pollInterval ?? 500;
+      const watch = new Watch(database.driver, schema, { wakeup, interval, ...logging(options) });
+      // Where it cannot look, it would not hear of other nodes, and nobody would know.
+      await watch.open(database);
+      const clock = new DatabaseClock(schema.over(database.driver));
+      opened.push(clock);
+      await clock.open();
+      const store = databaseStore(database, schema, { ...options, clock, wakeup, watch, onClose: close });
+      return Object.assign(store, { wakeup });
+    } catch (thrown) {
+      // They would go on to connect.
+      await close();
+      throw readable(thrown);
+    }
   });
+}
+
+/** How nodes wake one another's readers. */
+async function wakeupOf(options: PostgresStoreOptions, database: Database, schema: Schema): Promise<Wakeup> {
+  if (options.wakeup === false) return noWakeup;
+  if (options.wakeup !== undefined) return options.wakeup;
+  return notifyWakeup(database.driver, database.server.pooled, { channel: schema.name, ...logging(options) });
+}
+
+/** Commits that are not answered are found again from now on. Rows of processes that have ended are deleted. */
+async function useWitnesses(database: Database, schema: Schema): Promise<void> {
+  database.useWitnesses(schema.text("parley.witnesses"));
+  if (!database.server.readOnly) {
+    await database.query(schema.text("DELETE FROM parley.witnesses WHERE at < now() - interval '1 day'"));
+  }
 }
 
 function logging({ logger }: PostgresStoreOptions): { readonly logger?: NonNullable<PostgresStoreOptions["logger"]> } {

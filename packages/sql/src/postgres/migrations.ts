@@ -15,6 +15,7 @@ import type { Schema } from "./schema.ts";
  * - `features`: rows that features of the server keep with tasks. A partial index finds those that are due.
  * - `search_texts`: the texts that are searched, with their words, by the record that has them. `search_tasks`: how far the log of a task
  *   is indexed.
+ * - `witnesses`: a row for each transaction that is open, which says afterwards whether it was committed.
  *
  * `docs/decisions/postgres.md` says why.
  */
@@ -168,6 +169,13 @@ const versions: readonly string[] = [
     PRIMARY KEY (task, seq)
   );
   CREATE INDEX search_lexemes ON parley.search_texts USING gin (lexemes);
+  `,
+  `
+  CREATE TABLE parley.witnesses (
+    id uuid PRIMARY KEY,
+    token bigint NOT NULL,
+    at timestamptz NOT NULL DEFAULT now()
+  ) WITH (fillfactor = 10);
   `,
 ];
 

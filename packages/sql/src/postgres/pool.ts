@@ -1,18 +1,21 @@
-import type { ChannelListener, Connection, Listening, PostgresDriver, Result, Row } from "./driver.ts";
+import type { ChannelListener, Connection, Listening, PostgresDriver, Result, Row, Value } from "./driver.ts";
 import { typeParsers, type TypeParsers } from "./values.ts";
 
 /** What of a `pg.Pool` is used. */
 export interface PoolLike {
-  /** Lends a client. */
-  connect(): Promise<PoolClientLike>;
+  /** Lends a client. The callback is called at once when there is one, before it can tell of its end. */
+  connect(callback: (error: Error | undefined, client: PoolClientLike | undefined) => void): void;
   /** Tells of clients that ended while nobody used them. */
   on(event: "error", listener: (error: Error) => void): unknown;
   /** Stops it. */
   off(event: "error", listener: (error: Error) => void): unknown;
   /** Closes the pool. */
   end(): Promise<void>;
-  /** The settings of the pool. `max`: how many connections it opens at most. */
-  readonly options?: { readonly max?: number | undefined };
+  /**
+   * The settings of the pool. `max`: how many connections it opens at most. `connectionTimeoutMillis`: how long it may take to lend one;
+   * 0 and absent: without end.
+   */
+  readonly options?: { readonly max?: number | undefined; readonly connectionTimeoutMillis?: number | undefined };
 }
 
 /** What of a client of a `pg.Pool` is used. */
@@ -23,13 +26,15 @@ export interface PoolClientLike {
   on(event: "error", listener: (error: Error) => void): unknown;
   on(event: "end", listener: () => void): unknown;
   on(event: "notification", listener: (message: { readonly payload?: string | undefined }) => void): unknown;
-  /** Stops to tell of notifications. */
-  removeAllListeners(event: "notification"): unknown;
+  /** Stops to tell of notifications, or of errors. */
+  removeAllListeners(event: "notification" | "error"): unknown;
   /** Stops to tell of the end. */
   off(event: "error", listener: (error: Error) => void): unknown;
   off(event: "end", listener: () => void): unknown;
   /** Gives the client back. `destroy`: closes its connection. */
   release(destroy?: boolean): void;
+  /** Whether what is sent at once travels at once. Without it, statements wait for one another. */
+  readonly pipeline?: boolean;
 }
 
 interface StatementConfig {
@@ -50,31 +55,33 @@ export interface PoolDriverOptions {
   readonly silence: number;
   /** Whether `close()` ends the pool. */
   readonly owned: boolean;
+  /** Milliseconds until the pool must lend a connection, where it has no limit of its own. Default: without end. */
+  readonly connectTimeout?: number;
   /** Told of connections that ended while nothing used them. */
   readonly onIdleError?: (error: Error) => void;
 }
 
 /** A driver over a pool of `pg`. */
-export function poolDriver(pool: PoolLike, { silence, owned, onIdleError }: PoolDriverOptions): PostgresDriver {
+export function poolDriver(pool: PoolLike, options: PoolDriverOptions): PostgresDriver {
+  const { silence, owned, onIdleError } = options;
   // Without a listener, the end of an idle connection would end the process.
   const onError = (error: Error): void => onIdleError?.(error);
   pool.on("error", onError);
   const held = new Set<Promise<unknown>>();
   const listening = new Set<Listening>();
+  const limit = pool.options?.connectionTimeoutMillis ? 0 : (options.connectTimeout ?? 0);
 
   async function lend<T>(body: (connection: Connection) => Promise<T>, most: number): Promise<T> {
-    const client = await pool.connect();
-    // The statements reject as well, so the event has nothing to add.
-    const ignore = (): void => undefined;
-    client.on("error", ignore);
-    let destroy = true;
+    const client = await borrow(pool, limit);
+    let isLost = true;
     try {
       const result = await body(connectionOver(client, most));
-      destroy = false;
+      isLost = false;
       return result;
     } finally {
       client.off("error", ignore);
-      client.release(destroy);
+      if (isLost) destroy(client);
+      else client.release();
     }
   }
 
@@ -87,7 +94,7 @@ export function poolDriver(pool: PoolLike, { silence, owned, onIdleError }: Pool
   }
 
   async function listen(channel: string, listener: ChannelListener): Promise<Listening> {
-    const subscription = await listenOver(await pool.connect(), silence, channel, listener);
+    const subscription = await listenOver(await borrow(pool, limit), silence, channel, listener);
     const entry: Listening = {
       query: (text, values) => subscription.query(text, values),
       async close() {
@@ -112,13 +119,54 @@ export function poolDriver(pool: PoolLike, { silence, owned, onIdleError }: Pool
   };
 }
 
+/** The statements that run reject as well, so the event has nothing to add. */
+function ignore(): void {}
+
+/**
+ * Takes a client of a pool, which tells of its errors from the first moment on. `limit`: milliseconds until there must be one; 0: without
+ * end.
+ */
+function borrow(pool: PoolLike, limit: number): Promise<PoolClientLike> {
+  return new Promise((resolve, reject) => {
+    let isLate = false;
+    const giveUp = (): void => {
+      isLate = true;
+      reject(new Error("timeout exceeded when trying to connect"));
+    };
+    const timer = limit === 0 ? undefined : setTimeout(giveUp, limit);
+    // A promise would be late by some ticks, in which an error has no listener and ends the process.
+    pool.connect((error, client) => {
+      clearTimeout(timer);
+      if (client === undefined) return reject(error ?? new Error("The pool has no connection"));
+      if (isLate) return client.release();
+      client.on("error", ignore);
+      resolve(client);
+    });
+  });
+}
+
+/** Closes the connection of a client that was lent. What its socket says until then is nothing to tell the pool. */
+function destroy(client: PoolClientLike): void {
+  client.release(true);
+  client.removeAllListeners("error");
+  client.on("error", ignore);
+}
+
 function connectionOver(client: PoolClientLike, silence: number): Connection {
+  async function run(text: string, values: readonly Value[] | undefined): Promise<Result> {
+    const config: StatementConfig = { text, rowMode: "array", types: typeParsers, query_timeout: silence };
+    if (values !== undefined) config.values = [...values];
+    const answer = await client.query(config);
+    return resultOf(Array.isArray(answer) ? answer.at(-1) : answer);
+  }
+  let last: Promise<unknown> = Promise.resolve();
   return {
-    async query(text, values) {
-      const config: StatementConfig = { text, rowMode: "array", types: typeParsers, query_timeout: silence };
-      if (values !== undefined) config.values = [...values];
-      const answer = await client.query(config);
-      return resultOf(Array.isArray(answer) ? answer.at(-1) : answer);
+    query(text, values) {
+      if (client.pipeline === true) return run(text, values);
+      // `pg` 8 warns of statements that are sent while another one runs, and `pg` 9 refuses them.
+      const next = last.then(() => run(text, values));
+      last = next.catch(ignore);
+      return next;
     },
     backend: "processID" in client && typeof client.processID === "number" ? client.processID : undefined,
   };
@@ -142,8 +190,7 @@ async function listenOver(
     isOpen = false;
     client.removeAllListeners("notification");
     client.off("end", onEnd);
-    client.release(true);
-    // Stays: the connection may still report an error while it closes.
+    destroy(client);
     return true;
   };
   let failed: Error | undefined;
@@ -155,6 +202,7 @@ async function listenOver(
     if (release()) listener.ended(failed ?? new Error("The connection ended"));
   };
   client.on("error", onError);
+  client.off("error", ignore);
   client.on("end", onEnd);
   client.on("notification", ({ payload }) => listener.notified(payload ?? ""));
   const { query } = connectionOver(client, silence);

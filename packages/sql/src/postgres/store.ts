@@ -22,7 +22,7 @@ import { stateOfIndex, stepIndex, switchIndex } from "./search-index.ts";
 import { findTasks } from "./search.ts";
 import { sweep } from "./sweep.ts";
 import { readTask } from "./task.ts";
-import { Watch } from "./watch.ts";
+import type { Watch } from "./watch.ts";
 import { Writer } from "./writer.ts";
 
 export interface DatabaseStoreOptions {
@@ -36,24 +36,26 @@ export interface DatabaseStoreOptions {
   readonly wakeup: Wakeup;
   /** Called when the store has no more calls, before the database is closed. */
   readonly onClose?: () => Promise<void>;
-  /** Milliseconds between two looks for what other nodes have stored, while wake-ups do not arrive. Default 500. */
-  readonly pollInterval?: number;
+  /** Tells what other nodes have stored. The store ends it. */
+  readonly watch: Watch;
 }
 
 /** A store on a database that has its tables. */
 export function databaseStore(database: Database, schema: Schema, options: DatabaseStoreOptions): Store {
-  const { bounds = defaultStoreBounds, logger = silentLogger, clock, wakeup, pollInterval = 500 } = options;
+  const { bounds = defaultStoreBounds, logger = silentLogger, clock, wakeup, watch } = options;
   const scopes = new ScopeIds();
   const kept = new KeptTasks();
-  const writer = new Writer(database, schema, scopes, (taskIds) => {
-    try {
-      wakeup.publish(taskIds);
-    } catch (cause) {
-      // It is stored, and the readers of other nodes look by themselves.
-      logger.error("PostgreSQL: a wake-up could not be published", { cause });
-    }
+  const writer = new Writer(database, schema, scopes, {
+    onPlaces: (places) => watch.took(places),
+    onCommit(taskIds) {
+      try {
+        wakeup.publish(taskIds);
+      } catch (cause) {
+        // It is stored, and the readers of other nodes look by themselves.
+        logger.error("PostgreSQL: a wake-up could not be published", { cause });
+      }
+    },
   });
-  const watch = new Watch(schema.over(database), { wakeup, interval: pollInterval, own: () => writer.begun });
   const calls = new Calls(database, schema);
   const retention = new Retention(database, schema, { logger });
 

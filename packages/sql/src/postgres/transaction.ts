@@ -1,24 +1,21 @@
 import { unavailable } from "@parley/a2a/store";
 import type { ServerFacts } from "./database.ts";
-import type { Connection, Queries } from "./driver.ts";
-import { isDisconnection, isReadOnly } from "./errors.ts";
+import type { Connection, PostgresDriver, Queries } from "./driver.ts";
+import { isAnswer, isDisconnection, isReadOnly } from "./errors.ts";
 
 // Transactions on a connection that is held, and what a server says of itself.
 
-/** A commit whose answer was lost. */
+/** A commit that was not answered. */
 export class CommitLost extends Error {
-  readonly transaction: string;
-
-  constructor(transaction: string, cause: unknown) {
+  constructor(cause: unknown) {
     super("The connection was lost during a commit", { cause });
-    this.transaction = transaction;
   }
 }
 
 /** What became of a transaction on a connection that works. */
 type Settled<T> = { readonly result: T } | { readonly failure: unknown };
 
-/** Runs a transaction on a connection. Rejects where the connection is of no use any more. */
+/** Runs a transaction on a connection. Rejects where the connection is of no use any more: with `CommitLost` where it may have taken effect. */
 export async function settle<T>(
   connection: Connection,
   begin: string,
@@ -53,34 +50,47 @@ export async function settle<T>(
     }
     return { failure };
   }
-  const transaction = (await begun).rows[0]?.[0];
   try {
     await connection.query("COMMIT");
   } catch (thrown) {
-    if (isDisconnection(thrown) && typeof transaction === "string") throw new CommitLost(transaction, thrown);
-    throw thrown;
+    // Only the server itself knows that it did not commit. A pooler says what it likes, and so does a server that ends the session.
+    throw isAnswer(thrown) ? thrown : new CommitLost(thrown);
   }
   return { result };
 }
 
-/** The number of this transaction. A replica has none, and refuses what writes. */
-export const number: string = "SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_xact_id() END";
-
-/** The number of the timeline: each promotion of a replica begins another (PostgreSQL §26.3). NULL on a replica. */
-export const timeline: string =
-  "CASE WHEN pg_is_in_recovery() THEN '' ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END";
-
-export async function readFacts(connection: Connection): Promise<ServerFacts & { readonly timeline: string }> {
+export async function readFacts(connection: Connection): Promise<ServerFacts> {
   const { rows } = await connection.query(
-    `SELECT current_setting('server_version_num')::int, pg_backend_pid(), pg_is_in_recovery(), ${timeline},
+    `SELECT current_setting('server_version_num')::int, pg_backend_pid(), pg_is_in_recovery(),
        current_setting('server_encoding')`,
   );
-  const [version, backend, isReplica, found, encoding] = rows[0] ?? [];
+  const [version, backend, isReplica, encoding] = rows[0] ?? [];
   if (encoding !== "UTF8") throw unavailable(`The database must have the encoding UTF8. It has ${String(encoding)}`);
   return {
     version: Number(version),
     pooled: connection.backend !== undefined && connection.backend !== backend,
     readOnly: isReplica === true,
-    timeline: String(found),
   };
+}
+
+/**
+ * Whether a connection keeps its session of the server, which LISTEN needs. A pooler in transaction mode gives the session that was just
+ * used to the next transaction, unless there is much to do: then the echo shows it.
+ */
+export async function keepsSession(driver: PostgresDriver): Promise<boolean> {
+  return driver.hold(async (one) => {
+    const before = await sessionOf(one);
+    const after = await driver.hold(async (two) => {
+      await two.query("BEGIN");
+      await sessionOf(two);
+      const now = await sessionOf(one);
+      await two.query("ROLLBACK");
+      return now;
+    });
+    return before === after;
+  });
+}
+
+async function sessionOf(queries: Queries): Promise<unknown> {
+  return (await queries.query("SELECT pg_backend_pid()")).rows[0]?.[0];
 }

@@ -1,6 +1,7 @@
 import { silentLogger, systemClock, type Clock, type Logger } from "@parley/a2a";
 import { WakeupBatch, type Wakeup, type WakeupListener } from "@parley/a2a/store";
 import type { Listening, PostgresDriver } from "./driver.ts";
+import { keepsSession } from "./transaction.ts";
 
 export interface NotifyWakeupOptions {
   /** The channel of NOTIFY. Nodes with the same database and channel wake one another. Default `parley`. */
@@ -20,8 +21,8 @@ export interface NotifyWakeupOptions {
  * are never sent by the transaction that appends: they follow it, many in one statement, without waiting for the disk
  * (docs/decisions/wakeups.md).
  *
- * Resolves when it has listened and heard itself, or has found that it cannot: `isConnected` says which. It keeps trying, except
- * behind a pooler, where it never would.
+ * Resolves when it has listened and heard itself, or has found that it cannot: `isConnected` says which. It keeps trying, seldom
+ * behind a pooler. A node that cannot listen still notifies: NOTIFY passes a pooler.
  */
 export async function notifyWakeup(
   driver: PostgresDriver,
@@ -43,8 +44,9 @@ export const noWakeup: Wakeup = {
 
 /** Payloads have less than 8000 bytes (PostgreSQL, NOTIFY). */
 const messageBytes = 7900;
-const shortestPause = 100;
-const longestPause = 10_000;
+const [shortestPause, longestPause] = [100, 10_000];
+/** Behind a pooler that never let a notification through. Its settings may change, and a slow one may have been late. */
+const poolerPause = 300_000;
 
 /**
  * A commit of NOTIFY takes part in the order of all of them, and holds a lock until its record is on the disk, unless it need not be
@@ -62,8 +64,8 @@ class NotifyWakeup implements Wakeup {
   #listening: Listening | undefined;
   #isConnected = false;
   #isClosed = false;
-  /** Nothing is sent, since nobody would hear it. */
-  #isMute = false;
+  /** Whether a notification has ever arrived. */
+  #hasWorked = false;
   /** How often it has failed to listen since it last did. */
   #failures = 0;
   #heard = 0;
@@ -98,7 +100,7 @@ class NotifyWakeup implements Wakeup {
   }
 
   publish(taskIds: readonly string[]): void {
-    if (!this.#isMute) this.#batch.add(taskIds);
+    this.#batch.add(taskIds);
   }
 
   subscribe(listener: WakeupListener): () => void {
@@ -131,16 +133,21 @@ class NotifyWakeup implements Wakeup {
     const { channel, logger } = this.#options;
     if (this.#driver.listen === undefined) {
       logger.info("PostgreSQL: there is no connection for LISTEN. Readers poll for what other nodes store");
-      this.#isMute = true;
       return;
     }
     let listening: Listening | undefined;
+    let early: { readonly cause: unknown } | undefined;
     try {
+      if (this.#pooled && !(await keepsSession(this.#driver))) return this.#giveUp();
+      if (this.#isClosed) return;
       listening = await this.#driver.listen(channel, {
         notified: (message) => this.#receive(message),
-        ended: (cause) => this.#lose(listening, cause),
+        ended: (cause) => (listening === undefined ? (early = { cause }) : this.#lose(listening, cause)),
       });
       this.#listening = listening;
+      if (early !== undefined) throw early.cause;
+      // It is idle by nature. A pooler gives its session to others.
+      if (!this.#pooled) await listening.query("SET idle_session_timeout = 0");
       // By another connection: a pooler could answer itself.
       const arrives = await this.#echo(() => this.#notify(this.#driver, [this.#batch.ping()]));
       // It may have ended meanwhile.
@@ -161,25 +168,28 @@ class NotifyWakeup implements Wakeup {
       this.#tell(undefined);
     }
     this.#failures = 0;
+    this.#hasWorked = true;
     this.#isConnected = true;
     this.#batch.resume();
     this.#beat();
   }
 
   /** Notifications do not arrive. */
-  async #giveUp(listening: Listening): Promise<void> {
-    const { logger } = this.#options;
+  async #giveUp(listening?: Listening): Promise<void> {
+    const { clock, logger } = this.#options;
     this.#listening = undefined;
     // A pooler gives the session of the server to others.
-    if (this.#pooled && !this.#isClosed) await listening.query("UNLISTEN *").catch(() => undefined);
-    await listening.close();
+    if (this.#pooled && !this.#isClosed) await listening?.query("UNLISTEN *").catch(() => undefined);
+    await listening?.close();
     if (this.#isClosed) return;
-    if (!this.#pooled) return this.#retry(new Error("A notification did not arrive"));
-    this.#isMute = true;
-    logger.warn(
-      "PostgreSQL: notifications do not pass the pooler, as in its transaction mode. Readers poll for what other nodes store. " +
-        "Connect to the server itself, or use wake-ups of another kind",
-    );
+    if (!this.#pooled || this.#hasWorked) return this.#retry(new Error("A notification did not arrive"));
+    if (this.#failures++ === 0) {
+      logger.warn(
+        "PostgreSQL: notifications do not pass the pooler, as in its transaction mode. Readers poll for what other nodes store. " +
+          "Connect to the server itself, or use wake-ups of another kind",
+      );
+    }
+    this.#after(clock, poolerPause, () => void this.open());
   }
 
   #lose(listening: Listening | undefined, cause: unknown): void {
@@ -200,9 +210,7 @@ class NotifyWakeup implements Wakeup {
     }
     this.#failures += 1;
     const most = Math.min(longestPause, shortestPause * 2 ** Math.min(this.#failures - 1, 10));
-    this.#after(clock, most * (0.5 + Math.random() / 2), () => {
-      this.#connecting = this.#connect();
-    });
+    this.#after(clock, most * (0.5 + Math.random() / 2), () => void this.open());
   }
 
   /** Looks whether notifications still arrive, where none has for a while. */
@@ -233,12 +241,15 @@ class NotifyWakeup implements Wakeup {
     const heard = new Promise<boolean>((resolve) => (hear = resolve));
     const echo = (): void => hear?.(!this.#isClosed);
     this.#echoes.add(echo);
-    const cancel = clock.after(echoTimeout, () => hear?.(false));
+    let cancel: (() => void) | undefined;
     try {
+      if (this.#isClosed) return false;
       await send();
+      // To be sent, it may have waited for a connection.
+      cancel = clock.after(echoTimeout, () => hear?.(false));
       return await heard;
     } finally {
-      cancel();
+      cancel?.();
       this.#echoes.delete(echo);
     }
   }

@@ -1,36 +1,88 @@
+import { silentLogger, type Logger } from "@parley/a2a";
 import type { Wakeup, WakeupListener } from "@parley/a2a/store";
+import type { Queries } from "./driver.ts";
+import { isOutage, isReadOnly } from "./errors.ts";
 import { int } from "./rows.ts";
-import type { Sql } from "./schema.ts";
+import type { Schema } from "./schema.ts";
 
 /** While wake-ups arrive, a node looks so many times less often. */
 const calmer = 10;
+/** Milliseconds for which a write of another node may go on before its end is waited for no more: all time limits of one together. */
+const longestWrite = 60_000;
+/** Places of this node that are remembered between two looks. With more, they count as those of others. */
+const mostPlaces = 100_000;
+
+/**
+ * How many transactions have begun to write, which of those that run now is the oldest, and the next that will begin: in this order, so
+ * that what is counted has begun before the next one. The sequence is asked as a function, which needs USAGE or SELECT.
+ */
+const look = `WITH places AS MATERIALIZED (SELECT coalesce(pg_sequence_last_value('parley.places'), 0) AS last),
+    snapshot AS MATERIALIZED (SELECT last, pg_current_snapshot() AS now FROM places)
+  SELECT last, pg_snapshot_xmin(now)::text, pg_snapshot_xmax(now)::text, age(pg_snapshot_xmax(now)::xid) FROM snapshot`;
+
+/** What a look has shown. Numbers of transactions have 64 bits. */
+interface Seen {
+  readonly last: number;
+  /** Every transaction below is over. */
+  readonly over: bigint;
+  /** No transaction from here on had begun. */
+  readonly next: bigint;
+}
+
+/** How a node hears of what others store. */
+export type Hearing = "told" | "polled" | "unseen";
 
 export interface WatchOptions {
   readonly wakeup: Wakeup;
   /** Milliseconds between two looks while wake-ups do not arrive. */
   readonly interval: number;
-  /** How many transactions this node has begun to write. */
-  readonly own: () => number;
+  readonly logger?: Logger;
 }
 
 /**
- * Calls listeners after other nodes have written: at once with a wake-up, and else with the next look at the number of transactions
- * that all nodes have begun.
+ * Calls listeners after other nodes have written: at once with a wake-up, and else with a look at the number of transactions that all
+ * nodes have begun. Each takes its number some time before it commits. So the listeners are called with each look until all that had
+ * begun are over.
  */
 export class Watch {
-  readonly #sql: Sql;
+  readonly #driver: Queries;
+  readonly #text: string;
   readonly #options: WatchOptions;
+  readonly #logger: Logger;
   readonly #listeners = new Set<{ readonly tell: WakeupListener }>();
   #timer: NodeJS.Timeout | undefined;
   #unsubscribe: (() => void) | undefined;
-  #others: number | undefined;
-  /** Whether others had begun to write at the last look: they may have committed since. */
-  #moved = false;
+  /** What the last look has shown. */
+  #seen: Seen | undefined;
+  /** What this node has taken from the sequence since. */
+  #own = new Set<number>();
+  /** Transactions below may commit what listeners have not read yet, until that moment. */
+  #open: { readonly below: bigint; readonly until: number } | undefined;
   #looks = 0;
+  #looking: Promise<boolean> | undefined;
+  #fails = false;
 
-  constructor(sql: Sql, options: WatchOptions) {
-    this.#sql = sql;
+  constructor(driver: Queries, schema: Schema, options: WatchOptions) {
+    this.#driver = driver;
+    this.#text = schema.text(look);
     this.#options = options;
+    this.#logger = options.logger ?? silentLogger;
+  }
+
+  /** Rejects where no look is possible, such as without the right to read the sequence. */
+  async open(queries: Queries): Promise<void> {
+    await queries.query(this.#text);
+  }
+
+  /** How this node hears of others now. `unseen`: by nothing, since neither wake-ups nor looks work. */
+  get hearing(): Hearing {
+    if (this.#options.wakeup.isConnected) return "told";
+    return this.#fails ? "unseen" : "polled";
+  }
+
+  /** This node has taken a number for a transaction of its own. */
+  took(places: number): void {
+    if (this.#timer !== undefined && this.#own.size < mostPlaces) this.#own.add(places);
   }
 
   /** Returns a function that removes the listener. */
@@ -39,6 +91,8 @@ export class Watch {
     const entry = { tell: listener };
     this.#listeners.add(entry);
     if (this.#unsubscribe === undefined) {
+      this.#seen = undefined;
+      this.#looks = 0;
       this.#unsubscribe = this.#options.wakeup.subscribe((taskId) => this.#tell(taskId));
       this.#timer = setInterval(() => void this.#turn(), this.#options.interval);
       this.#timer.unref(); // Looking keeps no process alive.
@@ -54,27 +108,65 @@ export class Watch {
     this.#timer = undefined;
     this.#unsubscribe?.();
     this.#unsubscribe = undefined;
+    this.#own.clear();
   }
 
   async #turn(): Promise<void> {
-    this.#looks += 1;
-    if (this.#options.wakeup.isConnected && this.#looks % calmer !== 0) return;
-    // A database that cannot be read now has no changes to report.
-    const moved = await this.#look().catch(() => false);
-    const before = this.#moved;
-    this.#moved = moved;
-    if (moved || before) this.#tell(undefined);
+    const turn = this.#looks++;
+    // The first look says what the next ones are compared with.
+    if (this.#options.wakeup.isConnected && turn % calmer !== 0 && this.#seen !== undefined) return;
+    // A database that does not answer gets no more questions.
+    if (this.#looking !== undefined) return;
+    this.#looking = this.#look();
+    const mayHaveChanged = await this.#looking;
+    this.#looking = undefined;
+    if (mayHaveChanged) this.#tell(undefined);
   }
 
-  /** Whether other nodes have begun to write since the last look. */
+  /** Whether others may have committed since the last look. */
   async #look(): Promise<boolean> {
-    const own = this.#options.own();
-    const [row] = await this.#sql("SELECT last_value FROM parley.places");
-    // Those of this node that began meanwhile count for it at the next look: one look too many, and never one too few.
-    const others = int(row, 0) - own;
-    const before = this.#others;
-    this.#others = others;
-    return before !== undefined && others !== before;
+    let seen: Seen;
+    try {
+      const { rows } = await this.#driver.query(this.#text);
+      const [row] = rows;
+      const most = BigInt(String(row?.[2]));
+      seen = { last: int(row, 0), over: BigInt(String(row?.[1])), next: most + BigInt(int(row, 3)) };
+    } catch (thrown) {
+      this.#fail(thrown);
+      // What was to be told is told when the database can be read.
+      return false;
+    }
+    this.#fails = false;
+    const before = this.#seen;
+    this.#seen = seen;
+    const now = performance.now();
+    if (before === undefined || this.#hasMoved(before, seen)) {
+      this.#open = { below: seen.next, until: now + longestWrite };
+      return true;
+    }
+    if (this.#open === undefined) return false;
+    // What is over now is seen by who reads after this look.
+    if (seen.over >= this.#open.below || now > this.#open.until) this.#open = undefined;
+    return true;
+  }
+
+  /** Whether others have taken a number between two looks. A number of this node whose answer is still under way counts as theirs. */
+  #hasMoved(before: Seen, { last }: Seen): boolean {
+    let own = 0;
+    for (const places of this.#own) {
+      if (places > last) continue;
+      this.#own.delete(places);
+      if (places > before.last) own += 1;
+    }
+    return last - before.last !== own;
+  }
+
+  /** Logs the first failure of several. An outage is told by the calls that it fails. */
+  #fail(cause: unknown): void {
+    if (!this.#fails && this.#timer !== undefined && !isOutage(cause) && !isReadOnly(cause)) {
+      this.#logger.warn("PostgreSQL: this node cannot look for what other nodes store", { cause });
+    }
+    this.#fails = true;
   }
 
   #tell(taskId: string | undefined): void {

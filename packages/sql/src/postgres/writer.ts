@@ -3,7 +3,8 @@ import { readItem, type AppendItem, type AppendOutcome } from "@parley/a2a/store
 import { applyItems } from "./append.ts";
 import { resolveNames, type ReadAppend } from "./batch-reads.ts";
 import type { Database } from "./database.ts";
-import { sqlState } from "./driver.ts";
+import { sqlState, type Queries } from "./driver.ts";
+import { isOutage, isReadOnly } from "./errors.ts";
 import { ensurePartitions } from "./partitions.ts";
 import type { Schema } from "./schema.ts";
 import type { ScopeIds } from "./scopes.ts";
@@ -18,8 +19,17 @@ const noPartition = "23514";
 interface Call {
   readonly items: readonly ReadAppend[];
   readonly size: number;
+  /** Until when it waits for a database that is away. */
+  readonly until: number;
   resolve(outcomes: readonly AppendOutcome[]): void;
   reject(error: unknown): void;
+}
+
+export interface WriterEvents {
+  /** Told which tasks have changed, after each commit. */
+  readonly onCommit: (taskIds: readonly string[]) => void;
+  /** Told of each value that a transaction of this node took from the sequence `places`. */
+  readonly onPlaces: (places: number) => void;
 }
 
 /**
@@ -33,12 +43,11 @@ export class Writer {
   readonly #onCommit: (taskIds: readonly string[]) => void;
   #waiting: Call[] = [];
   #working: Promise<void> | undefined;
-  /** How many transactions it has begun, with those that were repeated. */
-  begun = 0;
+  readonly #onPlaces: (places: number) => void;
 
-  /** `onCommit`: is told which tasks have changed. */
-  constructor(database: Database, schema: Schema, scopes: ScopeIds, onCommit: (taskIds: readonly string[]) => void) {
+  constructor(database: Database, schema: Schema, scopes: ScopeIds, { onCommit, onPlaces }: WriterEvents) {
     this.#onCommit = onCommit;
+    this.#onPlaces = onPlaces;
     this.#database = database;
     this.#schema = schema;
     this.#scopes = scopes;
@@ -49,7 +58,7 @@ export class Writer {
     const read = items.map((item) => ("task" in item ? readItem(item) : item));
     if (read.length === 0) return [];
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ items: read, size: sizeOf(items), resolve, reject });
+      this.#waiting.push({ items: read, size: sizeOf(items), until: this.#database.deadline(), resolve, reject });
       this.#working ??= this.#work();
     });
   }
@@ -83,11 +92,12 @@ export class Writer {
   async #commit(calls: readonly Call[]): Promise<void> {
     try {
       const items = calls.flatMap((call) => call.items);
-      const outcomes = await this.#apply(items);
+      const outcomes = await this.#apply(items, calls[0]?.until);
       this.#onCommit(changedBy(items, outcomes));
       let from = 0;
       for (const { items, resolve } of calls) resolve(outcomes.slice(from, (from += items.length)));
     } catch (thrown) {
+      if (thrown instanceof A2AError && (isOutage(thrown.cause) || isReadOnly(thrown.cause))) this.#rejectLate(thrown);
       const [only, ...more] = calls;
       if (more.length === 0) return only?.reject(thrown);
       // The server refuses what one call stores: the others must not fail because of it.
@@ -96,13 +106,22 @@ export class Writer {
     }
   }
 
-  async #apply(items: readonly ReadAppend[]): Promise<readonly AppendOutcome[]> {
-    const names = await resolveNames(this.#schema.over(this.#database), this.#scopes, items);
+  /** Calls that have waited for their time already do not try a database that is away, one after the other. */
+  #rejectLate(thrown: A2AError): void {
+    const now = performance.now();
+    const late = this.#waiting.filter(({ until }) => until <= now);
+    this.#waiting = this.#waiting.filter(({ until }) => until > now);
+    for (const { reject } of late) reject(thrown);
+  }
+
+  /** `until`: that of the call that has waited longest. */
+  async #apply(items: readonly ReadAppend[], until = this.#database.deadline()): Promise<readonly AppendOutcome[]> {
+    const reading: Queries = { query: (text, values) => this.#database.query(text, values, until) };
+    const names = await resolveNames(this.#schema.over(reading), this.#scopes, items);
     const attempt = (): Promise<readonly AppendOutcome[]> =>
-      this.#database.transaction({ mode: "write" }, (transaction) => {
-        this.begun += 1;
-        return applyItems(this.#schema.over(transaction), names, items);
-      });
+      this.#database.transaction({ mode: "write", until }, (transaction) =>
+        applyItems(this.#schema.over(transaction), names, items, this.#onPlaces),
+      );
     try {
       return await attempt();
     } catch (thrown) {

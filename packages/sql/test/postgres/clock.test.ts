@@ -79,4 +79,38 @@ describe("the clock of the store", () => {
     expect(clock.now()).toBe(5_040_500);
     clock.close();
   });
+
+  test("does not believe an answer that waited: it moves no further than the answer shows", async () => {
+    const base = fakeClock();
+    const start = base.elapsed();
+    const truth = (): number => 5_000_000 + base.elapsed() - start;
+    let wait = 0;
+    const clock = new DatabaseClock(async () => {
+      await Promise.resolve();
+      // It waits for a connection. The database answers at the end of that.
+      base.advance(wait);
+      return [[truth()]];
+    }, base);
+    await clock.open();
+    wait = 8_000;
+    base.advance(10_000);
+    await vi.waitFor(() => expect(base.elapsed() - start).toBeGreaterThanOrEqual(18_000));
+    expect(clock.now()).toBe(truth());
+    clock.close();
+  });
+
+  test("asks again when it is opened, where the first answer took long", async () => {
+    const base = fakeClock();
+    const start = base.elapsed();
+    const waits = [6_000, 20, 0];
+    let asked = 0;
+    const clock = new DatabaseClock(async () => {
+      base.advance(waits[asked++] ?? 0);
+      return [[5_000_000 + base.elapsed() - start]];
+    }, base);
+    await clock.open();
+    expect(asked).toBe(2);
+    expect(Math.abs(clock.now() - 5_006_020)).toBeLessThanOrEqual(20);
+    clock.close();
+  });
 });

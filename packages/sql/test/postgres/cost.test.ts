@@ -13,7 +13,7 @@ afterEach(async () => {
 
 async function counted(schema: string): Promise<{ store: Store; driver: CountingDriver }> {
   const driver = countingDriver(database().url);
-  const store = await postgresStore({ database: driver, schema });
+  const store = await postgresStore({ database: driver, schema, wakeup: false });
   open.push(store);
   driver.taken();
   return { store, driver };

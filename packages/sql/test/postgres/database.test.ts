@@ -1,11 +1,12 @@
 import pg from "pg";
 import { afterEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../../test/postgres/database.ts";
-import { startProxy, type Proxy } from "../../../../test/postgres/proxy.ts";
+import { errorMessage, startProxy, type Harm, type Proxy } from "../../../../test/postgres/proxy.ts";
 import { connect, type PostgresConnectOptions } from "../../src/postgres/connect.ts";
 import type { Database } from "../../src/postgres/database.ts";
-import { sqlState, type Value } from "../../src/postgres/driver.ts";
+import { sqlState, type PostgresDriver, type Value } from "../../src/postgres/driver.ts";
 import { poolDriver } from "../../src/postgres/pool.ts";
+import { CommitLost } from "../../src/postgres/transaction.ts";
 
 const database = useDatabase();
 const opened: { close(): Promise<void> }[] = [];
@@ -34,6 +35,14 @@ async function table(db: Database, ...ids: readonly number[]): Promise<string> {
   await db.query(`CREATE TABLE ${name} (id bigint PRIMARY KEY, n bigint NOT NULL DEFAULT 0)`);
   for (const id of ids) await db.query(`INSERT INTO ${name} (id) VALUES ($1)`, [id]);
   return name;
+}
+
+/** The table that tells what became of a commit, as the store has it. */
+async function witnessing(db: Database): Promise<void> {
+  await db.query(
+    "CREATE TABLE IF NOT EXISTS witnesses (id uuid PRIMARY KEY, token bigint NOT NULL, at timestamptz NOT NULL DEFAULT now())",
+  );
+  db.useWitnesses("witnesses");
 }
 
 const write = { mode: "write" } as const;
@@ -181,10 +190,19 @@ describe("a lost connection", () => {
     expect((await db.query(`SELECT n FROM ${name}`)).rows).toEqual([[2]]);
   });
 
-  test.each(["cut", "cut after"] as const)("during the commit (%s): it takes effect once", async (harm) => {
+  const pooler = errorMessage("FATAL", "08P01", "server conn crashed?");
+  test.each<[string, Harm, runs: number]>([
+    ["cut", "cut", 2],
+    ["cut after", "cut after", 1],
+    // PgBouncer has this state for all that it says itself.
+    ["a pooler's error before it", { way: "cut", answer: pooler }, 2],
+    ["a pooler's error after it", { way: "cut after", answer: pooler }, 1],
+    ["the end of an idle session", { way: "cut", answer: errorMessage("FATAL", "57P05", "idle") }, 2],
+  ])("during the commit (%s): it takes effect once", async (_, harm, expected) => {
     const { proxy, url } = await proxied();
     const db = await open({ database: url });
     const name = await table(db, 1);
+    await witnessing(db);
     let commits = 0;
     proxy.onRequest = (text) => (text.includes("COMMIT\0") && ++commits === 1 ? harm : undefined);
     let runs = 0;
@@ -193,8 +211,92 @@ describe("a lost connection", () => {
       await tx.query(`UPDATE ${name} SET n = n + 1`);
       return runs;
     });
-    expect(result).toBe(harm === "cut" ? 2 : 1);
+    expect(result).toBe(expected);
     expect((await db.query(`SELECT n FROM ${name}`)).rows).toEqual([[1]]);
+  });
+
+  test("to a server that a crash or a failover has robbed of the commits: they run again, several at once too", async () => {
+    const pool = new pg.Pool({ connectionString: database().url, pipeline: true });
+    const plain = poolDriver(pool, { silence: 20_000, owned: true });
+    const name = await table(await open(), 1, 2);
+    let lost = 0;
+    /** The commits take effect, are not answered, and are gone. */
+    const driver: PostgresDriver = {
+      ...plain,
+      async hold(body, silence) {
+        let commits = false;
+        const result = await plain.hold(
+          (connection) =>
+            body({
+              ...connection,
+              query(text, values) {
+                commits ||= text === "COMMIT" && lost < 2;
+                return connection.query(text, values);
+              },
+            }),
+          silence,
+        );
+        if (!commits) return result;
+        lost += 1;
+        await plain.query(`UPDATE ${name} SET n = 0; UPDATE witnesses SET token = token - 1`);
+        throw new CommitLost(Object.assign(new Error("gone"), { code: "ECONNRESET" }));
+      },
+    };
+    const db = await open({ database: driver });
+    await witnessing(db);
+    const add = (id: number): Promise<unknown> =>
+      db.transaction(write, (tx) => tx.query(`UPDATE ${name} SET n = n + 1 WHERE id = $1`, [id]));
+    await Promise.all([add(1), add(2)]);
+    expect(lost).toBe(2);
+    expect((await db.query(`SELECT n FROM ${name} ORDER BY id`)).rows).toEqual([[1], [1]]);
+  });
+
+  test("during a commit that the server still has: it waits for its end, and then knows", async () => {
+    const { proxy, url } = await proxied();
+    const db = await open({ database: url, lockTimeout: 50 });
+    const name = await table(db, 1);
+    await witnessing(db);
+    // A deferred trigger makes the commit wait.
+    await db.query(`CREATE FUNCTION slow_${name}() RETURNS trigger LANGUAGE plpgsql AS
+      'BEGIN PERFORM pg_advisory_xact_lock(815); RETURN NULL; END';
+      CREATE CONSTRAINT TRIGGER slow AFTER UPDATE ON ${name} DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION slow_${name}()`);
+    const blocker = new pg.Client({ connectionString: database().url });
+    blocker.on("error", () => undefined);
+    await blocker.connect();
+    try {
+      await blocker.query("SELECT pg_advisory_lock(815)");
+      let looks = 0;
+      let commits = 0;
+      proxy.onRequest = (text) => {
+        if (text.includes("RETURNING w.token")) looks += 1;
+        return undefined;
+      };
+      const working = db.transaction({ ...write, lockTimeout: 0 }, (tx) => {
+        commits += 1;
+        return tx.query(`UPDATE ${name} SET n = n + 1`);
+      });
+      const waiting = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
+      await expect.poll(async () => (await database().run(waiting)).rows.length).toBe(1);
+      proxy.cut();
+      await expect.poll(() => looks).toBeGreaterThan(1);
+      await blocker.query("SELECT pg_advisory_unlock(815)");
+      await working;
+      expect(commits).toBe(1);
+      expect((await db.query(`SELECT n FROM ${name}`)).rows).toEqual([[1]]);
+    } finally {
+      await blocker.end();
+    }
+  });
+
+  test("by an error of a pooler is repeated as any other", async () => {
+    const { proxy, url } = await proxied();
+    const db = await open({ database: url });
+    let asked = 0;
+    proxy.onRequest = (text) =>
+      text.includes("SELECT 815") && ++asked < 3 ? { way: "cut", answer: pooler } : undefined;
+    await expect(db.query("SELECT 815")).resolves.toMatchObject({ rows: [[815]] });
+    expect(asked).toBe(3);
   });
 
   test("that does not end, but is silent, ends after a limit", async () => {

@@ -23,7 +23,7 @@ describe("migrations", () => {
     );
     try {
       const { rows } = await database().run("SELECT version FROM eight.migrations ORDER BY version");
-      expect(rows.map((row) => (row as { version: number }).version)).toEqual([1]);
+      expect(rows.map((row) => (row as { version: number }).version)).toEqual([1, 2]);
       const outcomes = await Promise.all(stores.map((store, at) => store.append([making(`t${at}`)])));
       expect(outcomes.flatMap(verdicts)).toEqual(Array(8).fill("ok"));
       expect((await stores[0]?.list(alice, { limit: 9, artifacts: false }))?.total).toBe(8);
@@ -35,14 +35,14 @@ describe("migrations", () => {
   test("can be run ahead, by a user who owns the tables, for programs that may only read and write them", async () => {
     const { url } = database();
     const options = { database: url, schema: "ahead" };
-    expect(await postgresVersion(options)).toEqual({ found: 0, newest: 1 });
+    expect(await postgresVersion(options)).toEqual({ found: 0, newest: 2 });
     expect(await failing(postgresStore({ ...options, migrate: false }))).toContain("parley db migrate");
-    expect(await migratePostgres(options)).toEqual({ found: 0, newest: 1 });
-    expect(await migratePostgres(options)).toEqual({ found: 1, newest: 1 });
+    expect(await migratePostgres(options)).toEqual({ found: 0, newest: 2 });
+    expect(await migratePostgres(options)).toEqual({ found: 2, newest: 2 });
     await database()
       .run(`CREATE ROLE limited LOGIN PASSWORD 'only-reads-and-writes'; GRANT USAGE ON SCHEMA ahead TO limited;
       GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ahead TO limited;
-      GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA ahead TO limited`);
+      GRANT USAGE ON ALL SEQUENCES IN SCHEMA ahead TO limited`);
     const limited = new URL(url);
     [limited.username, limited.password] = ["limited", "only-reads-and-writes"];
     const store = await postgresStore({
@@ -76,10 +76,10 @@ describe("migrations", () => {
     const options = { database: database().url, schema: "newer" };
     await migratePostgres(options);
     await database().run("INSERT INTO newer.migrations (version) VALUES (99)");
-    const sentence = "The database has version 99, this release supports version 1 and earlier: upgrade @parley/sql";
+    const sentence = "The database has version 99, this release supports version 2 and earlier: upgrade @parley/sql";
     expect(await failing(postgresStore(options))).toBe(sentence);
     expect(await failing(postgresStore({ ...options, migrate: false }))).toBe(sentence);
-    expect(await postgresVersion(options)).toEqual({ found: 99, newest: 1 });
+    expect(await postgresVersion(options)).toEqual({ found: 99, newest: 2 });
   });
 
   test("a schema can have any name, and two are apart", async () => {

@@ -40,6 +40,44 @@ describe("a database that goes away in the middle of an append", () => {
     expect((await store.list(alice, { limit: 1, artifacts: false, since: 0 })).total).toBe(total);
   });
 
+  test("costs the calls that wait one limit in all, not one for each transaction", async () => {
+    const plain = countingDriver(database().url);
+    let isAway = false;
+    let tries = 0;
+    const attempt = <T>(body: () => Promise<T>): Promise<T> => {
+      if (!isAway) return body();
+      tries += 1;
+      return Promise.reject(Object.assign(new Error("refused"), { code: "ECONNREFUSED" }));
+    };
+    const store = await opened({
+      database: {
+        query: (text, values) => attempt(() => plain.query(text, values)),
+        hold: (body, silence) => attempt(() => plain.hold(body, silence)),
+        close: () => plain.close(),
+      },
+      schema: "waits",
+      wakeup: false,
+      outageTimeout: 300,
+    });
+    await store.append([making("t")]);
+    isAway = true;
+    // Each has a transaction of its own.
+    const calls = Array.from({ length: 10 }, (_, call) =>
+      store.append(Array.from({ length: 1000 }, (_each, at) => making(`${call}-${at}`))),
+    );
+    const first = await calls[0]?.catch((thrown: unknown) => thrown);
+    const before = tries;
+    const settled = await Promise.allSettled(calls);
+    expect(first).toMatchObject({ code: "Unavailable", message: "The database cannot be reached now" });
+    expect(settled.map((each) => each.status === "rejected" && (each.reason as A2AError).code)).toEqual(
+      Array(10).fill("Unavailable"),
+    );
+    // Those that came a moment later may try once more each.
+    expect(tries - before).toBeLessThanOrEqual(9);
+    isAway = false;
+    expect(verdicts(await store.append([making("back")]))).toEqual(["ok"]);
+  });
+
   test("refuses what it cannot store, and stores the appends of others that share its transaction", async () => {
     const store = await opened({ database: database().url, schema: "poison" });
     await store.append([making("t")]);

@@ -1,8 +1,13 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Store, Wakeup } from "@parley/a2a/store";
 import { postgresStore, type PostgresStoreOptions } from "@parley/sql/postgres";
+import pg from "pg";
 import { useDatabase } from "../../../../test/postgres/database.ts";
-import { making } from "./given.ts";
+import type { Result } from "../../src/postgres/driver.ts";
+import { Schema } from "../../src/postgres/schema.ts";
+import { Watch } from "../../src/postgres/watch.ts";
+import { alice, done, keyOf, making } from "./given.ts";
+import { recorder } from "./logs.ts";
 
 const database = useDatabase();
 const open: Store[] = [];
@@ -57,14 +62,139 @@ describe("watch", () => {
   ] as const)("tells it by looking where %s", async (_, schema, wakeup) => {
     const { one, two, told } = await nodes(schema, { wakeup, pollInterval: 20 });
     expect(two.wakeup.isConnected).toBe(false);
-    // The first look has nothing to compare with.
-    await vi.waitFor(
-      async () => {
-        await one.append([making(`t${Math.random()}`)]);
-        expect(told.length).toBeGreaterThan(0);
-      },
-      { timeout: 10_000 },
-    );
+    // The first look says that anything may have changed before it.
+    await expect.poll(() => told.length).toBeGreaterThan(0);
+    await quiet(told);
+    await one.append([making("t")]);
+    await expect.poll(() => told.length).toBeGreaterThan(0);
     expect(new Set(told)).toEqual(new Set([undefined]));
+  });
+
+  test("tells of a write that others hold up for longer than many looks, after its commit", async () => {
+    const { one, two, told } = await nodes("late", { wakeup: false, pollInterval: 20 });
+    await one.append([making("t")]);
+    const blocker = new pg.Client({ connectionString: database().url });
+    await blocker.connect();
+    try {
+      await blocker.query("BEGIN; SELECT * FROM late.counts FOR UPDATE");
+      const appending = one.append([{ task: keyOf("t"), expect: 1, records: [done("t")] }]);
+      await expect
+        .poll(async () => (await database().run("SELECT 1 FROM pg_locks WHERE NOT granted")).rows.length)
+        .toBeGreaterThan(0);
+      // It has begun for many looks now, and each of them tells it, so that one comes after the commit.
+      for (let looks = 0; looks < 10; looks += 1) await next(told);
+      await blocker.query("COMMIT");
+      await appending;
+      await next(told);
+      expect((await two.head(alice, "t"))?.state).toBe("TASK_STATE_COMPLETED");
+      // And no longer than needed.
+      await quiet(told);
+    } finally {
+      await blocker.end();
+    }
+  });
+});
+
+/** Waits until a listener is told something more. */
+async function next(told: unknown[]): Promise<void> {
+  told.length = 0;
+  await expect.poll(() => told.length, { interval: 5 }).toBeGreaterThan(0);
+}
+
+/** Waits until nothing is told for some looks. */
+async function quiet(told: unknown[]): Promise<void> {
+  await expect
+    .poll(async () => {
+      told.length = 0;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      return told.length;
+    })
+    .toBe(0);
+}
+
+/** A `Watch` whose looks a test answers: `last`, the transactions that are over, and the next one. */
+function watching() {
+  vi.useFakeTimers();
+  const asked: { resolve(result: Result): void; reject(error: Error): void }[] = [];
+  const { lines, logger } = recorder();
+  const queries = {
+    query: () => new Promise<Result>((resolve, reject) => void asked.push({ resolve, reject })),
+  };
+  const watch = new Watch(queries, new Schema("parley"), { wakeup: lost, interval: 500, logger });
+  let told = 0;
+  watch.add(() => (told += 1));
+  return {
+    watch,
+    asked,
+    lines,
+    /** How often listeners were told with the next look. */
+    async look(answer: readonly [last: number, over: number, next: number] | Error) {
+      const before = told;
+      await vi.advanceTimersByTimeAsync(500);
+      const one = asked.at(-1);
+      if (answer instanceof Error) one?.reject(answer);
+      else one?.resolve({ rows: [[answer[0], String(answer[1]), String(answer[2] - 1), 1]], count: 1 });
+      await vi.advanceTimersByTimeAsync(0);
+      return told - before;
+    },
+  };
+}
+
+describe("looks", () => {
+  afterEach(() => void vi.useRealTimers());
+
+  test("count the transactions of this node by the places that they took, whatever they were begun for", async () => {
+    const { watch, look } = watching();
+    expect(await look([10, 100, 100])).toBe(1);
+    expect(await look([10, 100, 100])).toBe(1); // What had begun before the first look is over now.
+    expect(await look([10, 100, 100])).toBe(0);
+    watch.took(11);
+    watch.took(12);
+    expect(await look([12, 102, 102])).toBe(0);
+    // One that had the answer of its place only after the look counts as foreign there, and nowhere else.
+    expect(await look([13, 103, 103])).toBe(1);
+    watch.took(13);
+    expect(await look([13, 103, 103])).toBe(1);
+    expect(await look([14, 104, 104])).toBe(1);
+  });
+
+  test("tell until all that had begun are over, also those whose numbers are above the newest that is over", async () => {
+    const { look } = watching();
+    await look([10, 100, 100]);
+    await look([10, 100, 100]);
+    // 101 has a place and runs. The newest that is over is 99.
+    expect(await look([11, 100, 102])).toBe(1);
+    expect(await look([11, 100, 102])).toBe(1);
+    expect(await look([11, 101, 103])).toBe(1);
+    expect(await look([11, 103, 103])).toBe(1);
+    expect(await look([11, 103, 103])).toBe(0);
+  });
+
+  test("tell no longer than a write takes where another transaction of the server stays open", async () => {
+    const { look } = watching();
+    await look([10, 50, 100]);
+    await vi.advanceTimersByTimeAsync(61_000);
+    expect(await look([10, 50, 101])).toBe(1);
+    expect(await look([10, 50, 101])).toBe(0);
+  });
+
+  test("keep what is to be told while they fail, and log it once", async () => {
+    const { look, lines, watch } = watching();
+    await look([10, 100, 100]);
+    await look([10, 100, 100]);
+    expect(await look([11, 100, 102])).toBe(1);
+    const refusal = Object.assign(new Error("permission denied"), { code: "42501" });
+    for (let count = 0; count < 3; count += 1) expect(await look(refusal)).toBe(0);
+    expect(watch.hearing).toBe("unseen");
+    expect(lines).toEqual([expect.stringContaining("cannot look")]);
+    expect(await look([11, 102, 102])).toBe(1);
+    expect(await look([11, 102, 102])).toBe(0);
+    expect(watch.hearing).toBe("polled");
+  });
+
+  test("are one at a time while the database does not answer", async () => {
+    const { asked } = watching();
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(asked.length).toBe(1);
   });
 });
