@@ -3,11 +3,11 @@ import { utf8Length } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 import {
   stepBounds,
+  TurnAborted,
   type StepCall,
   type StepOptions,
   type StepRetry,
   type TurnBase,
-  type TurnMemory,
 } from "../protocol/index.ts";
 
 /* Steps: effects outside that are done once (docs/decisions/waiting.md). */
@@ -18,15 +18,15 @@ export function stepMistake(call: string, text: string): A2AError {
 }
 
 /** JavaScript callers can pass anything. */
-export function checkName(call: string, name: unknown): asserts name is string {
+export function checkName(call: string, name: unknown, what = "name"): asserts name is string {
   const bytes = typeof name === "string" ? utf8Length(name) : 0;
   if (bytes === 0 || bytes > stepBounds.name) {
-    throw stepMistake(call, `the name must be a text of 1 to ${stepBounds.name} bytes`);
+    throw stepMistake(call, `the ${what} must be a text of 1 to ${stepBounds.name} bytes`);
   }
 }
 
-/** The name of a step in messages. */
-function quoted(name: string): string {
+/** A name in messages. */
+export function quoted(name: string): string {
   return JSON.stringify(plain(name, 100));
 }
 
@@ -51,7 +51,8 @@ export async function step(
     memory.had.add(id);
     return valueOf(known);
   }
-  throwIfUnwanted(turn, memory);
+  turn.signal.throwIfAborted();
+  if (memory.leaving) throw new TurnAborted("waits", "The function is called again: no step begins before that");
   memory.running.add(id);
   try {
     const key = await memory.keyOf(scope, name);
@@ -59,7 +60,8 @@ export async function step(
     const value = await tried(turn, { key, uncertain, signal: turn.signal }, run, retry);
     const json = jsonOf(name, value);
     checkSize(name, json, memory.room(name));
-    throwIfUnwanted(turn, memory);
+    // Also where the turn has begun to wait meanwhile, or another agent has asked: it was done.
+    turn.signal.throwIfAborted();
     await stored(turn, memory.remember(scope, name, json));
     memory.had.add(id);
     return valueOf(json);
@@ -96,7 +98,8 @@ function jsonOf(name: string, value: unknown): string {
 function isPlain(value: unknown): boolean {
   if (typeof value === "number") return Number.isFinite(value);
   if (typeof value !== "object" || value === null) return typeof value !== "function" && typeof value !== "symbol";
-  if (Array.isArray(value)) return value.every((each) => each !== undefined && isPlain(each));
+  // `every` would pass over holes, which come back as null.
+  if (Array.isArray(value)) return Array.from(value).every((each) => each !== undefined && isPlain(each));
   const prototype: unknown = Object.getPrototypeOf(value);
   // The prototype of an object from another realm has no prototype of its own.
   const isObject = prototype === null || Object.getPrototypeOf(prototype) === null;
@@ -171,9 +174,4 @@ async function stored<T>(turn: TurnBase, storing: Promise<T>): Promise<T> {
     turn.signal.throwIfAborted();
     throw error;
   }
-}
-
-function throwIfUnwanted(turn: TurnBase, memory: TurnMemory): void {
-  turn.signal.throwIfAborted();
-  if (memory.leaving) throw new A2AError("Aborted", "The turn is over: it waits, or asks a question");
 }

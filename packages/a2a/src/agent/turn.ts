@@ -5,17 +5,12 @@ import {
   type JsonObject,
   type JsonObjectLike,
   type JsonValue,
-  type Message,
   type Part,
   type StandardSchema,
-  type Task,
-  type TaskState,
 } from "../model/index.ts";
-import { LeavableGenerator, type Clock, type Logger } from "../base/index.ts";
+import { LeavableGenerator } from "../base/index.ts";
 import type {
-  AnyExtension,
   AgentEvent,
-  AgentMessage,
   AgentYield,
   ArtifactEvent,
   ArtifactInit,
@@ -32,150 +27,28 @@ import type {
   FileContent,
   FileInit,
   FilesOptions,
+  KeyedWait,
   OpenAuthorization,
   SentFile,
   StepCall,
   StepOptions,
   Turn,
-  TurnBase,
-  TurnContext,
   TurnMemory,
   WriterOptions,
 } from "../protocol/index.ts";
 import { receivedFiles } from "../files/received.ts";
 import type { DelegateCall } from "./delegate/keys.ts";
+import { appendTo, artifactOf, status, type StatusOptions } from "./events.ts";
+import { WaitPlaces } from "./wait-places.ts";
+import { FactsOfTurn } from "./turn-facts.ts";
 import { createWriter, streamText } from "./writer.ts";
 
-interface StatusOptions<Metadata> {
-  readonly keep?: boolean;
-  readonly metadata?: Metadata;
-  readonly messageMetadata?: JsonObject;
-}
-
-/** Metadata without a content makes a message without parts, which is refused with what is missing. */
-function messageOf(content?: Content, metadata?: JsonObject): { readonly message?: AgentMessage } {
-  if (metadata !== undefined) return { message: { parts: content === undefined ? [] : partsOf(content), metadata } };
-  return content === undefined ? {} : { message: { parts: partsOf(content) } };
-}
-
-function status(state: TaskState, content?: Content, options?: StatusOptions<unknown>): AgentEvent {
-  return {
-    kind: "status",
-    state,
-    ...messageOf(content, options?.messageMetadata),
-    ...(options?.metadata === undefined ? {} : { metadata: options.metadata as JsonObject }),
-    ...(options?.keep === undefined ? {} : { keep: options.keep }),
-  };
-}
-
-/**
- * A turn with builders of events, around the turn that the engine passes. It is a class because one is created for each
- * message: a class costs one allocation, and an object literal would copy twenty members.
- */
-export class AuthorTurn implements Turn {
-  readonly #base: TurnBase;
+/** A turn with builders of events, around the turn that the engine passes. */
+export class AuthorTurn extends FactsOfTurn implements Turn {
   /** The calls of `delegate()`, in their order. */
   #calls: DelegateCall[] | undefined;
-
-  constructor(base: TurnBase) {
-    this.#base = base;
-  }
-
-  get message(): Message {
-    return this.#base.message;
-  }
-
-  get text(): string {
-    return this.#base.text;
-  }
-
-  get taskId(): string {
-    return this.#base.taskId;
-  }
-
-  get contextId(): string {
-    return this.#base.contextId;
-  }
-
-  get task(): Task | undefined {
-    return this.#base.task;
-  }
-
-  get number(): number {
-    return this.#base.number;
-  }
-
-  get attempt(): number {
-    return this.#base.attempt;
-  }
-
-  get checkpoint(): JsonValue | undefined {
-    return this.#base.checkpoint;
-  }
-
-  get principal(): Turn["principal"] {
-    return this.#base.principal;
-  }
-
-  get call(): Turn["call"] {
-    return this.#base.call;
-  }
-
-  get headers(): Turn["headers"] {
-    return this.#base.headers;
-  }
-
-  get metadata(): JsonObject | undefined {
-    return this.#base.metadata;
-  }
-
-  get acceptedOutputModes(): readonly string[] {
-    return this.#base.acceptedOutputModes;
-  }
-
-  ext(extension: AnyExtension): undefined {
-    return this.#base.extension(extension.uri) as undefined;
-  }
-
-  get extensions(): readonly string[] {
-    return this.#base.extensions;
-  }
-
-  get signal(): Turn["signal"] {
-    return this.#base.signal;
-  }
-
-  get context(): TurnContext {
-    return this.#base.context;
-  }
-
-  get logger(): Logger {
-    return this.#base.logger;
-  }
-
-  get clock(): Clock {
-    return this.#base.clock;
-  }
-
-  allows(skillId: string): boolean {
-    return this.#base.allows(skillId);
-  }
-
-  state(): JsonValue | undefined {
-    return this.#base.state();
-  }
-
-  setState<Value extends JsonLike<Value>>(value: Value | undefined): void {
-    this.#base.setState(value);
-  }
-
-  makeId(): string {
-    return this.#base.makeId();
-  }
-
-  flush(): Promise<void> {
-    return this.#base.flush();
-  }
+  /** Made with the first wait, or the first `all()`. */
+  #places: WaitPlaces | undefined;
 
   reply(content: Content): AgentEvent {
     return { kind: "reply", message: { parts: partsOf(content) } };
@@ -203,7 +76,7 @@ export class AuthorTurn implements Turn {
   }
 
   requestAuthorization<Init extends AuthorizationInit>(init: Init): Promise<OpenAuthorization<Init["form"]>> {
-    return this.#base.requestAuthorization(init);
+    return this.base.requestAuthorization(init);
   }
 
   // Few agents ask for authorizations, so the others do not load how.
@@ -211,11 +84,11 @@ export class AuthorTurn implements Turn {
     init: Init,
   ): AsyncGenerator<AgentYield, Credentials[Init["form"]], void> {
     const { authorize } = await import("./authorize.ts");
-    return yield* authorize(this.#base, init);
+    return yield* authorize(this.base, init);
   }
 
   delegations(): Promise<Delegations> {
-    return this.#base.delegations();
+    return this.base.delegations();
   }
 
   delegate(
@@ -223,7 +96,7 @@ export class AuthorTurn implements Turn {
     message: DelegateMessage,
     options: DelegateOptions = {},
   ): AsyncGenerator<AgentYield, Delegated, void> {
-    const base = this.#base;
+    const base = this.base;
     const calls = (this.#calls ??= []);
     const at = calls.push({ client, message, options }) - 1;
     return new LeavableGenerator(async function* (left) {
@@ -238,29 +111,37 @@ export class AuthorTurn implements Turn {
     // The overloads of `Turn` say what it returns.
   ): AsyncGenerator<AgentYield, never, void> {
     const { clock } = this;
+    const places = this.#waitPlaces();
     return new LeavableGenerator(async function* (left) {
       const { merge } = await import("./delegate/merge.ts");
-      return (yield* merge(generators, { settled: options.settled === true, left, clock })) as never;
+      const over = places.race();
+      try {
+        return (yield* merge(generators, { settled: options.settled === true, left, clock })) as never;
+      } finally {
+        over();
+      }
     });
   }
 
   memory(): Promise<TurnMemory> {
-    return this.#base.memory();
+    return this.base.memory();
   }
 
   step(name: string, run: (call: StepCall) => unknown, options?: StepOptions): Promise<never> {
-    const done = import("./steps.ts").then(({ step }) => step(this.#base, name, run, options) as Promise<never>);
+    const done = import("./steps.ts").then(({ step }) => step(this.base, name, run, options) as Promise<never>);
     // One that nobody waits for must not end the process when its turn is over.
     done.catch(() => {});
     return done;
   }
 
-  sleep(until: Date | number): AsyncGenerator<AgentYield, void, void> {
-    const base = this.#base;
-    const id = base.makeId();
+  sleep(until: Date | number, { key }: KeyedWait = {}): AsyncGenerator<AgentYield, void, void> {
+    const base = this.base;
+    // Times of a calendar are computed: two dates are told apart by their order.
+    const place = this.#waitPlaces().place("s", typeof until === "number" ? `s${until}` : "d", key);
     return (async function* () {
+      const which = place();
       const { sleep } = await import("./waits.ts");
-      yield* sleep(base, id, until);
+      yield* sleep(base, which, until);
     })();
   }
 
@@ -268,12 +149,17 @@ export class AuthorTurn implements Turn {
     name: string,
     options?: Partial<CheckedWaitOptions<Output>>,
   ): AsyncGenerator<AgentYield, never, void> {
-    const base = this.#base;
-    const id = base.makeId();
+    const base = this.base;
+    const place = this.#waitPlaces().place(`e${name}`, `e${name}`, options?.key);
     return (async function* () {
+      const which = place();
       const { waitFor } = await import("./waits.ts");
-      return (yield* waitFor(base, id, name, options)) as never;
+      return (yield* waitFor(base, which, name, options)) as never;
     })();
+  }
+
+  #waitPlaces(): WaitPlaces {
+    return (this.#places ??= new WaitPlaces(this.base));
   }
 
   // Nor how data is checked.
@@ -295,18 +181,11 @@ export class AuthorTurn implements Turn {
   }
 
   artifact<Metadata extends JsonObjectLike<Metadata> = JsonObject>(init: ArtifactInit<Metadata>): ArtifactEvent {
-    const { artifactId = this.makeId(), open = false, ...rest } = init as ArtifactInit;
-    const artifact = { artifactId, ...rest };
-    return open ? { kind: "artifact", artifact } : { kind: "artifact", artifact, lastChunk: true };
+    return artifactOf({ ...(init as ArtifactInit), artifactId: init.artifactId ?? this.makeId() });
   }
 
   append(artifactId: string, parts: readonly Part[], options?: { last?: boolean }): ArtifactEvent {
-    return {
-      kind: "artifact",
-      artifact: { artifactId, parts },
-      append: true,
-      ...(options?.last === true ? { lastChunk: true } : {}),
-    };
+    return appendTo(artifactId, parts, options?.last === true);
   }
 
   writer<Metadata extends JsonObjectLike<Metadata> = JsonObject>(

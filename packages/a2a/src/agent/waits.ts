@@ -1,7 +1,7 @@
 import type { JsonValue, StandardSchema } from "../model/index.ts";
 import type { AgentYield, CheckedWaitOptions, OpenWait, TurnBase, TurnMemory } from "../protocol/index.ts";
 import { checkData } from "../schema/check-data.ts";
-import { checkName, stepMistake } from "./steps.ts";
+import { checkName, quoted, stepMistake } from "./steps.ts";
 
 /* Waits without a process (docs/decisions/waiting.md). The engine ends the function at the event that they yield, and calls it again. */
 
@@ -11,13 +11,33 @@ interface Ended {
   readonly data?: JsonValue;
 }
 
-/** Waits for a time. `id`: which wait of the turn it is, the same in each attempt. */
-export async function* sleep(turn: TurnBase, id: string, until: Date | number): AsyncGenerator<AgentYield, void, void> {
+/** Waits for a time. `key`: which wait of the turn it is, the same in each attempt. */
+export async function* sleep(
+  turn: TurnBase,
+  key: string,
+  until: Date | number,
+): AsyncGenerator<AgentYield, void, void> {
   const time = typeof until === "number" ? turn.clock.now() + until : timeOf(until);
   if (Number.isNaN(time)) throw stepMistake("sleep", "takes a Date, or milliseconds");
+  checkKey("sleep", key);
   const memory = await turn.memory();
-  if (memory.waiting(id) === undefined && time <= turn.clock.now()) return;
-  yield* wait(turn, memory, id, { until: whole(time) }, () => Promise.resolve(undefined));
+  useKey("sleep", memory, key);
+  if (memory.waiting(key) === undefined && time <= turn.clock.now()) return;
+  yield* wait(turn, memory, key, { until: whole(time) }, () => Promise.resolve(undefined));
+}
+
+/** A key of the agent begins with `=`. */
+function checkKey(call: string, key: string): void {
+  if (key.startsWith("=")) checkName(call, key.slice(1), "key");
+}
+
+/** A second wait with the key of one that is over would be over at once. */
+function useKey(call: string, memory: TurnMemory, key: string): void {
+  if (!key.startsWith("=")) return;
+  if (memory.had.has(`wait ${key}`)) {
+    throw stepMistake(call, `the turn has a wait with the key ${quoted(key.slice(1))} already: give each its own`);
+  }
+  memory.had.add(`wait ${key}`);
 }
 
 /** JavaScript callers can pass anything. */
@@ -33,13 +53,15 @@ function whole(time: number): number {
 /** Waits for an event. */
 export async function* waitFor<Output>(
   turn: TurnBase,
-  id: string,
+  key: string,
   name: string,
   { timeout, schema }: Partial<CheckedWaitOptions<Output>> = {},
 ): AsyncGenerator<AgentYield, Output | undefined, void> {
   checkName("waitFor", name);
   if (timeout !== undefined && !(timeout >= 0)) throw stepMistake("waitFor", "timeout is in milliseconds");
+  checkKey("waitFor", key);
   const memory = await turn.memory();
+  useKey("waitFor", memory, key);
   /** The value of the event that came now. An earlier one is checked again. */
   let fitting: { readonly value: Output } | undefined;
   const take = async (): Promise<Taken | undefined> => {
@@ -53,7 +75,7 @@ export async function* waitFor<Output>(
   };
   const until = timeout === undefined || timeout === Infinity ? undefined : whole(turn.clock.now() + timeout);
   const first = { event: name, ...(until !== undefined && { until }) };
-  const { data } = yield* wait(turn, memory, `${id} ${name}`, first, take);
+  const { data } = yield* wait(turn, memory, key, first, take);
   if (data === undefined) return undefined;
   const value = fitting ?? (await fits(turn, name, data, schema));
   if (value === undefined)

@@ -64,6 +64,8 @@ export function nameOf(event: AgentEvent): string {
       return "turn.reply()";
     case "checkpoint":
       return "turn.saveCheckpoint()";
+    case "wait":
+      return "A wait";
     default:
       return `What was yielded, ${describe(event)}`;
   }

@@ -42,7 +42,11 @@ export interface TurnSteps {
    *
    * The time is that of the first call: a number of milliseconds is not counted again. Inside `turn.all()` the others go on meanwhile.
    *
+   * Waits are told apart by their order; in `turn.all()`, whose generators race, by how long they are. A `key` is needed there for times that
+   * are computed, and for dates in more than one generator.
+   *
    * @param until - A time, or milliseconds from now on.
+   * @throws A2AError `InvalidAgentResponse` for what is no time, and for a `key` that is used twice in a turn.
    *
    * @example
    * ```ts
@@ -50,7 +54,7 @@ export interface TurnSteps {
    * yield* turn.sleep(24 * 60 * 60_000);
    * ```
    */
-  sleep(until: Date | number): AsyncGenerator<AgentYield, void, void>;
+  sleep(until: Date | number, options?: KeyedWait): AsyncGenerator<AgentYield, void, void>;
   /**
    * Waits for an event of this task, without a process, as `sleep()` does: something that happens outside, which the server is told of with
    * `server.signal(taskId, name, data)`. An event that came before is taken at once, and each event by one wait. An answer of the
@@ -74,7 +78,7 @@ export interface TurnSteps {
     name: string,
     options: WaitOptions & { readonly timeout: number },
   ): AsyncGenerator<AgentYield, JsonValue | undefined, void>;
-  waitFor(name: string): AsyncGenerator<AgentYield, JsonValue, void>;
+  waitFor(name: string, options?: KeyedWait): AsyncGenerator<AgentYield, JsonValue, void>;
 }
 
 /** What the function of a step is called with. */
@@ -116,8 +120,17 @@ export interface StepOptions {
   readonly retry?: StepRetry;
 }
 
+/** Options of `turn.sleep()`, and of `turn.waitFor()`. */
+export interface KeyedWait {
+  /**
+   * Tells which wait it is when the function is called again: 1 to 256 bytes, used once in a turn. Needed where the order does not tell,
+   * as in `turn.all()` where several wait for the same event or for computed times. Default: the order tells.
+   */
+  readonly key?: string;
+}
+
 /** Options of `turn.waitFor()`. */
-export interface WaitOptions {
+export interface WaitOptions extends KeyedWait {
   /** The longest wait, in milliseconds, from the first time that the function came here. The result is then `undefined`. Default: no limit. */
   readonly timeout?: number;
 }

@@ -11,10 +11,12 @@ import { A2AError } from "../model/index.ts";
  * - `shutdown`: this server stops. A resumable task continues elsewhere, any other task has failed.
  * - `storeFailed`: what was yielded could not be stored.
  * - `failed`: the agent threw, or yielded what the protocol forbids. The task has failed.
+ * - `waits`: the turn waits, or its question is open, and its function is called again. `turn.step()` throws this in a `finally`, where a step
+ *   does not begin any more; the signal is not aborted with it.
  * - `over`: the turn had already ended when the signal was first read.
  */
 export type TurnAbortKind =
-  "canceled" | "idleTimeout" | "turnTimeout" | "leaseLost" | "shutdown" | "storeFailed" | "failed" | "over";
+  "canceled" | "idleTimeout" | "turnTimeout" | "leaseLost" | "shutdown" | "storeFailed" | "failed" | "waits" | "over";
 
 /**
  * The reason of an aborted `turn.signal`. `turn.signal.throwIfAborted()` throws it, and so does a `fetch` that was given the

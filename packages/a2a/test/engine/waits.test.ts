@@ -6,25 +6,9 @@ import { text } from "../../src/model/index.ts";
 import { memoryStore } from "../../src/store/index.ts";
 import { fakeClock, testAgent, type TestAgent } from "../../src/testing/index.ts";
 import { eventually, gate, harness, type Harness } from "./support.ts";
+import { immediately, minute, over, waits } from "./waiting.ts";
 
 /** `turn.sleep()` and `turn.waitFor()`: docs/decisions/waiting.md. */
-
-const minute = 60_000;
-const immediately = { configuration: { returnImmediately: true } } as const;
-
-/** A task is waiting: nothing runs, and the function has ended. */
-async function waits(on: Harness, taskId: string): Promise<void> {
-  await eventually(async () => {
-    const head = await on.store.head({ agent: "agent" }, taskId);
-    return head !== undefined && head.run === undefined && head.checkpoint?.includes("waiting") === true;
-  });
-}
-
-async function over(on: Harness, taskId: string): Promise<string> {
-  await eventually(async () => /COMPLETED|FAILED|CANCELED|REJECTED/.test((await on.get(taskId)).status.state));
-  const { status } = await on.get(taskId);
-  return `${status.state.replace("TASK_STATE_", "")} ${status.message?.parts[0]?.text ?? ""}`.trim();
-}
 
 describe("a task that is woken", () => {
   it("does not run in the async context of whoever tells it of an event", async () => {

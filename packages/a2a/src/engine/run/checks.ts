@@ -17,6 +17,7 @@ import {
 } from "../../protocol/index.ts";
 import { stepFeature, type Store, type StoredRun, type TaskEffect, type TaskKey } from "../../store/index.ts";
 import type { ContextView } from "../conversations.ts";
+import type { StatusInit } from "../log/index.ts";
 import { agentMistake, isMistake, nameOf } from "../mistakes.ts";
 import { safeSentences, type PhaseHost } from "./phase.ts";
 import { isBegun } from "./step-rows.ts";
@@ -91,6 +92,8 @@ function notOpen(artifactId: string, closed: boolean): string {
 const withdraws: ReadonlySet<TaskState> = new Set(["TASK_STATE_FAILED", "TASK_STATE_REJECTED", "TASK_STATE_CANCELED"]);
 
 const statusAdvice = "The question ends its turn: return after asking, and go on in the turn of the answer.";
+const waitAdvice =
+  "The question ends its turn, and the answer begins the next one: wait before you ask, or in the turn of the answer.";
 const artifactAdvice = "A stream of the message has ended with the question: yield results before it.";
 
 /**
@@ -128,7 +131,9 @@ export class Question {
    */
   refuses(event: AgentEvent, turn: number): boolean {
     if (!this.#isOpen) return false;
-    const refused = event?.kind === "reply" || (event?.kind === "status" && !withdraws.has(event.state));
+    const kind = event?.kind;
+    // The answer would wait until the wait is over, which may be never.
+    const refused = kind === "reply" || kind === "wait" || (kind === "status" && !withdraws.has(event.state));
     if (refused || (event?.kind === "artifact" && !this.#warned)) this.#report(event, turn, refused);
     return refused;
   }
@@ -138,7 +143,8 @@ export class Question {
     const fields = { agent, taskId, turn };
     const late = `${nameOf(event)} after turn.inputRequired()`;
     this.#warned = true;
-    if (refused) this.#logger.error(`${late} is not stored. ${statusAdvice}`, fields);
+    const advice = event.kind === "wait" ? waitAdvice : statusAdvice;
+    if (refused) this.#logger.error(`${late} is not stored. ${advice}`, fields);
     else this.#logger.warn(`${late} is seen late. ${artifactAdvice}`, fields);
   }
 }
@@ -146,6 +152,14 @@ export class Question {
 /** Whether processes have crashed while they had a run, so that it may be the cause. */
 export function isSuspect(run: StoredRun | null | undefined): boolean {
   return (run?.deaths ?? 0) > 0;
+}
+
+/** What leaves a task for another process. A crash that was counted for its run in advance is taken back. */
+export function handBack(suspect: StoredRun | undefined): readonly TaskEffect[] {
+  const release = { effect: "lease", op: "release" } as const;
+  if (suspect === undefined) return [release];
+  const { turn, attempt, input, deaths = 1 } = suspect;
+  return [{ effect: "run", run: { turn, attempt, input, deaths: deaths - 1 } }, release];
 }
 
 /** Whether a run that writes these has come further than the run that was lost. */
@@ -196,6 +210,9 @@ export function questionOf({ ask, fields }: MessageRefused): AgentEvent {
 function asking(parts: readonly Part[]): AgentEvent {
   return { kind: "status", state: "TASK_STATE_INPUT_REQUIRED", message: { parts } };
 }
+
+/** The status that the engine sets where an agent has begun, or goes on. */
+export const working: StatusInit = { state: "TASK_STATE_WORKING" };
 
 /** Effects together with the states that the agent has set since the last call. */
 export function withStates(

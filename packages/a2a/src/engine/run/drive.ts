@@ -1,5 +1,11 @@
 import type { A2AError } from "../../model/index.ts";
-import { AuthorizationNotGiven, MessageRefused, type AgentOutput, type AgentYield } from "../../protocol/index.ts";
+import {
+  AuthorizationNotGiven,
+  MessageRefused,
+  TurnAborted,
+  type AgentOutput,
+  type AgentYield,
+} from "../../protocol/index.ts";
 import type { ExtensionsOfTurn } from "../../extensions/turn.ts";
 import type { ContextView } from "../conversations.ts";
 import { isGenerator, questionOf } from "./checks.ts";
@@ -53,8 +59,17 @@ export async function drive(output: AgentOutput, run: Driven, context: ContextVi
     return refused(error, run, context);
   }
   // The task or the turn is over before the agent has returned. A failed append is thrown at its `yield`.
-  if (run.storeError === undefined) await output.return();
+  if (run.storeError === undefined) await left(output);
   else await output.throw(run.storeError);
+}
+
+/** Ends the function. A step in its `finally` does not begin where the turn goes on later, and says so: that is no error. */
+async function left(output: Extract<AgentOutput, AsyncGenerator<unknown, unknown, void>>): Promise<void> {
+  try {
+    await output.return();
+  } catch (error) {
+    if (!(error instanceof TurnAborted && error.kind === "waits")) throw error;
+  }
 }
 
 /** What the agent says about its message goes to the client. Rejects with any other error. */

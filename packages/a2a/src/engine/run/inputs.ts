@@ -1,10 +1,11 @@
 import type { LogRecord, Message } from "../../model/index.ts";
-import type { Store, StoredRun, TaskHead, TaskKey } from "../../store/index.ts";
+import type { Store, StoredRun, TaskEffect, TaskHead, TaskKey } from "../../store/index.ts";
+import type { ContextView, Conversations } from "../conversations.ts";
 import type { StoredCall } from "../log/index.ts";
-import type { RunInit } from "./phase.ts";
+import type { NextTurn, RunInit } from "./phase.ts";
 import type { ResumedTurn, StoredCheckpoint, TurnInput } from "./turn.ts";
 
-/* What turns begin with: the first turn of a run, that of a message that waited, and those that go on with an earlier one. */
+/* What turns begin with: the first turn of a run, that of a message that waited, and those that go on with an earlier one. And their conversation. */
 
 /** The turn that a run begins with: turn 1 for a message that makes its task, else the turn that is stored. */
 export function firstTurnInput(init: RunInit): TurnInput {
@@ -16,7 +17,14 @@ export function firstTurnInput(init: RunInit): TurnInput {
   const checkpoint =
     init.checkpoint === undefined ? undefined : goingOn(JSON.parse(init.checkpoint) as StoredCheckpoint);
   const { resumes } = init;
-  return { turn, attempt, input, message, call, principal, headers, checkpoint, resumes, ids: checkpoint?.ids ?? 0 };
+  const { ids = 0, counts } = checkpoint ?? {};
+  const made = { ids, counts: counts && new Map(counts) };
+  return { turn, attempt, input, message, call, principal, headers, checkpoint, resumes, ...made };
+}
+
+/** Stores which turn a run is at. */
+export function runEffect({ turn, attempt, input }: TurnInput): TaskEffect {
+  return { effect: "run", run: { turn, attempt, input } };
 }
 
 /** The checkpoint of a turn that does not wait any more. */
@@ -28,6 +36,11 @@ function goingOn({ waiting: _, ...checkpoint }: StoredCheckpoint): StoredCheckpo
 export function waitingRun({ run, checkpoint }: Pick<TaskHead, "run" | "checkpoint">): StoredRun | undefined {
   if (run !== undefined || checkpoint === undefined) return undefined;
   return (JSON.parse(checkpoint) as StoredCheckpoint).waiting;
+}
+
+/** Which turn the function of a run sees, by the checkpoint as JSON text: one that goes on with an answer sees the turn that asked. */
+export function seenTurn({ turn }: StoredRun, checkpoint: string | undefined): number {
+  return (checkpoint === undefined ? undefined : (JSON.parse(checkpoint) as StoredCheckpoint).suspended?.turn) ?? turn;
 }
 
 /**
@@ -52,18 +65,29 @@ export async function readResumed(
   };
 }
 
+/** The turn of a message that waited, which goes on with an earlier one where that is `suspended`. */
+export async function readNextTurn(
+  store: Pick<Store, "read" | "head" | "load">,
+  key: TaskKey,
+  message: LogRecord,
+  turn: number,
+  suspended: boolean,
+): Promise<NextTurn> {
+  const task = (await store.load(key, key.taskId, { artifacts: true }))?.task;
+  const first = nextTurnInput(message, turn);
+  const input = suspended ? await resumedInput(store, key, first) : first;
+  return { input, task: input.resumes?.turn === 1 ? undefined : task };
+}
+
 /** The turn of a message that goes on with an earlier one. */
-export async function resumedInput(
-  store: Pick<Store, "read" | "head">,
-  task: TaskKey,
-  input: TurnInput,
-): Promise<TurnInput> {
+async function resumedInput(store: Pick<Store, "read" | "head">, task: TaskKey, input: TurnInput): Promise<TurnInput> {
   // A page of the log does not have it.
   const checkpoint = (await store.head(task, task.taskId))?.checkpoint;
   const resumes = await readResumed(store, task, checkpoint);
   if (resumes === undefined) return input;
   const stored = JSON.parse(checkpoint as string) as StoredCheckpoint;
-  return { ...input, resumes, checkpoint: stored, ids: stored.ids };
+  const { ids, counts } = stored;
+  return { ...input, resumes, checkpoint: stored, ids, counts: counts && new Map(counts) };
 }
 
 /** The user's message in a record: of kind `message`, or `task`, whose history begins with it. */
@@ -73,9 +97,23 @@ export function messageOf(kind: string, json: string): Message {
 }
 
 /** The first attempt at a message that waited in the log. */
-export function nextTurnInput({ seq, json, call: stored }: LogRecord, turn: number): TurnInput {
+function nextTurnInput({ seq, json, call: stored }: LogRecord, turn: number): TurnInput {
   const call = JSON.parse(stored ?? "null") as StoredCall;
   const message = JSON.parse(json) as Message;
   const { principal, headers } = call;
   return { turn, attempt: 1, input: seq, message, call, principal, headers, checkpoint: undefined, ids: 0 };
+}
+
+/** The conversation of a turn. `isNew`: it begins with the message of the turn. */
+export function contextOf(
+  conversations: Conversations,
+  { agent, owner, taskId }: TaskKey,
+  contextId: string,
+  input: TurnInput,
+  isNew: boolean,
+): ContextView | Promise<ContextView> {
+  const { turn, input: seq, message } = input.resumes ?? input;
+  const key = { agent, owner, contextId };
+  const asking = { taskId, turn, seq, message };
+  return isNew ? conversations.begin(key, asking) : conversations.open(key, asking);
 }

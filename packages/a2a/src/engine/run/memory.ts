@@ -1,4 +1,4 @@
-import type { Clock } from "../../base/index.ts";
+import { Waiters, type Logger } from "../../base/index.ts";
 import { stepBounds, type OpenWait, type TurnMemory, type WaitingEvent } from "../../protocol/index.ts";
 import {
   stepFeature,
@@ -16,17 +16,21 @@ import { begunKey, isEvent, scopeOf, waitKey, waitRow, type ScopeName, type Stor
 /** The run whose turn has steps, or waits. */
 interface RememberingRun {
   readonly store: Pick<Store, "features">;
-  readonly clock: Clock;
+  readonly logger: Logger;
   readonly task: TaskKey;
   /** The turn that the function sees, from 1. */
   readonly turn: number;
   readonly phase: () => Phase;
   /** The turn is alive. */
   readonly onProgress: () => void;
+  /** How many bytes of results there are. */
+  readonly onBytes: (bytes: number) => void;
+  /** The store could not be read. Returns what is thrown. */
+  readonly onFailed: (error: unknown) => unknown;
 }
 
 /** What steps and waits keep with a task: read once in a turn, because only this run changes it. Events are read when they are asked for. */
-export async function openMemory(run: RememberingRun): Promise<TurnMemory> {
+export async function openMemory(run: RememberingRun): Promise<RunMemory> {
   const { store, task } = run;
   // A message without a task has no rows.
   const isStored = run.phase().fence !== undefined;
@@ -40,13 +44,32 @@ const mostWaits = 64;
 /** Most bytes of the names of steps that have begun, as JSON. */
 const mostBegun = 16 << 10;
 
-class RunMemory implements TurnMemory {
-  readonly running = new Set<string>();
-  readonly had = new Set<string>();
+/** Names of steps that are under way. */
+class Running extends Set<string> {
+  readonly #waiters = new Waiters();
+
+  override delete(name: string): boolean {
+    const deleted = super.delete(name);
+    if (this.size === 0) this.#waiters.wake();
+    return deleted;
+  }
+
+  /** Resolves once there are none. */
+  async empty(): Promise<void> {
+    while (this.size > 0) await this.#waiters.wait();
+  }
+}
+
+/** What the turn of a run remembers. */
+export class RunMemory implements TurnMemory {
+  readonly running: Running = new Running();
+  readonly had: Set<string> = new Set();
   readonly #run: RememberingRun;
   readonly #results: { readonly turn: Remembered; readonly task: Remembered };
   readonly #begun: { readonly turn: Set<string>; readonly task: Set<string> };
   readonly #waits = new Map<string, OpenWait>();
+  /** Of them, those of earlier attempts that this one has not come to. */
+  readonly #unseen = new Set<string>();
   /** Events that this run has taken. Their rows may not be deleted yet. */
   readonly #taken = new Set<string>();
   /** What deletes the results of earlier turns, with the first that is stored. */
@@ -62,8 +85,12 @@ class RunMemory implements TurnMemory {
     const ended = waits.filter(({ key }) => Number(scopeOf(key)) < turn);
     this.#forget = [...forgetEarlier(steps, turn), ...ended.map(({ key }) => deleted(waitFeature, key))];
     for (const { key, value } of waits) {
-      if (scopeOf(key) === `${turn}`) this.#waits.set(key.slice(key.indexOf(".") + 1), JSON.parse(value) as OpenWait);
+      if (scopeOf(key) !== `${turn}`) continue;
+      const own = key.slice(key.indexOf(".") + 1);
+      this.#waits.set(own, JSON.parse(value) as OpenWait);
+      this.#unseen.add(own);
     }
+    run.onBytes(this.#bytes);
   }
 
   get leaving(): boolean {
@@ -76,7 +103,7 @@ class RunMemory implements TurnMemory {
   }
 
   room(name: string): number {
-    return roomFor(stepName(name), this.#results.turn.bytes + this.#results.task.bytes);
+    return roomFor(stepName(name), this.#bytes);
   }
 
   async keyOf(scope: "turn" | "task", name: string): Promise<string> {
@@ -99,7 +126,7 @@ class RunMemory implements TurnMemory {
   async remember(scope: "turn" | "task", name: string, json: string): Promise<void> {
     this.#begun[scope].delete(name);
     await this.#keep([...this.#results[scope].add(stepName(name), json), this.#begunRow(scope)]);
-    this.#run.onProgress();
+    this.#hasProgress();
   }
 
   ended(key: string): string | undefined {
@@ -111,6 +138,7 @@ class RunMemory implements TurnMemory {
   }
 
   wait(key: string, wait: OpenWait): void {
+    this.#unseen.delete(key);
     if (this.#waits.has(key)) return;
     if (this.#waits.size >= mostWaits) throw agentMistake(`a turn waits for at most ${mostWaits} things at a time`);
     this.#waits.set(key, wait);
@@ -119,16 +147,17 @@ class RunMemory implements TurnMemory {
 
   over(key: string, json: string, event?: string): void {
     const name = waitName(key);
-    if (roomFor(name, this.#results.turn.bytes + this.#results.task.bytes) < json.length * 3) {
+    if (roomFor(name, this.#bytes) < json.length * 3) {
       throw agentMistake(`the turn has waited too often: its results take more than ${stepBounds.results} bytes`);
     }
     this.#waits.delete(key);
+    this.#unseen.delete(key);
     this.#later([
       this.#noWait(key),
       ...this.#results.turn.add(name, json),
       ...(event === undefined ? [] : [deleted(waitFeature, event)]),
     ]);
-    this.#run.onProgress();
+    this.#hasProgress();
   }
 
   leave(key: string): void {
@@ -136,9 +165,7 @@ class RunMemory implements TurnMemory {
   }
 
   async event(name: string): Promise<WaitingEvent | undefined> {
-    const { store, task, phase } = this.#run;
-    if (phase().fence === undefined) return undefined;
-    for (const { key, value } of await store.features(task, task.taskId, waitFeature)) {
+    for (const { key, value } of await this.#rows()) {
       if (!isEvent({ key }) || this.#taken.has(key)) continue;
       const event = JSON.parse(value) as StoredEvent;
       if (event.name !== name) continue;
@@ -150,6 +177,52 @@ class RunMemory implements TurnMemory {
 
   drop(event: string): void {
     this.#later([deleted(waitFeature, event)]);
+  }
+
+  /**
+   * The turn lets go of the process, and waits for these. Others are of an earlier attempt, and nobody waits for them any more: a row that is
+   * over would wake the task again and again.
+   */
+  keepOnly(keys: readonly string[]): void {
+    const others = [...this.#waits.keys()].filter((key) => !keys.includes(key));
+    if (others.length === 0) return;
+    const { logger, task, turn } = this.#run;
+    if (others.some((key) => this.#unseen.has(key))) {
+      logger.warn(
+        "An agent did not come to a wait of its earlier attempt, which is forgotten. Where the times or the order of its waits differ, give each a key",
+        { agent: task.agent, taskId: task.taskId, turn },
+      );
+    }
+    for (const key of others) this.leave(key);
+  }
+
+  /** A checkpoint was saved: the turn does not come to the waits before it any more. `counts`: their numbers. */
+  forgetWaits(counts: ReadonlyMap<string, number>): void {
+    const effects = this.#results.turn.forget((name) => {
+      const at = name.lastIndexOf("#");
+      return name.startsWith("w") && Number(name.slice(at + 1)) <= (counts.get(name.slice(1, at)) ?? 0);
+    });
+    if (effects.length > 0) this.#later(effects);
+    this.#run.onBytes(this.#bytes);
+  }
+
+  get #bytes(): number {
+    return this.#results.turn.bytes + this.#results.task.bytes;
+  }
+
+  #hasProgress(): void {
+    this.#run.onProgress();
+    this.#run.onBytes(this.#bytes);
+  }
+
+  async #rows(): Promise<readonly FeatureRow[]> {
+    const { store, task, phase, onFailed } = this.#run;
+    if (phase().fence === undefined) return [];
+    try {
+      return await store.features(task, task.taskId, waitFeature);
+    } catch (error) {
+      throw onFailed(error);
+    }
   }
 
   #scopeName(scope: "turn" | "task"): ScopeName {

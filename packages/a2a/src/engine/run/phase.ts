@@ -142,6 +142,8 @@ export interface PhaseHost {
   abort(kind: TurnAbortKind, text: string, cause?: unknown): void;
   /** The message has created a task. */
   becomes(task: Phase): void;
+  /** Whether the function of a step is under way. */
+  readonly inStep: boolean;
   /** Changes the bytes of the budget that the run holds. */
   hold(bytes: number): void;
   /** Nothing more will be written. `storeError`: the store failed, which the agent gets thrown at its `yield`. */

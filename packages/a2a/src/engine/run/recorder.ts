@@ -1,13 +1,7 @@
 import { utf8Length } from "../../base/index.ts";
 import { isTerminal, mayMove, type NewRecord, type TaskState } from "../../model/index.ts";
 import type { AgentEvent, DelegatedEvent, WaitEvent } from "../../protocol/index.ts";
-import {
-  delegationFeature,
-  type FeatureEffect,
-  type StoredRun,
-  type TaskEffect,
-  type TaskKey,
-} from "../../store/index.ts";
+import { delegationFeature, type FeatureEffect, type TaskEffect, type TaskKey } from "../../store/index.ts";
 import { exceeds } from "../bytes.ts";
 import {
   artifactRecord,
@@ -17,15 +11,15 @@ import {
   type Origin,
   type StatusInit,
 } from "../log/index.ts";
-import { agentMistake, jsonOf, mistakeOf } from "../mistakes.ts";
+import { agentMistake, mistakeOf } from "../mistakes.ts";
 import type { EngineSettings } from "../options.ts";
+import { checkpointOf, Checkpoints } from "./checkpoints.ts";
 import { Question, TaskArtifacts } from "./checks.ts";
 import { ExtendedEvents } from "./extended.ts";
 import type { Read, Recorded, RecordedTask } from "./recorded.ts";
-import { Replay, type LostTail } from "./replay.ts";
-import { waitRow } from "./step-rows.ts";
+import { Replay, type LostEvents } from "./replay.ts";
 import { recordOf, type EventPlace } from "./translate.ts";
-import { activeIn, attemptOf, type StoredCheckpoint, type SuspendedTurn, type TurnInput } from "./turn.ts";
+import { activeIn, attemptOf, type StoredCheckpoint, type TurnInput } from "./turn.ts";
 
 const none: readonly TaskEffect[] = [];
 const nothing = { records: [], kept: undefined, effects: none };
@@ -49,13 +43,12 @@ export class Recorder {
   /** While a resumed run may repeat events of the lost one. */
   #replay: Replay | undefined;
   /** What the lost run had stored and this one has not repeated. */
-  #lost: LostTail | undefined;
+  #lost: LostEvents | undefined;
   /** Events of the turn, in all of its attempts. */
   #events = 0;
   /** Events of delegations in this attempt. */
   #delegated = 0;
-  /** The last one of the turn. */
-  #checkpoint: StoredCheckpoint | undefined;
+  readonly #checkpoints: Checkpoints;
   /** Of the last record. */
   #time = 0;
 
@@ -67,6 +60,7 @@ export class Recorder {
     this.#turn = first;
     this.#arrived = this.#time = task.arrived;
     this.#question = new Question(task.key, settings.logger);
+    this.#checkpoints = new Checkpoints(settings);
     this.begin(first);
   }
 
@@ -74,7 +68,7 @@ export class Recorder {
   begin(turn: TurnInput): void {
     const { checkpoint } = turn;
     this.#turn = turn;
-    this.#checkpoint = checkpoint;
+    this.#checkpoints.begin(checkpoint);
     this.#delegated = 0;
     this.#events = checkpoint?.events ?? 0;
     this.#question.begin(checkpoint?.asked === true);
@@ -85,7 +79,13 @@ export class Recorder {
   #replayOf(turn: TurnInput): Replay {
     const { store, extensions } = this.#settings;
     const first = turn.resumes ?? turn;
-    const lost = { turn: first.turn, last: turn.turn, after: first.input, skip: this.#events };
+    const lost = {
+      turn: first.turn,
+      last: turn.turn,
+      after: first.input,
+      skip: this.#events,
+      lost: turn.checkpoint?.lost ?? [],
+    };
     return new Replay({ store, task: this.#key, ...lost, repeatable: extensions.repeatable(activeIn(turn)) });
   }
 
@@ -150,13 +150,14 @@ export class Recorder {
   async #compare(events: readonly AgentEvent[], state: TaskState): Promise<Recorded> {
     const { records: all, kept, checkpoints, endsTurn } = this.#read(events, state);
     const replay = this.#replay;
-    const repeated = replay === undefined ? 0 : await replay.repeatedOf(all, this.additions);
-    const lost = replay?.over === true ? this.#endReplay(replay) : 0;
+    const { repeated, added } =
+      replay === undefined
+        ? { repeated: 0, added: (await this.#lost?.replaceInAll(all)) ?? all }
+        : await replay.compare(all, this.additions);
+    const lost = replay === undefined ? 0 : this.#compared(replay);
     // The log has the lost events before the checkpoint: a later attempt that begins there skips them too.
     const saved = checkpoints.map((stored) => this.#save({ ...stored, events: stored.events + lost }));
-    const added = all.slice(repeated);
-    const records = this.#lost === undefined ? added : await this.#lost.replaceIn(added);
-    return { records, kept: kept?.slice(repeated), effects: saved, endsTurn };
+    return { records: added, kept: kept?.slice(repeated), effects: saved, endsTurn };
   }
 
   /**
@@ -176,25 +177,15 @@ export class Recorder {
     if (record.state !== "TASK_STATE_INPUT_REQUIRED") {
       return { records: [record], kept, effects: [stored], endsTurn: false };
     }
-    const { turn, input } = this.#turn.resumes ?? this.#turn;
-    const suspended: SuspendedTurn = { turn, input, attempt: attemptOf(this.#turn) };
-    const saved: StoredCheckpoint = { ...(this.#checkpoint ?? { events: 0, ids: 0 }), suspended };
-    const checkpoint: TaskEffect = { effect: "checkpoint", value: JSON.stringify(saved) };
+    const checkpoint = this.#checkpoints.suspend(this.#turn);
     return { records: [record], kept, effects: [stored, checkpoint], endsTurn: true, suspends: true };
   }
 
   /** What makes the task wait. Its run goes on as another attempt of the same turn. */
   #takeWait(event: WaitEvent): Recorded {
     if (this.#question.refuses(event, this.#turn.turn)) return { ...nothing, endsTurn: true };
-    const { turn, attempt, input, resumes } = this.#turn;
-    const seen = resumes?.turn ?? turn;
-    const rows = event.waits.map(({ key, wait }) => waitRow(seen, key, wait, wait.until));
-    const until = Math.min(...event.waits.map(({ wait }) => wait.until ?? Infinity));
-    const events = event.waits.some(({ wait }) => wait.event !== undefined);
-    const waiting: StoredRun = { turn, attempt, input };
-    const saved: StoredCheckpoint = { ...(this.#checkpoint ?? { events: 0, ids: 0 }), waiting };
-    const checkpoint: TaskEffect = { effect: "checkpoint", value: JSON.stringify(saved) };
-    return { records: [], kept: undefined, effects: [...rows, checkpoint], endsTurn: true, waits: { until, events } };
+    const [effects, waits] = this.#checkpoints.wait(this.#turn, event, this.#settings.clock.now());
+    return { records: [], kept: undefined, effects, endsTurn: true, waits };
   }
 
   #read(events: readonly AgentEvent[], state: TaskState | undefined): Read {
@@ -204,8 +195,7 @@ export class Recorder {
     let before = state;
     for (const event of events) {
       if (event?.kind === "checkpoint") {
-        const asked = this.#question.isOpen && ({ asked: true } as const);
-        checkpoints.push({ value: event.value, events: this.#events, ids: this.#turn.ids, ...asked });
+        checkpoints.push(checkpointOf(event.value, this.#events, this.#turn, this.#question.isOpen));
         continue;
       }
       if (this.#question.refuses(event, this.#turn.turn)) return { records, kept, checkpoints, endsTurn: true };
@@ -217,28 +207,20 @@ export class Recorder {
     return { records, kept, checkpoints, endsTurn: false };
   }
 
-  /** The agent has yielded something new. Returns how many events of the lost run it has not repeated. */
-  #endReplay({ tail }: Replay): number {
+  /** Events were compared with those of the lost run. Returns how many of that were passed that do not count. */
+  #compared(replay: Replay): number {
+    const passed = replay.takePassed();
+    this.#events += passed;
+    if (!replay.over) return passed;
     this.#replay = undefined;
-    this.#lost = tail;
-    if (tail === undefined) return 0;
-    this.#events += tail.events;
-    this.#ledger().reopen(tail.artifacts);
-    return tail.events;
+    this.#lost = replay.lost;
+    this.#ledger().reopen(replay.lost.artifacts);
+    if (replay.tail !== undefined) this.#checkpoints.lose(replay.tail);
+    return passed;
   }
 
   #save(saved: StoredCheckpoint): TaskEffect {
-    const suspended = this.#checkpoint?.suspended;
-    const stored = suspended === undefined ? saved : { ...saved, suspended };
-    this.#checkpoint = stored;
-    const value = jsonOf(stored, "turn.saveCheckpoint()");
-    const { stateBytes } = this.#settings.limits;
-    if (exceeds(value, stateBytes)) {
-      throw agentMistake(
-        `turn.saveCheckpoint(): the value takes ${utf8Length(value)} bytes, and limits.stateBytes is ${stateBytes}`,
-      );
-    }
-    return { effect: "checkpoint", value };
+    return this.#checkpoints.save(saved, this.#replay === undefined ? Infinity : this.#replay.at);
   }
 
   /** `kept`: takes what extensions keep with the record. */

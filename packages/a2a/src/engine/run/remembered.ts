@@ -8,6 +8,9 @@ import { isBegun, scopeOf, type ScopeName } from "./step-rows.ts";
  * turn may have many steps.
  */
 
+/** Fewer bytes are not deleted by themselves. */
+const leastForgotten = 16 << 10;
+
 /** The results of one scope. */
 export class Remembered {
   readonly #scope: ScopeName;
@@ -52,8 +55,28 @@ export class Remembered {
     const line = lineOf(name, json);
     this.#lines.set(name, line);
     this.#bytes += utf8Length(line);
+    return this.#write(this.#text + line);
+  }
+
+  /** What deletes results. Nothing, while these are few: the others are written anew. */
+  forget(isOver: (name: string) => boolean): readonly FeatureEffect[] {
+    const over = [...this.#lines].filter(([name]) => isOver(name));
+    const freed = over.reduce((sum, [, line]) => sum + utf8Length(line), 0);
+    if (freed < Math.max(leastForgotten, this.#bytes / 4)) return [];
+    for (const [name] of over) this.#lines.delete(name);
+    this.#bytes -= freed;
+    const before = this.#last;
+    this.#last = 0;
+    const effects = [...this.#write([...this.#lines.values()].join(""))];
+    for (let row = this.#last + 1; row <= before; row += 1) {
+      effects.push({ effect: "feature", op: "delete", feature: stepFeature, key: `${this.#scope}.${row}` });
+    }
+    return effects;
+  }
+
+  #write(text: string): readonly FeatureEffect[] {
     const effects: FeatureEffect[] = [];
-    for (let rest = this.#text + line; ; this.#last += 1) {
+    for (let rest = text; ; this.#last += 1) {
       this.#text = firstRow(rest);
       rest = rest.slice(this.#text.length);
       const value = JSON.stringify(this.#text);

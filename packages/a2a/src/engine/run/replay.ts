@@ -11,8 +11,11 @@ import type { Additions } from "../log/index.ts";
 
 const pageSize = 256;
 
+/** Events that do not count: `seq` of the first and of the last one. */
+export type LostRange = readonly [first: number, last: number];
+
 /** The events of a lost run. */
-interface LostEvents {
+interface EarlierEvents {
   readonly store: Store;
   readonly task: TaskKey;
   readonly turn: number;
@@ -22,37 +25,53 @@ interface LostEvents {
   readonly after: number;
   /** How many events of the turn its last checkpoint covers. */
   readonly skip: number;
+  /** Those after it that do not count. */
+  readonly lost: readonly LostRange[];
   /** Takes out of a record what a run that repeats it may make anew. */
   readonly repeatable: ((record: NewRecord) => NewRecord) | undefined;
+}
+
+/** What is new of the records of a run. */
+interface Compared {
+  /** How many of them, from the first on, are stored already. */
+  readonly repeated: number;
+  /** The others, as they are to be stored. */
+  readonly added: readonly NewRecord[];
 }
 
 /**
  * Compares the events of a resumed run with those that the lost run had stored after its last checkpoint. Events that are the
  * same are not stored twice. From the first difference on all events are new, and those that the lost run had stored beyond
- * that point are its `tail`.
+ * that point are lost.
  */
 export class Replay {
   readonly #store: Store;
   readonly #task: TaskKey;
   readonly #turn: number;
   readonly #last: number;
-  readonly #repeatable: LostEvents["repeatable"];
+  readonly #repeatable: EarlierEvents["repeatable"];
+  readonly #ranges: readonly LostRange[];
   #skip: number;
-  /** `seq` of the last record that was read, and of the last one that was repeated. */
+  /** `seq` of the last record that was read, of the last one that was looked at, and of the last one that was repeated. */
   #after: number;
+  #at: number;
   #repeated: number;
   #page: LogRecord[] = [];
   #over = false;
-  #tail: LostTail | undefined;
+  #passed = 0;
+  #tail: LostRange | undefined;
+  readonly #lost: LostEvents;
 
-  constructor({ store, task, turn, last, after, skip, repeatable }: LostEvents) {
+  constructor({ store, task, turn, last, after, skip, lost, repeatable }: EarlierEvents) {
     this.#repeatable = repeatable;
     this.#store = store;
     this.#task = task;
     this.#turn = turn;
     this.#last = last;
-    this.#after = this.#repeated = after;
+    this.#after = this.#at = this.#repeated = after;
     this.#skip = skip;
+    this.#ranges = lost;
+    this.#lost = new LostEvents(store, task);
   }
 
   /** The agent has yielded something new. */
@@ -60,53 +79,73 @@ export class Replay {
     return this.#over;
   }
 
-  /** Once it is over: the events of the lost run that this run has not repeated, if there are any. */
-  get tail(): LostTail | undefined {
+  /** `seq` of the last record that was looked at. */
+  get at(): number {
+    return this.#at;
+  }
+
+  /** Once it is over: the events that this run is the first not to repeat, if there are any. */
+  get tail(): LostRange | undefined {
     return this.#tail;
   }
 
-  /**
-   * How many of the records, from the first on, are stored already. `additions`: what extensions have added to the records. Where the task
-   * had no room for an addition, the record is stored without it.
-   */
-  async repeatedOf(records: readonly NewRecord[], additions: Additions | undefined): Promise<number> {
-    for (const [at, record] of records.entries()) {
+  /** The events that do not count, as far as the log was looked at. */
+  get lost(): LostEvents {
+    return this.#lost;
+  }
+
+  /** How many events were passed that do not count, since this was called last. */
+  takePassed(): number {
+    const passed = this.#passed;
+    this.#passed = 0;
+    return passed;
+  }
+
+  /** `additions`: what extensions have added to the records. Where the task had no room for an addition, the record is stored without it. */
+  async compare(records: readonly NewRecord[], additions: Additions | undefined): Promise<Compared> {
+    for (const [at, given] of records.entries()) {
       const stored = await this.#next();
-      if (stored === undefined || !this.#isStored(stored, record, additions)) {
+      const record = await this.#lost.replaceIn(given);
+      if (stored === undefined || !this.#isStored(stored, record, additions?.bareOf(given))) {
         this.#over = true;
-        if (stored !== undefined) this.#tail = await this.#tailFrom(stored);
-        return at;
+        if (stored !== undefined) await this.#loseFrom(stored);
+        return { repeated: at, added: await this.#lost.replaceInAll([record, ...records.slice(at + 1)]) };
       }
       this.#repeated = stored.seq;
     }
-    return records.length;
+    return { repeated: records.length, added: [] };
   }
 
-  #isStored(stored: LogRecord, record: NewRecord, additions: Additions | undefined): boolean {
-    if (isRepeated(stored, record, this.#repeatable)) return true;
-    const bare = additions?.bareOf(record);
-    return bare !== undefined && isRepeated(stored, bare, this.#repeatable);
+  #isStored(stored: LogRecord, record: NewRecord, bare: NewRecord | undefined): boolean {
+    return (
+      isRepeated(stored, record, this.#repeatable) || (bare !== undefined && isRepeated(stored, bare, this.#repeatable))
+    );
   }
 
-  async #tailFrom(first: LogRecord): Promise<LostTail> {
-    const artifacts = new Set<string>();
-    let events = 0;
+  async #loseFrom(first: LogRecord): Promise<void> {
     for (let record: LogRecord | undefined = first; record !== undefined; record = await this.#next()) {
-      events += 1;
-      if (record.kind === "artifactUpdate") artifacts.add(updateOf(record).artifact.artifactId);
+      this.#pass(record);
+      this.#tail = [first.seq, record.seq];
     }
-    return new LostTail(this.#store, this.#task, { events, artifacts, from: this.#repeated });
+  }
+
+  #pass(record: LogRecord): void {
+    this.#passed += 1;
+    this.#lost.add(record, this.#repeated);
   }
 
   async #next(): Promise<LogRecord | undefined> {
     for (;;) {
       const record = this.#page.shift() ?? (await this.#read());
       if (record === undefined) return undefined;
+      this.#at = record.seq;
       // What came from other agents is not repeated: delegations go on where they were.
       if (record.actor !== "agent" || record.turn < this.#turn || record.turn > this.#last) continue;
-      if (this.#skip === 0) return record;
-      this.#skip -= 1;
-      this.#repeated = record.seq;
+      if (this.#skip > 0) {
+        this.#skip -= 1;
+        this.#repeated = record.seq;
+      } else if (this.#ranges.some(([first, last]) => first <= record.seq && record.seq <= last)) this.#pass(record);
+      else return record;
     }
   }
 
@@ -125,67 +164,67 @@ export class Replay {
 }
 
 /**
- * Events of a lost run that the run after it did not repeat. Their statuses stay: they are history. Their chunks do not
+ * Events of a lost run that a run after it did not repeat. Their statuses stay: they are history. Their chunks do not
  * count: the next chunk of such an artifact replaces the artifact by what it was before the first difference, and the chunk.
  */
-export class LostTail {
-  /** How many events there are. */
-  readonly events: number;
+export class LostEvents {
   readonly #store: Store;
   readonly #task: TaskKey;
-  /** Ids of artifacts that still hold lost chunks. */
-  readonly #artifacts: Set<string>;
-  /** `seq` of the last record before the first difference. */
-  readonly #from: number;
+  /** Artifacts that still hold lost chunks, with the `seq` of the last record before these. */
+  readonly #artifacts = new Map<string, number>();
 
-  constructor(
-    store: Store,
-    task: TaskKey,
-    lost: { readonly events: number; readonly artifacts: Set<string>; readonly from: number },
-  ) {
-    this.events = lost.events;
+  constructor(store: Store, task: TaskKey) {
     this.#store = store;
     this.#task = task;
-    this.#artifacts = lost.artifacts;
-    this.#from = lost.from;
   }
 
   get artifacts(): Iterable<string> {
-    return this.#artifacts;
+    return this.#artifacts.keys();
+  }
+
+  add(record: LogRecord, from: number): void {
+    if (record.kind !== "artifactUpdate") return;
+    const { artifactId } = updateOf(record).artifact;
+    if (!this.#artifacts.has(artifactId)) this.#artifacts.set(artifactId, from);
   }
 
   /** The records, where one that appends to an artifact with lost chunks replaces that artifact instead. */
-  async replaceIn(records: readonly NewRecord[]): Promise<readonly NewRecord[]> {
+  async replaceInAll(records: readonly NewRecord[]): Promise<readonly NewRecord[]> {
     if (this.#artifacts.size === 0) return records;
     const replaced: NewRecord[] = [];
-    for (const record of records) {
-      replaced.push(record.kind === "artifactUpdate" ? await this.#replace(record) : record);
-    }
+    for (const record of records) replaced.push(await this.replaceIn(record));
     return replaced;
+  }
+
+  /** The same, of one record. */
+  async replaceIn(record: NewRecord): Promise<NewRecord> {
+    return this.#artifacts.size === 0 || record.kind !== "artifactUpdate" ? record : this.#replace(record);
   }
 
   async #replace(record: NewRecord): Promise<NewRecord> {
     const { append, ...update } = updateOf(record);
     const { artifactId } = update.artifact;
-    if (!this.#artifacts.delete(artifactId) || append !== true) return record;
-    const fold = await this.#foldOf(artifactId);
+    const from = this.#artifacts.get(artifactId);
+    this.#artifacts.delete(artifactId);
+    if (from === undefined || append !== true) return record;
+    const fold = await this.#foldOf(artifactId, from);
     fold.apply({ artifactUpdate: { ...update, append } });
     const artifact = fold.snapshot().artifacts?.[0] as Artifact;
     return { ...record, json: JSON.stringify({ ...update, artifact }) };
   }
 
   /** An artifact as it was before the first difference. */
-  async #foldOf(artifactId: string): Promise<TaskFold> {
+  async #foldOf(artifactId: string, from: number): Promise<TaskFold> {
     const { taskId } = this.#task;
     const fold = new TaskFold({ id: taskId, contextId: "", status: { state: "TASK_STATE_WORKING" } });
-    for (let after = 0; after < this.#from;) {
+    for (let after = 0; after < from;) {
       const page = await this.#store.read(this.#task, taskId, { after, limit: pageSize, kinds: ["artifactUpdate"] });
-      const records = page?.records.filter(({ seq }) => seq <= this.#from) ?? [];
+      const records = page?.records.filter(({ seq }) => seq <= from) ?? [];
       for (const record of records) {
         const artifactUpdate = updateOf(record);
         if (artifactUpdate.artifact.artifactId === artifactId) fold.apply({ artifactUpdate });
       }
-      after = records.at(-1)?.seq ?? this.#from;
+      after = records.at(-1)?.seq ?? from;
     }
     return fold;
   }
@@ -196,7 +235,7 @@ function updateOf(record: NewRecord): TaskArtifactUpdateEvent {
 }
 
 /** Whether a record has the content of a stored one. Times and ids of messages are new in each run. */
-function isRepeated(stored: NewRecord, record: NewRecord, repeatable: LostEvents["repeatable"]): boolean {
+function isRepeated(stored: NewRecord, record: NewRecord, repeatable: EarlierEvents["repeatable"]): boolean {
   if (stored.kind !== record.kind) return false;
   if (stored.json === record.json) return true;
   if (repeatable !== undefined) return isRepeated(repeatable(stored), repeatable(record), undefined);

@@ -11,14 +11,14 @@ import {
   type TurnRows,
   type TurnSignal,
 } from "../../protocol/index.ts";
-import type { ContextKey, TaskKey, TaskStateEffect } from "../../store/index.ts";
-import type { AskingTurn, ContextView } from "../conversations.ts";
+import type { TaskKey, TaskStateEffect } from "../../store/index.ts";
+import type { ContextView } from "../conversations.ts";
 import type { HostedAgent } from "../options.ts";
-import { openAuthorization } from "./authorization.ts";
 import { isArray, sentenceFor } from "./checks.ts";
 import { drive, during, type Driven } from "./drive.ts";
 import { FirstMessage } from "./first-message.ts";
-import { firstTurnInput } from "./inputs.ts";
+import { contextOf, firstTurnInput } from "./inputs.ts";
+import { TurnKeeps } from "./keeps.ts";
 import type { NextTurn, OwnRooms, Phase, PhaseHost, RunInit, TaskRunInit } from "./phase.ts";
 import { Recorder } from "./recorder.ts";
 import { TaskRun } from "./task-run.ts";
@@ -53,8 +53,10 @@ export class Run implements TurnHost, PhaseHost, Driven {
   #state: TaskValue | undefined;
   #waiters: readonly (() => void)[] = none;
   readonly #cancels: (() => void)[] = [];
-  #delegations: Promise<Delegations> | undefined;
-  #memory: Promise<TurnMemory> | undefined;
+  /** Made when the turn first keeps something. */
+  #keeps: TurnKeeps | undefined;
+  /** Of `#bytes`: what the turn remembers. */
+  #resultBytes = 0;
 
   constructor(rooms: OwnRooms, init: RunInit) {
     this.#rooms = rooms;
@@ -65,11 +67,10 @@ export class Run implements TurnHost, PhaseHost, Driven {
     this.startedAt = this.lastEventAt = rooms.settings.clock.elapsed();
     this.#input = firstTurnInput(init);
     this.#storedState = init.start && init.taskState;
+    this.#isNewContext = init.start === undefined && init.isNewContext;
     if (init.start === undefined) {
-      this.#isNewContext = init.isNewContext;
       this.#phase = new FirstMessage(rooms, this, init, this.#input);
     } else {
-      this.#isNewContext = false;
       this.#task = init.task;
       this.#phase = this.#taskRun(init);
     }
@@ -78,9 +79,7 @@ export class Run implements TurnHost, PhaseHost, Driven {
   /** Resolves when nothing more will be written. */
   get done(): Promise<void> {
     if (this.#ended) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#waiters = [...this.#waiters, resolve];
-    });
+    return new Promise((resolve) => void (this.#waiters = [...this.#waiters, resolve]));
   }
 
   /** What the run works on: a message that has no task yet, or a task. */
@@ -104,35 +103,24 @@ export class Run implements TurnHost, PhaseHost, Driven {
   }
 
   /** For the turn: opens a request for an authorization. */
-  authorization<Init extends AuthorizationInit>(
+  async authorization<Init extends AuthorizationInit>(
     init: Init,
     makeId: () => string,
   ): Promise<OpenAuthorization<Init["form"]>> {
-    const { principal } = this.#input;
-    const { turn } = this.#input.resumes ?? this.#input;
+    // Few agents ask for authorizations, so the others do not load how.
+    const { openAuthorization } = await import("./authorization.ts");
     return openAuthorization(this.#rooms.settings.authorizations, init, {
-      task: this.key,
+      ...this.#ofTurn(),
       agentName: this.hosted.card.name,
-      principal,
-      number: turn,
+      principal: this.#input.principal,
       signal: this.signal,
       makeId,
-      phase: () => this.#phase,
     });
   }
 
   /** For an extension of the turn, by its URI: what it keeps with the task. */
   rows(feature: string): TurnRows {
-    const { store, clock } = this.#rooms.settings;
-    const { turn } = this.#input.resumes ?? this.#input;
-    const host = { store, clock, task: this.key, turn, phase: () => this.#phase };
-    // Few extensions use them, so the others do not load how.
-    const rows = async (): Promise<TurnRows> => (await import("./turn-rows.ts")).turnRows(feature, host);
-    return {
-      read: async () => (await rows()).read(),
-      store: async (changes) => (await rows()).store(changes),
-      claim: async (...name) => (await rows()).claim(...name),
-    };
+    return this.#keepsOfTurn().rows(feature);
   }
 
   /** For the turn: whether the agent is called again for a turn whose run was lost. */
@@ -142,35 +130,29 @@ export class Run implements TurnHost, PhaseHost, Driven {
 
   /** For the turn: what delegations keep with the task. */
   delegations(): Promise<Delegations> {
-    return (this.#delegations ??= this.#openDelegations());
-  }
-
-  async #openDelegations(): Promise<Delegations> {
-    const { openDelegations } = await import("./delegations.ts");
-    return openDelegations({
-      ...this.#rooms.settings,
-      task: this.key,
-      input: this.#input,
-      phase: () => this.#phase,
-      onCancel: (cancel) => this.#cancels.push(cancel),
-    });
+    return this.#keepsOfTurn().delegations();
   }
 
   /** For the turn: what its steps and waits keep with the task. */
   memory(): Promise<TurnMemory> {
-    return (this.#memory ??= this.#openMemory());
+    return this.#keepsOfTurn().memory();
   }
 
-  async #openMemory(): Promise<TurnMemory> {
-    const { openMemory } = await import("./memory.ts");
+  /** Of the turn that the function sees. */
+  #ofTurn(): { readonly task: TaskKey; readonly number: number; readonly phase: () => Phase } {
     const { turn } = this.#input.resumes ?? this.#input;
-    return openMemory({
-      ...this.#rooms.settings,
-      task: this.key,
-      turn,
-      phase: () => this.#phase,
+    return { task: this.key, number: turn, phase: () => this.#phase };
+  }
+
+  #keepsOfTurn(): TurnKeeps {
+    return (this.#keeps ??= new TurnKeeps({
+      ...this.#ofTurn(),
+      settings: this.#rooms.settings,
+      input: this.#input,
+      onCancel: (cancel) => this.#cancels.push(cancel),
       onProgress: () => (this.lastEventAt = this.#rooms.settings.clock.elapsed()),
-    });
+      onBytes: (bytes) => this.#holdResults(bytes),
+    }));
   }
 
   /** What cancels the tasks of other agents, where the task waits for the answer to a question of one of them. */
@@ -185,16 +167,23 @@ export class Run implements TurnHost, PhaseHost, Driven {
       if (loading !== undefined) await loading;
       if (this.hosted.agent.mayReplyDirectly === false) this.#phase.makeTask();
       for (;;) {
-        const context = this.#isNewContext ? this.#beginContext() : await this.#openContext();
-        const { observer } = this.#rooms.settings;
-        await (observer?.turn === undefined
+        const { conversations, settings } = this.#rooms;
+        const opening = contextOf(conversations, this.key, this.#contextId, this.#input, this.#isNewContext);
+        this.#isNewContext = false;
+        // A conversation that begins is there at once.
+        const context = opening instanceof Promise ? await opening : opening;
+        await (settings.observer?.turn === undefined
           ? this.#runTurn(context)
           : endedBy(
-              observer.turn(this.#observed()),
+              settings.observer.turn(this.#observed()),
               Promise.resolve().then(() => this.#runTurn(context)),
             ));
         // A direct reply is over here: what ends a turn is two promises, and an error for the operator.
         if (this.#phase.stopped) return;
+        // The turn goes on later: what a step does by then must not be lost. `idleTimeout` bounds it.
+        if (this.inStep && (this.#phase.suspends || this.#phase.waits !== undefined)) {
+          await Promise.race([this.#keeps?.stepsOver(), this.done]);
+        }
         const next = await this.#phase.endTurn(context);
         if (next === undefined) return;
         this.#begin(next);
@@ -221,7 +210,10 @@ export class Run implements TurnHost, PhaseHost, Driven {
   /** For `drive()`: takes what the agent yielded in one step. Whether the turn goes on. */
   accept(yielded: AgentYield, context: ContextView): boolean | Promise<boolean> {
     this.lastEventAt = this.#rooms.settings.clock.elapsed();
-    return this.#phase.accept(isArray(yielded) ? yielded : [yielded], context);
+    const events = isArray(yielded) ? yielded : [yielded];
+    const keeps = this.#keeps;
+    if (keeps === undefined) return this.#phase.accept(events, context);
+    return keeps.pass(events, () => this.#phase.accept(events, context));
   }
 
   /** For `drive()`: lets other runs of a busy process go on. `undefined`: there is no need to. */
@@ -251,6 +243,11 @@ export class Run implements TurnHost, PhaseHost, Driven {
   hold(bytes: number): void {
     this.#rooms.budget.change(this.key.owner, this.#bytes, bytes);
     this.#bytes = bytes;
+    this.#resultBytes = 0;
+  }
+
+  get inStep(): boolean {
+    return this.#keeps?.inStep === true;
   }
 
   end(storeError?: A2AError): void {
@@ -264,9 +261,15 @@ export class Run implements TurnHost, PhaseHost, Driven {
 
   #taskRun({ hosted, key, contextId, start }: TaskRunInit): TaskRun {
     const { settings } = this.#rooms;
-    const task = { key, contextId, isNew: false, arrived: settings.clock.now() };
-    const recorder = new Recorder(settings, task, this.#input);
-    return new TaskRun(this.#rooms, this, { hosted, key, contextId, input: this.#input, recorder, start });
+    const input = this.#input;
+    const recorder = new Recorder(settings, { key, contextId, isNew: false, arrived: settings.clock.now() }, input);
+    return new TaskRun(this.#rooms, this, { hosted, key, contextId, input, recorder, start });
+  }
+
+  #holdResults(bytes: number): void {
+    if (this.#ended) return;
+    this.hold(this.#bytes - this.#resultBytes + bytes);
+    this.#resultBytes = bytes;
   }
 
   #turn(context: ContextView): EngineTurn {
@@ -278,38 +281,17 @@ export class Run implements TurnHost, PhaseHost, Driven {
     return new EngineTurn(init, this);
   }
 
-  #beginContext(): ContextView {
-    this.#isNewContext = false;
-    return this.#rooms.conversations.begin(this.#contextKey(), this.#asking());
-  }
-
-  #openContext(): Promise<ContextView> {
-    return this.#rooms.conversations.open(this.#contextKey(), this.#asking());
-  }
-
-  #contextKey(): ContextKey {
-    const { agent, owner } = this.key;
-    return { agent, owner, contextId: this.#contextId };
-  }
-
-  #asking(): AskingTurn {
-    const { turn, input, message } = this.#input.resumes ?? this.#input;
-    return { taskId: this.key.taskId, turn, seq: input, message };
-  }
-
   #begin({ input, task }: NextTurn): void {
     this.#cancels.length = 0;
-    this.#delegations = undefined;
-    this.#memory = undefined;
+    this.#keeps = undefined;
     this.#input = input;
     this.#task = task;
     this.startedAt = this.lastEventAt = this.#rooms.settings.clock.elapsed();
   }
 
   #agentFailed(error: unknown): void {
-    const { taskId } = this.key;
-    const { logger } = this.#rooms.settings;
-    if (this.#phase.stopped) logger.debug("An agent threw after its task was over", { taskId, cause: error });
+    const fields = { taskId: this.key.taskId, cause: error };
+    if (this.#phase.stopped) this.#rooms.settings.logger.debug("An agent threw after its task was over", fields);
     else this.#phase.fail(sentenceFor(error), error, "failed");
   }
 }

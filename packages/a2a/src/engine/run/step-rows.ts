@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../model/index.ts";
 import type { OpenWait } from "../../protocol/index.ts";
-import { waitFeature, type FeatureEffect, type FeatureRow } from "../../store/index.ts";
+import { waitFeature, type FeatureEffect, type FeatureRow, type Store, type TaskKey } from "../../store/index.ts";
 
 /* The rows of steps, waits and events. Their keys begin with what they belong to. */
 
@@ -32,6 +32,17 @@ export function waitKey(turn: number, key: string): string {
   return `${turn}.${key}`;
 }
 
+/** Whether a turn has waits that are not over, so that any agent is called again. `turn`: the turn that the function sees. */
+export async function hasWaits(store: Pick<Store, "features">, task: TaskKey, turn: number): Promise<boolean> {
+  const rows = await store.features(task, task.taskId, waitFeature);
+  return rows.some(isWaitOf(turn));
+}
+
+/** Whether a row is of a wait of this turn. */
+export function isWaitOf(turn: number): (row: Pick<FeatureRow, "key">) => boolean {
+  return ({ key }) => scopeOf(key) === `${turn}`;
+}
+
 /** An event as it is stored. */
 export interface StoredEvent {
   readonly name: string;
@@ -46,4 +57,12 @@ export function eventRow(id: string, event: StoredEvent, due: number): FeatureEf
 
 export function isEvent({ key }: Pick<FeatureRow, "key">): boolean {
   return scopeOf(key) === "event";
+}
+
+/**
+ * Somebody has to look at the events that nobody has to look at, as while the function works, which reads them itself. It gives rows of waits
+ * that time, too, so those are set after it.
+ */
+export function wakeEvents(due: number): FeatureEffect {
+  return { effect: "feature", op: "wake", feature: waitFeature, due: Math.floor(due) };
 }

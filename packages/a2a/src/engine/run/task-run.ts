@@ -18,18 +18,16 @@ import {
   type RunRooms,
   type Waiting,
 } from "./phase.ts";
-import { isProgress, isSuspect, showsWork, withStates } from "./checks.ts";
+import { handBack, isProgress, isSuspect, showsWork, withStates, working } from "./checks.ts";
 import type { Recorded, TaskRunParts } from "./recorded.ts";
 import type { Recorder } from "./recorder.ts";
-import { nextTurnInput, resumedInput } from "./inputs.ts";
+import { readNextTurn, runEffect } from "./inputs.ts";
+import { hasWaits } from "./step-rows.ts";
 import type { TurnInput } from "./turn.ts";
-
-const working = { state: "TASK_STATE_WORKING" } as const;
 
 /** Writes what an agent yields in the turns of one task, under one lease. */
 export class TaskRun implements Phase {
   stopped = false;
-  resting = false;
   readonly #rooms: RunRooms;
   readonly #host: PhaseHost;
   readonly #hosted: HostedAgent;
@@ -43,6 +41,7 @@ export class TaskRun implements Phase {
   #result: Resolver<FirstResult> | undefined;
   /** After everything written, stored or not. */
   #state: TaskState;
+  #resting = false;
   /** The run as it was taken over from a process that crashed, until it writes something new: it may have caused the crash. */
   #suspect: StoredRun | undefined;
   /** The task is being left for another process: `stopped` stays true, also when the task turns out to be full. */
@@ -65,7 +64,10 @@ export class TaskRun implements Phase {
       this.#writer = new LogWriter(init);
       const records = [parts.recorder.task(start.state)];
       const { once, kept } = start;
-      this.#append(records, once === undefined ? [this.#storedRun(), ...kept] : [this.#storedRun(), once, ...kept]);
+      this.#append(
+        records,
+        once === undefined ? [runEffect(this.#input), ...kept] : [runEffect(this.#input), once, ...kept],
+      );
     } else {
       if (isSuspect(start.run)) this.#suspect = start.run;
       this.#writer = new LogWriter({ ...init, start });
@@ -89,16 +91,13 @@ export class TaskRun implements Phase {
   }
 
   /** Writes what the recorder made of events. Whether the turn goes on. */
-  store(
-    { records, kept, effects, endsTurn, suspends, waits }: Recorded,
-    context: ContextView,
-  ): boolean | Promise<boolean> {
+  store(recorded: Recorded, context: ContextView): boolean | Promise<boolean> {
     if (this.stopped) return false;
-    if (showsWork(records[0], this.#state)) this.#append([this.#recorder.systemStatus(working)], []);
+    const { records, kept, effects, endsTurn, suspends, waits } = recorded;
     this.suspends = suspends === true;
     this.waits = waits;
-    if (waits !== undefined && this.#state === "TASK_STATE_SUBMITTED")
-      this.#append([this.#recorder.systemStatus(working)], []);
+    const works = showsWork(records[0], this.#state) || (waits !== undefined && this.#state === "TASK_STATE_SUBMITTED");
+    if (works) this.#append([this.#recorder.systemStatus(working)], []);
     const all = withStates(effects, context, this.#host);
     if (records.length > 0 || all.length > 0) this.#append(records, all, kept);
     const room = this.#writer.room();
@@ -119,12 +118,17 @@ export class TaskRun implements Phase {
     return this.flush();
   }
 
+  /** A step beside what waits is work. */
+  get resting(): boolean {
+    return this.#resting && !this.#host.inStep;
+  }
+
   rest(resting: boolean, acquits: boolean): void {
-    this.resting = resting;
+    this.#resting = resting;
     // It has come to where the lost run waited, so it did not cause the crash.
     if (acquits && resting && this.#suspect !== undefined && !this.stopped) {
       this.#suspect = undefined;
-      this.#append([], [this.#storedRun()]);
+      this.#append([], [runEffect(this.#input)]);
     }
   }
 
@@ -176,7 +180,9 @@ export class TaskRun implements Phase {
 
   async stop(): Promise<void> {
     if (this.#writer.closed) return;
-    if (this.resting || this.#hosted.agent.resumable === true) await this.#handBack();
+    const { turn } = this.#input.resumes ?? this.#input;
+    const isWaiting = (): Promise<boolean> => hasWaits(this.#rooms.settings.store, this.#key, turn).catch(() => false);
+    if (this.#resting || this.#hosted.agent.resumable === true || (await isWaiting())) await this.#handBack();
     else this.fail(safeSentences.stopped, new Error("The server was stopped"), "shutdown");
   }
 
@@ -194,7 +200,7 @@ export class TaskRun implements Phase {
   #append(records: readonly NewRecord[], effects: readonly TaskEffect[], kept?: Recorded["kept"]): void {
     const cleared = this.#suspect !== undefined && isProgress(records, effects);
     if (cleared) this.#suspect = undefined;
-    this.#state = this.#writer.write(records, cleared ? [this.#storedRun(), ...effects] : effects, kept);
+    this.#state = this.#writer.write(records, cleared ? [runEffect(this.#input), ...effects] : effects, kept);
     if (isTerminal(this.#state)) this.stopped = true;
   }
 
@@ -224,12 +230,6 @@ export class TaskRun implements Phase {
     }
   }
 
-  /** Stores which turn the run is at. */
-  #storedRun(): TaskEffect {
-    const { turn, attempt, input } = this.#input;
-    return { effect: "run", run: { turn, attempt, input } };
-  }
-
   /** Begins the turn of the oldest message that waits, if one does. */
   async #nextTurn(): Promise<NextTurn | undefined> {
     const { store } = this.#rooms.settings;
@@ -239,16 +239,18 @@ export class TaskRun implements Phase {
     // A run that was lost meanwhile has given its part of the budget back.
     if (message === undefined || this.#writer.closed) return undefined;
     this.#host.hold(head.bytes);
-    const task = (await store.load(this.#key, this.#key.taskId, { artifacts: true }))?.task;
-    const input = nextTurnInput(message, this.#input.turn + 1);
-    this.#input = this.suspends ? await resumedInput(store, this.#key, input) : input;
+    const next = await readNextTurn(store, this.#key, message, this.#input.turn + 1, this.suspends);
+    this.#input = next.input;
     const { resumes } = this.#input;
     this.suspends = false;
     this.#recorder.begin(this.#input);
     this.#writer.by = this.#input.principal;
     const forgotten: readonly TaskEffect[] = resumes === undefined ? [{ effect: "checkpoint", value: null }] : [];
-    this.#append(this.isInterrupted ? [this.#recorder.systemStatus(working)] : [], [this.#storedRun(), ...forgotten]);
-    return { input: this.#input, task: resumes?.turn === 1 ? undefined : task };
+    this.#append(this.isInterrupted ? [this.#recorder.systemStatus(working)] : [], [
+      runEffect(this.#input),
+      ...forgotten,
+    ]);
+    return next;
   }
 
   /** The task has no room for an event of the agent, for the rows that extensions keep with it, or for the message that was to make it. */
@@ -263,15 +265,11 @@ export class TaskRun implements Phase {
     else this.fail(safeSentences.full, eventDoesNotFit(lost, taskBytes), "failed");
   }
 
-  /** Leaves the task for another process. A crash that was counted for the run in advance is taken back. */
+  /** Leaves the task for another process. */
   async #handBack(): Promise<void> {
     this.#leaving = this.stopped = true;
     this.#host.abort(...lossReasons.shutdown);
-    if (this.#suspect !== undefined) {
-      const { turn, attempt, input, deaths = 1 } = this.#suspect;
-      this.#append([], [{ effect: "run", run: { turn, attempt, input, deaths: deaths - 1 } }]);
-    }
-    this.#append([], [{ effect: "lease", op: "release" }]);
+    this.#append([], handBack(this.#suspect));
     await this.flush().catch(() => {});
     this.#close("shutdown");
   }

@@ -27,6 +27,7 @@ import {
 import type { ExtensionsOfTurn } from "../../extensions/turn.ts";
 import type { StoredRun } from "../../store/index.ts";
 import type { StoredCall } from "../log/index.ts";
+import type { LostRange } from "./replay.ts";
 import type { TaskValue } from "./task-value.ts";
 
 /** A checkpoint as it is stored: the value of the agent, and how many events and ids it had made. */
@@ -35,6 +36,10 @@ export interface StoredCheckpoint {
   readonly value?: JsonValue;
   readonly events: number;
   readonly ids: number;
+  /** What the turn had counted (`TurnBase.count`). Absent: nothing. */
+  readonly counts?: readonly (readonly [string, number])[];
+  /** Events after it in the log that do not count, since a later attempt did not repeat them. Absent: none. */
+  readonly lost?: readonly LostRange[];
   /** The turn had asked a question. */
   readonly asked?: true;
   /** The turn that goes on with the answer to a question of a delegation. */
@@ -72,6 +77,8 @@ export interface TurnInput {
   readonly resumes?: ResumedTurn | undefined;
   /** How many ids `makeId` has returned, those before the checkpoint included: a resumed run makes the same ids again. */
   ids: number;
+  /** What it has counted, those before the checkpoint included. Made with the first count. */
+  counts?: Map<string, number> | undefined;
   /** The extensions that are active in the turn, from its beginning. `undefined`: none. */
   active?: ExtensionsOfTurn;
 }
@@ -215,6 +222,13 @@ export class EngineTurn implements TurnBase {
   makeId(): string {
     this.#input.ids += 1;
     return `${this.number}-${this.#input.ids}`;
+  }
+
+  count(of: string, more: number): number {
+    const counts = (this.#input.counts ??= new Map<string, number>());
+    const count = (counts.get(of) ?? 0) + more;
+    if (more > 0) counts.set(of, count);
+    return count;
   }
 
   delegations(): Promise<Delegations> {

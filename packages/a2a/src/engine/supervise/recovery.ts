@@ -1,5 +1,5 @@
-import { delegationFeature, waitFeature, type ClaimPosition, type TaskHead } from "../../store/index.ts";
-import { isEvent, safeSentences } from "../run/index.ts";
+import { delegationFeature, type ClaimPosition, type TaskHead } from "../../store/index.ts";
+import { hasWaits, safeSentences, seenTurn } from "../run/index.ts";
 import type { EngineSettings } from "../options.ts";
 import type { LeaseWatch } from "./leases.ts";
 import { Suspects } from "./suspects.ts";
@@ -92,10 +92,10 @@ export class Recovery {
   }
 
   /** Whether the turn did nothing but wait, for another agent, an authorization, a time or an event, so that any agent can be called again. */
-  async #isResting({ task, state }: TaskHead): Promise<boolean> {
+  async #isResting({ task, state, run, checkpoint }: TaskHead): Promise<boolean> {
     const { authorizations, store } = this.#init.settings;
     if ((await store.features(task, task.taskId, delegationFeature)).length > 0) return true;
-    if ((await store.features(task, task.taskId, waitFeature)).some((row) => !isEvent(row))) return true;
+    if (run !== undefined && (await hasWaits(store, task, seenTurn(run, checkpoint)))) return true;
     return state === "TASK_STATE_AUTH_REQUIRED" && (await authorizations?.isAwaited(task)) === true;
   }
 

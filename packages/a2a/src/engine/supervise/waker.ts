@@ -11,7 +11,7 @@ import {
 import { ChurnMap } from "../churn-map.ts";
 import type { Committer } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
-import { isEvent, waitingRun, type StoredEvent, type Waiting } from "../run/index.ts";
+import { isEvent, isWaitOf, seenTurn, waitingRun, type StoredEvent, type Waiting } from "../run/index.ts";
 import { Backoff } from "./recovery.ts";
 import type { Runs } from "./runs.ts";
 import type { Takeover } from "./takeover.ts";
@@ -164,7 +164,8 @@ export class Waker {
     const now = settings.clock.now();
     const waiting = waitingRun(head);
     if (waiting === undefined) return this.#putOff(head, rows, now);
-    const over = rows.some((row) => !isEvent(row) && isOver(waitOf(row), now, rows));
+    const isWait = isWaitOf(seenTurn(waiting, head.checkpoint));
+    const over = rows.some((row) => isWait(row) && isOver(waitOf(row), now, rows));
     const due = rows.filter(isDueBy(now));
     const parked = due.map((row) => changed(row, "park"));
     // What is due and ends no wait is for a later one: whoever comes to that reads it.

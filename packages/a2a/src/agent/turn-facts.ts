@@ -1,0 +1,111 @@
+import type { Clock, Logger } from "../base/index.ts";
+import type { JsonLike, JsonObject, JsonValue, Message, Task } from "../model/index.ts";
+import type { AnyExtension, Turn, TurnBase, TurnContext } from "../protocol/index.ts";
+
+/**
+ * What is known about a message, from the turn that the engine passes. It is a class because one is created for each
+ * message: a class costs one allocation, and an object literal would copy twenty members.
+ */
+export class FactsOfTurn {
+  protected readonly base: TurnBase;
+
+  constructor(base: TurnBase) {
+    this.base = base;
+  }
+
+  get message(): Message {
+    return this.base.message;
+  }
+
+  get text(): string {
+    return this.base.text;
+  }
+
+  get taskId(): string {
+    return this.base.taskId;
+  }
+
+  get contextId(): string {
+    return this.base.contextId;
+  }
+
+  get task(): Task | undefined {
+    return this.base.task;
+  }
+
+  get number(): number {
+    return this.base.number;
+  }
+
+  get attempt(): number {
+    return this.base.attempt;
+  }
+
+  get checkpoint(): JsonValue | undefined {
+    return this.base.checkpoint;
+  }
+
+  get principal(): Turn["principal"] {
+    return this.base.principal;
+  }
+
+  get call(): Turn["call"] {
+    return this.base.call;
+  }
+
+  get headers(): Turn["headers"] {
+    return this.base.headers;
+  }
+
+  get metadata(): JsonObject | undefined {
+    return this.base.metadata;
+  }
+
+  get acceptedOutputModes(): readonly string[] {
+    return this.base.acceptedOutputModes;
+  }
+
+  ext(extension: AnyExtension): undefined {
+    return this.base.extension(extension.uri) as undefined;
+  }
+
+  get extensions(): readonly string[] {
+    return this.base.extensions;
+  }
+
+  get signal(): Turn["signal"] {
+    return this.base.signal;
+  }
+
+  get context(): TurnContext {
+    return this.base.context;
+  }
+
+  get logger(): Logger {
+    return this.base.logger;
+  }
+
+  get clock(): Clock {
+    return this.base.clock;
+  }
+
+  allows(skillId: string): boolean {
+    return this.base.allows(skillId);
+  }
+
+  state(): JsonValue | undefined {
+    return this.base.state();
+  }
+
+  setState<Value extends JsonLike<Value>>(value: Value | undefined): void {
+    this.base.setState(value);
+  }
+
+  makeId(): string {
+    return this.base.makeId();
+  }
+
+  flush(): Promise<void> {
+    return this.base.flush();
+  }
+}
