@@ -16,7 +16,8 @@ import { contextPath, readKnown, taskPath, type Known, type ReadAppend } from ".
 import { LogWriter, ReplyWriter } from "./log-writer.ts";
 import { maxSeq } from "./rows.ts";
 import { together, type Sql } from "./schema.ts";
-import { ScopeChanges, type ScopeNames } from "./scopes.ts";
+import { ScopeChanges } from "./scope-changes.ts";
+import type { ScopeNames } from "./scopes.ts";
 import { indexTask } from "./search-index.ts";
 import { TaskWriter, type LockedTask } from "./task-writer.ts";
 import { ValueRows } from "./value-rows.ts";

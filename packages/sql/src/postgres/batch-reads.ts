@@ -3,21 +3,9 @@ import type { Row, Value } from "./driver.ts";
 import { FeatureRows, type WantedFeature } from "./features.ts";
 import { Keys } from "./keys.ts";
 import { nextNumber } from "./partitions.ts";
-import {
-  encodeName,
-  indexName,
-  int,
-  ownColumns,
-  ownTables,
-  ownWidth,
-  rowsOf,
-  taskRow,
-  text,
-  write,
-  type Column,
-} from "./rows.ts";
+import { indexName, int, ownColumns, ownTables, ownWidth, rowsOf, taskRow, text, write, type Column } from "./rows.ts";
 import { together, type Sql } from "./schema.ts";
-import type { ScopeIds, ScopeNames } from "./scopes.ts";
+import { ScopeGone, type ScopeIds, type ScopeNames } from "./scopes.ts";
 import type { LockedTask } from "./task-writer.ts";
 
 /** An item whose records were read. */
@@ -43,12 +31,17 @@ const wantedContexts: readonly Column[] = [
 const selectContexts = `SELECT c.owner, c.name, c.id FROM ${rowsOf(wantedContexts)}
   JOIN parley.contexts c ON c.owner = v.owner AND c.name = v.name`;
 
-/** Also waits for a transaction that switches full text search. */
-const selectShared = "SELECT is_on, nextval('parley.places') FROM parley.search";
+/**
+ * What every append reads. It waits for a transaction that switches full text search, and moves `places`, by which nodes see that others
+ * write. Then how many of the scopes exist, and numbers of blocks of `places`.
+ */
+const selectShared = `SELECT is_on, nextval('parley.places'),
+  (SELECT count(*)::int FROM parley.scopes WHERE id = ANY($1::bigint[])),
+  ARRAY(SELECT nextval('parley.said') FROM generate_series(1, $2)) FROM parley.search`;
 const selectNumbers = `SELECT ${nextNumber} FROM generate_series(1, $1)`;
 
-/** Messages of one transaction in the order of a conversation. */
-const placesPerBatch = 2 ** 16;
+/** Places in the order of a conversation that a number of the sequence stands for. */
+const placesPerBlock = 2 ** 10;
 
 /** What a transaction knows before it decides: all that its items name. */
 export interface Known {
@@ -98,14 +91,15 @@ export async function readKnown(
   const count = wanted.tasks.length + wanted.contexts.length;
   const [locked, shared, contexts, numbers] = await together([
     write(sql, lockTasks, wanted.tasks, wantedTasks.length),
-    sql(selectShared),
+    sql(selectShared, names.ids, Math.ceil(wanted.places / placesPerBlock)),
     write(sql, selectContexts, wanted.contexts, wantedContexts.length),
     wanted.contexts.length === 0 ? Promise.resolve([]) : sql(selectNumbers, count),
     keys.read(sql, wanted.keys),
     features.read(sql, wanted.features),
   ]);
   onPlaces?.(int(shared[0], 1));
-  const places = int(shared[0], 1) * placesPerBatch;
+  if (int(shared[0], 2) < names.ids.length) throw new ScopeGone("An agent or an owner is gone");
+  const blocks = (shared[0]?.[3] ?? []) as readonly number[];
   let [numberAt, placeAt] = [0, 0];
   return {
     names,
@@ -115,7 +109,11 @@ export async function readKnown(
     features,
     indexes: int(shared[0], 0) === 1,
     number: () => int(numbers[numberAt++], 0),
-    place: () => places + placeAt++,
+    place() {
+      const block = blocks[Math.floor(placeAt / placesPerBlock)];
+      if (block === undefined) throw new RangeError("There are more messages than places");
+      return block * placesPerBlock + (placeAt++ % placesPerBlock);
+    },
   };
 }
 
@@ -146,6 +144,8 @@ class Wanted {
   readonly #contexts = new Map<string, Value[]>();
   readonly keys: (readonly [number, string])[] = [];
   readonly features: WantedFeature[] = [];
+  /** The most messages that are added. */
+  places = 0;
 
   constructor(names: ScopeNames, items: readonly ReadAppend[]) {
     for (const each of items) {
@@ -157,6 +157,7 @@ class Wanted {
       this.owners.set(owner, { agent: key.agent, owner: key.owner });
       for (const effect of ("item" in each ? each.item.effects : each.effects) ?? []) {
         if (effect.effect === "once") this.keys.push([owner, effect.key]);
+        else if (effect.effect === "contextMessage") this.places += 1;
       }
       if ("item" in each) this.#addTask(each, agent, owner);
       else this.#addContext(owner, each.context.contextId);
@@ -171,9 +172,10 @@ class Wanted {
     return [...this.#contexts.values()];
   }
 
-  #addTask({ item, features }: ReadItem, agent: number, owner: number): void {
+  #addTask({ item, records, features }: ReadItem, agent: number, owner: number): void {
+    for (const { inHistory } of records) if (inHistory) this.places += 1;
     const { taskId } = item.task;
-    const id = encodeName(taskId);
+    const id = indexName(taskId);
     if (item.create === undefined) this.#tasks.set(`${agent}/${owner}/${taskId}`, [agent, id, owner]);
     else {
       this.#tasks.set(`${agent}//${taskId}`, [agent, id, null]);

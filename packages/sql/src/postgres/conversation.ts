@@ -13,9 +13,9 @@ import {
 } from "@parley/a2a/store";
 import type { Message } from "@parley/a2a";
 import type { Value } from "./driver.ts";
-import { encodeName, eventOf, int, kindNumber, maxSeq, text } from "./rows.ts";
+import { eventOf, indexName, int, kindNumber, maxSeq, text } from "./rows.ts";
 import { one, type Sql } from "./schema.ts";
-import { findContext, type ScopeIds } from "./scopes.ts";
+import { findPlace } from "./scopes.ts";
 
 /** A condition, with its values. Its parameters begin with `$3`. */
 interface Where {
@@ -41,12 +41,10 @@ const everything: Where = { sql: "", values: [] };
 /** Call it in a transaction. Reads large texts only if they are returned. */
 export async function readConversation(
   sql: Sql,
-  scopes: ScopeIds,
-  { agent, owner, contextId }: ContextKey,
+  key: ContextKey,
   { limit, bytes = defaultPageBytes, before }: ConversationOptions,
 ): Promise<StoredConversation> {
-  const scope = await scopes.find(sql, agent, owner);
-  const context = scope === undefined ? undefined : await findContext(sql, scope, contextId);
+  const { owner: scope, context } = (await findPlace(sql, key, key.contextId)) ?? {};
   if (scope === undefined || context === undefined) return { entries: [] };
   const row = await one(sql("SELECT value FROM parley.context_states WHERE context = $1", context));
   const state = row && { state: text(row, 0) };
@@ -80,7 +78,7 @@ async function numberOf(sql: Sql, owner: number, context: number, taskId: string
       `SELECT t.number FROM parley.scopes o JOIN parley.tasks t ON t.agent = o.parent
        WHERE o.id = $1 AND t.id = $2 AND t.context = $3`,
       owner,
-      encodeName(taskId),
+      indexName(taskId),
       context,
     ),
   );

@@ -9,12 +9,17 @@ import {
 } from "@parley/a2a/store";
 import type { Row, Value } from "./driver.ts";
 import {
+  agentName,
+  bothNames,
   decodeName,
   encodeJson,
   encodeName,
+  indexName,
   int,
   optional,
+  ownerName,
   rowsOf,
+  taskId,
   text,
   timeLimit,
   write,
@@ -22,12 +27,14 @@ import {
   type TaskRow,
 } from "./rows.ts";
 import { together, type Sql } from "./schema.ts";
-import type { ScopeIds } from "./scopes.ts";
+import { namedAgents } from "./scopes.ts";
 
 // The rows that features keep with tasks.
 
 /** A task by its agent and its id, and a row of it. */
 export type WantedFeature = readonly [agent: number, taskId: string, feature: string, key: string];
+
+const wholeKey = "coalesce(f.long_key, f.key)";
 
 const wanted: readonly Column[] = [
   ["agent", "bigint"],
@@ -35,7 +42,7 @@ const wanted: readonly Column[] = [
   ["feature", "text"],
   ["key", "text"],
 ];
-const selectRows = `SELECT f.key, f.value, f.due, f.task, f.feature FROM ${rowsOf(wanted)}
+const selectRows = `SELECT ${wholeKey}, f.value, f.due, f.task, f.feature FROM ${rowsOf(wanted)}
   JOIN parley.tasks t ON t.agent = v.agent AND t.id = v.id
   JOIN parley.features f ON f.task = t.number AND f.feature = v.feature AND f.key = v.key`;
 const ofTasks = wanted.slice(0, 2);
@@ -55,6 +62,7 @@ const woken: readonly Column[] = [
 const setting: readonly Column[] = [
   ["agent", "bigint"],
   ...named,
+  ["long_key", "text"],
   ["value", "text"],
   ["due", "bigint"],
   ["place", "bigint"],
@@ -64,8 +72,8 @@ const wakeRows = `UPDATE parley.features f SET due = v.due FROM ${rowsOf(woken)}
 const deleteRows = `DELETE FROM parley.features f USING ${rowsOf(named)}
   WHERE f.task = v.task AND f.feature = v.feature AND f.key = v.key`;
 // Ids rise in the order in which keys were stored.
-const setRows = `INSERT INTO parley.features (agent, task, feature, key, value, due)
-  SELECT agent, task, feature, key, value, due FROM ${rowsOf(setting)} ORDER BY place
+const setRows = `INSERT INTO parley.features (agent, task, feature, key, long_key, value, due)
+  SELECT agent, task, feature, key, long_key, value, due FROM ${rowsOf(setting)} ORDER BY place
   ON CONFLICT (task, feature, key) DO UPDATE SET value = excluded.value, due = excluded.due`;
 
 /** A row as it is after the items so far. */
@@ -88,7 +96,12 @@ export class FeatureRows {
 
   /** Reads rows of tasks. Call it when the tasks are locked: the statements see what was committed by then. */
   async read(sql: Sql, names: readonly WantedFeature[]): Promise<void> {
-    const rows = names.map(([agent, ...rest]) => [agent, ...rest.map(encodeName)]);
+    const rows = names.map(([agent, task, feature, key]) => [
+      agent,
+      indexName(task),
+      encodeName(feature),
+      indexName(key),
+    ]);
     const [found, counts] = await together([
       write(sql, selectRows, rows, wanted.length),
       write(sql, countRows, rows, ofTasks.length),
@@ -127,7 +140,7 @@ export class FeatureRows {
     const before = this.#rows.get(name);
     const by = Number(effect.op === "set") - Number(before?.state !== undefined);
     this.#counts.set(task, (this.#counts.get(task) ?? 0) + by);
-    if (effect.op === "delete") this.#deleted.set(name, [task, encodeName(feature), encodeName(key)]);
+    if (effect.op === "delete") this.#deleted.set(name, [task, encodeName(feature), indexName(key)]);
     // A row that was not there comes after all others.
     if (before?.state === undefined) this.#rows.delete(name);
     const { value, due } = effect.op === "set" ? effect : {};
@@ -140,7 +153,7 @@ export class FeatureRows {
     const sets: Value[][] = [];
     for (const { task, agent, feature, key, state, changed } of this.#rows.values()) {
       if (!changed || state === undefined) continue;
-      const row = [agent, task, encodeName(feature), encodeName(key), encodeJson(state.value), state.due ?? null];
+      const row = [agent, task, encodeName(feature), ...bothNames(key), encodeJson(state.value), state.due ?? null];
       sets.push([...row, sets.length]);
     }
     await together([
@@ -158,25 +171,25 @@ function nameOf(task: number, feature: string, key: string): string {
 export async function readFeatures(
   sql: Sql,
   scope: Scope,
-  taskId: string,
+  id: string,
   feature: string,
 ): Promise<readonly FeatureRow[]> {
-  const names = [scope.agent, taskId, feature, ...(scope.owner === undefined ? [] : [scope.owner])];
+  const names = [scope.agent, id, feature, ...(scope.owner === undefined ? [] : [scope.owner])];
   const rows = await sql(
-    `SELECT f.key, f.value, f.due
+    `SELECT ${wholeKey}, f.value, f.due
      FROM parley.scopes a JOIN parley.tasks t ON t.agent = a.id JOIN parley.scopes o ON o.id = t.owner
        JOIN parley.features f ON f.task = t.number
      WHERE a.parent = 0 AND a.name = $1 AND t.id = $2 AND f.feature = $3 ${scope.owner === undefined ? "" : "AND o.name = $4"}
      ORDER BY f.id`,
-    ...names.map(encodeName),
+    ...names.map((name, at) => (at === 2 ? encodeName(name) : indexName(name))),
   );
   return rows.map(featureRow);
 }
 
-const selectDue = `SELECT f.key, f.value, f.due, t.id, o.name, a.name
+const selectDue = `SELECT ${wholeKey}, f.value, f.due, ${taskId}, ${ownerName}, ${agentName}
   FROM (
-    SELECT d.due, d.id FROM unnest($1::bigint[]) AS v (agent) CROSS JOIN LATERAL (
-      SELECT due, id FROM parley.features WHERE feature = $2 AND agent = v.agent AND due >= $3 AND due <= $4
+    SELECT d.due, d.id FROM (${namedAgents}) v CROSS JOIN LATERAL (
+      SELECT due, id FROM parley.features WHERE feature = $2 AND agent = v.id AND due >= $3 AND due <= $4
       ORDER BY due, id LIMIT $5
     ) d ORDER BY d.due, d.id LIMIT $5
   ) p JOIN parley.features f ON f.id = p.id JOIN parley.tasks t ON t.number = f.task
@@ -184,19 +197,12 @@ const selectDue = `SELECT f.key, f.value, f.due, t.id, o.name, a.name
   ORDER BY p.due, p.id`;
 
 /** Merges the due rows of each agent in the order of their index. */
-export async function readDue(sql: Sql, scopes: ScopeIds, query: FeatureQuery): Promise<readonly DueFeature[]> {
+export async function readDue(sql: Sql, query: FeatureQuery): Promise<readonly DueFeature[]> {
   const { feature, now, after = -Infinity, limit } = query;
   if (after >= Number.MAX_SAFE_INTEGER) return [];
-  const agents = [...new Set(query.agents ?? (await scopes.agents(sql)))];
-  const names = await scopes.resolve(
-    sql,
-    agents.map((agent) => ({ agent, owner: "", make: false })),
-    false,
-  );
-  const ids = agents.flatMap((agent) => names.find(agent) ?? []);
-  if (ids.length === 0) return [];
+  const agents = query.agents?.map(indexName) ?? null;
   const from = timeLimit(Math.floor(after) + 1);
-  const rows = await sql(selectDue, ids, encodeName(feature), from, timeLimit(Math.floor(now)), limit);
+  const rows = await sql(selectDue, agents, encodeName(feature), from, timeLimit(Math.floor(now)), limit);
   return rows.map((row) => {
     const task = { agent: decodeName(text(row, 5)), owner: decodeName(text(row, 4)), taskId: decodeName(text(row, 3)) };
     return { ...featureRow(row), due: int(row, 2), task };

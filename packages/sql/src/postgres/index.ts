@@ -8,8 +8,9 @@ import { A2AError } from "@parley/a2a";
 import { DatabaseClock } from "./clock.ts";
 import { connect, type PostgresConnectOptions } from "./connect.ts";
 import type { Database } from "./database.ts";
+import { sqlState } from "./driver.ts";
 import { readable } from "./errors.ts";
-import { checkVersion, migrate, newestVersion, UnknownVersion, versionOf } from "./migrations.ts";
+import { checkVersion, lockNotAvailable, migrate, newestVersion, UnknownVersion, versionOf } from "./migrations.ts";
 import { ensurePartitions } from "./partitions.ts";
 import { Retention } from "./retention.ts";
 import { Schema } from "./schema.ts";
@@ -143,13 +144,24 @@ export async function postgresVersion(options: PostgresStoreOptions): Promise<Po
   return told(database, async () => ({ found: await versionOf(database, schema), newest: newestVersion }), true);
 }
 
-/** A migration may rewrite large tables. */
+/** A migration may rewrite large tables, and waits for the nodes that migrate. */
 const withoutLimits = { mode: "write", statementTimeout: 0, lockTimeout: 0 } as const;
+/** Milliseconds for which it is tried again where a table is in use, and between two tries. */
+const [patience, pause] = [60_000, 200];
 
 async function upgrade(database: Database, schema: Schema): Promise<PostgresVersion> {
-  const found = await database.transaction(withoutLimits, (queries) => migrate(queries, schema));
-  await database.transaction({ mode: "write" }, (queries) => ensurePartitions(queries, schema));
-  return { found, newest: newestVersion };
+  const end = performance.now() + patience;
+  for (;;) {
+    try {
+      const found = await database.transaction(withoutLimits, (queries) => migrate(queries, schema));
+      await database.transaction({ mode: "write" }, (queries) => ensurePartitions(queries, schema));
+      return { found, newest: newestVersion };
+    } catch (thrown) {
+      const isBusy = thrown instanceof A2AError && sqlState(thrown.cause) === lockNotAvailable;
+      if (!isBusy || performance.now() > end) throw thrown;
+    }
+    await new Promise((resolve) => setTimeout(resolve, pause));
+  }
 }
 
 /** Closes the database where `body` fails, or `always`. */

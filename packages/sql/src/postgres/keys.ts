@@ -9,6 +9,7 @@ import {
   int,
   optional,
   rowsOf,
+  taskId,
   text,
   timeLimit,
   write,
@@ -19,7 +20,7 @@ import { together, type Sql } from "./schema.ts";
 
 // Idempotency keys.
 
-const keyColumns = "k.hash, k.seq, t.id, k.answer, k.until, k.owner, k.name";
+const keyColumns = `k.hash, k.seq, ${taskId}, k.answer, k.until, k.owner, k.name`;
 const keyTables = "parley.keys k LEFT JOIN parley.tasks t ON t.number = k.task";
 
 /** The record of a key that has not expired. */
@@ -28,8 +29,8 @@ export async function readOnce(sql: Sql, owner: Owner, key: string, now: number)
     `SELECT ${keyColumns} FROM parley.scopes a JOIN parley.scopes o ON o.parent = a.id JOIN parley.keys k ON k.owner = o.id
        LEFT JOIN parley.tasks t ON t.number = k.task
      WHERE a.parent = 0 AND a.name = $1 AND o.name = $2 AND k.name = $3 AND (k.until IS NULL OR k.until > $4)`,
-    encodeName(owner.agent),
-    encodeName(owner.owner),
+    indexName(owner.agent),
+    indexName(owner.owner),
     indexName(key),
     timeLimit(Math.floor(now)),
   );
@@ -37,12 +38,12 @@ export async function readOnce(sql: Sql, owner: Owner, key: string, now: number)
 }
 
 function recordOf(row: Row): Omit<OnceRecord, "key"> {
-  const taskId = optional(row, 2);
+  const task = optional(row, 2);
   const answer = optional(row, 3);
   return {
     hash: decodeName(text(row, 0)),
     seq: int(row, 1),
-    ...(typeof taskId === "string" && { taskId: decodeName(taskId) }),
+    ...(typeof task === "string" && { taskId: decodeName(task) }),
     ...(typeof answer === "string" && { answer }),
   };
 }

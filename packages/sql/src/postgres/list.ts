@@ -21,20 +21,20 @@ import {
   stateNumber,
   states,
   taskColumns,
+  taskId,
   taskRow,
   taskTables,
   text,
   timeLimit,
 } from "./rows.ts";
 import { one, type Sql } from "./schema.ts";
-import { findContext, findContexts, tallyOf, type ScopeIds } from "./scopes.ts";
+import { findContexts, findPlace, findScope, tallyOf } from "./scopes.ts";
 import { readPieces, readTexts, sizeOf, type PiecesOf } from "./task.ts";
 
 type Level = "agent" | "owner" | "context";
 
 /** What lists need beside the database. */
 export interface ListMemory {
-  readonly scopes: ScopeIds;
   readonly kept: KeptTasks;
   readonly bounds: StoreBounds;
 }
@@ -57,7 +57,7 @@ export async function readList(
   most: number,
 ): Promise<TaskPage> {
   const wanted = (query.state === undefined ? states : [query.state]).map(stateNumber);
-  const lists: Lists = { ...(await listScopes(sql, memory.scopes, scope, query.contextId)), states: wanted };
+  const lists: Lists = { ...(await listScopes(sql, scope, query.contextId)), states: wanted };
   if (lists.ids.length === 0) return { tasks: [], total: 0 };
   const total = await totalOf(sql, lists, query.since);
   const found = await positions(sql, lists, scope, query);
@@ -69,17 +69,17 @@ export async function readList(
 
 async function listScopes(
   sql: Sql,
-  scopes: ScopeIds,
   { agent, owner }: Scope,
   contextId: string | undefined,
 ): Promise<Pick<Lists, "level" | "ids">> {
-  const found = await scopes.find(sql, agent, owner);
   const level = contextId !== undefined ? "context" : owner === undefined ? "agent" : "owner";
+  if (contextId !== undefined && owner !== undefined) {
+    const context = (await findPlace(sql, { agent, owner }, contextId))?.context;
+    return { level, ids: context === undefined ? [] : [context] };
+  }
+  const found = await findScope(sql, agent, owner);
   if (found === undefined) return { level, ids: [] };
-  if (contextId === undefined) return { level, ids: [found] };
-  if (owner === undefined) return { level, ids: await findContexts(sql, found, contextId) };
-  const context = await findContext(sql, found, contextId);
-  return { level, ids: context === undefined ? [] : [context] };
+  return { level, ids: contextId === undefined ? [found] : await findContexts(sql, found, contextId) };
 }
 
 /** Without a time the counters have it. With a time, the tasks since then are counted along the index. */
@@ -108,7 +108,7 @@ async function positions(sql: Sql, lists: Lists, scope: Scope, query: ListQuery)
   const rows = await sql(
     `SELECT p.status_time, p.number, p.seq, p.bytes, p.id, p.status_seq, p.has_metadata
      FROM unnest($1::bigint[]) AS l (id) CROSS JOIN unnest($2::smallint[]) AS s (state) CROSS JOIN LATERAL (
-       SELECT t.status_time, t.number, t.seq, t.bytes, t.id, t.status_seq, t.has_metadata FROM parley.tasks t
+       SELECT t.status_time, t.number, t.seq, t.bytes, ${taskId} AS id, t.status_seq, t.has_metadata FROM parley.tasks t
        WHERE t.${level} = l.id AND t.state = s.state AND (t.status_time, t.number) < ($3, $4) AND t.status_time >= $5
        ORDER BY t.status_time DESC, t.number DESC LIMIT $6
      ) p ORDER BY p.status_time DESC, p.number DESC LIMIT $6`,

@@ -15,8 +15,10 @@ import {
 } from "@parley/a2a/store";
 import type { Row, Value } from "./driver.ts";
 import {
+  agentName,
   count,
   decodeName,
+  indexName,
   int,
   kindNumber,
   maxSeq,
@@ -32,7 +34,7 @@ import {
   timeLimit,
 } from "./rows.ts";
 import type { Sql } from "./schema.ts";
-import type { ScopeIds } from "./scopes.ts";
+import { namedAgents } from "./scopes.ts";
 
 // Heads of tasks, pages of their logs, and the runs that can be claimed.
 
@@ -104,22 +106,20 @@ async function fittingRows(
 
 const selectClaimable = `SELECT ${taskColumns}
   FROM (
-    SELECT r.task, r.until FROM unnest($1::bigint[]) AS v (agent) CROSS JOIN LATERAL (
+    SELECT r.task, r.until FROM (${namedAgents}) v CROSS JOIN LATERAL (
       SELECT task, free_at AS until FROM parley.runs
-      WHERE agent = v.agent AND free_at <= $2 AND (free_at, task) > ($3, $4) ORDER BY free_at, task LIMIT $5
+      WHERE agent = v.id AND free_at <= $2 AND (free_at, task) > ($3, $4) ORDER BY free_at, task LIMIT $5
     ) r ORDER BY r.until, r.task LIMIT $5
   ) p JOIN parley.tasks t ON t.number = p.task JOIN parley.contexts c ON c.id = t.context
     JOIN parley.scopes a ON a.id = t.agent JOIN parley.scopes o ON o.id = t.owner
   ORDER BY p.until, p.task`;
 
 /** Merges the runs of each agent in the order of their index, and reads the tasks of one page. */
-export async function readClaimable(sql: Sql, scopes: ScopeIds, query: ClaimQuery): Promise<ClaimPage> {
-  const agents = await idsOf(sql, scopes, query.agents);
-  if (agents.length === 0) return { heads: [] };
+export async function readClaimable(sql: Sql, query: ClaimQuery): Promise<ClaimPage> {
   const { leaseUntil = neverHeld, number = 0 }: Partial<ClaimPosition> = query.after ?? {};
   const rows = await sql(
     selectClaimable,
-    agents,
+    query.agents.map(indexName),
     timeLimit(Math.floor(query.now)),
     leaseUntil,
     number,
@@ -133,30 +133,18 @@ export async function readClaimable(sql: Sql, scopes: ScopeIds, query: ClaimQuer
   return { heads, next: { number: last.number, ...(until !== undefined && { leaseUntil: until }) } };
 }
 
-async function idsOf(sql: Sql, scopes: ScopeIds, agents: readonly string[]): Promise<readonly number[]> {
-  const wanted = [...new Set(agents)];
-  const names = await scopes.resolve(
-    sql,
-    wanted.map((agent) => ({ agent, owner: "", make: false })),
-    false,
-  );
-  return wanted.flatMap((agent) => names.find(agent) ?? []);
-}
-
 /** Counts the runs of each agent along their index. */
 export async function readStranded(
   sql: Sql,
-  scopes: ScopeIds,
   { now, agents, limit }: Pick<ClaimQuery, "now" | "agents" | "limit">,
 ): Promise<readonly StrandedRuns[]> {
-  const own = await idsOf(sql, scopes, agents);
   const rows = await sql(
-    `SELECT a.name, r.tasks FROM (
+    `SELECT ${agentName}, r.tasks FROM (
        SELECT agent, count(*) AS tasks FROM parley.runs
-       WHERE free_at <= $1 AND agent <> ALL($2::bigint[]) GROUP BY agent
+       WHERE free_at <= $2 AND agent NOT IN (${namedAgents}) GROUP BY agent
      ) r JOIN parley.scopes a ON a.id = r.agent ORDER BY a.id LIMIT $3`,
+    agents.map(indexName),
     timeLimit(Math.floor(now)),
-    own,
     limit,
   );
   return rows.map((row) => ({ agent: decodeName(text(row, 0)), tasks: int(row, 1) }));

@@ -19,11 +19,20 @@ export function indexName(name: string): string {
   return `${encoded.slice(0, 50).replace(/[\uD800-\uDBFF]$/, "")}\u0001${createHash("sha256").update(encoded).digest("hex")}`;
 }
 
+/** A name as it was given, of a row that has the one of the index. */
+const whole = (table: string): string => `coalesce(${table}.long_name, ${table}.name)`;
+
+/** The id of a task `t`. */
+export const taskId = "coalesce(t.long_id, t.id)";
+/** The name of an agent `a`, and of an owner `o`. */
+export const agentName: string = whole("a");
+export const ownerName: string = whole("o");
+
 /** Columns of the task and of its context. */
-export const ownColumns: string = sharedColumns.replace("c.name", "coalesce(c.long_name, c.name)");
+export const ownColumns: string = sharedColumns.replace("c.name", whole("c")).replace("t.id", taskId);
 
 /** The same with the names of its agent and its owner, for a caller that does not know them. */
-export const taskColumns: string = `${ownColumns}, a.name, o.name`;
+export const taskColumns: string = `${ownColumns}, ${agentName}, ${ownerName}`;
 
 export const ownTables: string = "parley.tasks t JOIN parley.contexts c ON c.id = t.context";
 export const taskTables: string = `${ownTables} JOIN parley.scopes a ON a.id = t.agent JOIN parley.scopes o ON o.id = t.owner`;
@@ -36,8 +45,8 @@ export function selectTask(
   columns: string,
   joins = "",
 ): Promise<Row | undefined> {
-  const names: Value[] = [encodeName(scope.agent), encodeName(taskId)];
-  if (scope.owner !== undefined) names.push(encodeName(scope.owner));
+  const names: Value[] = [indexName(scope.agent), indexName(taskId)];
+  if (scope.owner !== undefined) names.push(indexName(scope.owner));
   return one(
     sql(
       `SELECT ${columns} FROM ${taskTables} ${joins} WHERE a.parent = 0 AND a.name = $1 AND t.agent = a.id AND t.id = $2
@@ -66,6 +75,12 @@ export function rowsOf(columns: readonly Column[], first = 1): string {
 export function insertInto(table: string, columns: readonly Column[], order: string, rest = ""): string {
   const names = columns.map(([name]) => name).join(", ");
   return `INSERT INTO parley.${table} (${names}) SELECT ${names} FROM ${rowsOf(columns)} ORDER BY ${order} ${rest}`;
+}
+
+/** A name as its index has it, and the whole of a long one. */
+export function bothNames(name: string): readonly [short: string, long: string | null] {
+  const [short, long] = [indexName(name), encodeName(name)];
+  return [short, short === long ? null : long];
 }
 
 /** Runs a statement with its rows. Does nothing where there are none. */

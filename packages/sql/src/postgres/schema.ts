@@ -1,6 +1,9 @@
 import type { Queries, Row, Value } from "./driver.ts";
 import { quoted } from "./pool.ts";
 
+/** Bytes of an identifier (PostgreSQL §4.1.1). It cuts off longer ones, so that two schemas would be one. */
+const mostBytes = 63;
+
 /** Runs a statement. Its tables are written as `parley.tasks`, whatever the schema is called. */
 export type Sql = (text: string, ...values: readonly Value[]) => Promise<readonly Row[]>;
 
@@ -10,18 +13,28 @@ export type Sql = (text: string, ...values: readonly Value[]) => Promise<readonl
  */
 export class Schema {
   readonly name: string;
+  readonly #prefix: string;
   /** The statements are constants, and those made of them are few. */
   readonly #texts = new Map<string, string>();
 
+  /** @throws TypeError for a name that PostgreSQL would cut off, or does not take. */
   constructor(name: string) {
+    const bytes = Buffer.byteLength(name);
+    if (bytes === 0 || bytes > mostBytes || name.includes("\0")) {
+      throw new TypeError(`The name of a schema has 1 to ${mostBytes} bytes, and no NUL`);
+    }
     this.name = name;
+    this.#prefix = `${quoted(name)}.`;
   }
 
   /** A statement in this schema. */
   text(sql: string): string {
     let text = this.#texts.get(sql);
     if (text === undefined) {
-      text = sql.replaceAll(/\bparley\./g, () => `${quoted(this.name)}.`);
+      // The name of a sequence or of a table is passed to a function as text.
+      text = sql.replaceAll(/(')?\bparley\./g, (_match, quote) =>
+        quote === undefined ? this.#prefix : `'${this.#prefix.replaceAll("'", "''")}`,
+      );
       this.#texts.set(sql, text);
     }
     return text;

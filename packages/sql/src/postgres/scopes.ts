@@ -1,22 +1,19 @@
-import type { TaskState } from "@parley/a2a";
-import { BoundedMap, memoryOf, type Owner, type TaskHead } from "@parley/a2a/store";
-import type { Row, Value } from "./driver.ts";
+import { randomInt } from "node:crypto";
+import { BoundedMap, memoryOf, type Owner } from "@parley/a2a/store";
 import {
+  bothNames,
   count,
-  decodeName,
-  encodeName,
   indexName,
   insertInto,
   int,
+  optional,
   rowsOf,
-  stateNumber,
   states,
   text,
   write,
   type Column,
-  type TaskRow,
 } from "./rows.ts";
-import { columnsOf, type Sql } from "./schema.ts";
+import type { Sql } from "./schema.ts";
 
 /** The parent of agents. */
 const root = 0;
@@ -29,37 +26,45 @@ const named: readonly Column[] = [
   ["name", "text"],
 ];
 const findScopes = `SELECT s.parent, s.name, s.id FROM ${rowsOf(named)} JOIN parley.scopes s USING (parent, name)`;
-const insertScopes = insertInto("scopes", named, "parent, name", "ON CONFLICT (parent, name) DO NOTHING");
+const made: readonly Column[] = [...named, ["long_name", "text"], ["id", "bigint"]];
+const insertScopes = insertInto("scopes", made, "parent, name", "ON CONFLICT DO NOTHING");
+/** How often ids are drawn. One that exists is as rare as two of a million in 2^48. */
+const mostDraws = 3;
 
-/** Ids of agents and of their owners, which are never deleted and therefore remembered. */
+/**
+ * An id that no scope has had, also where the rows of later ones were lost with a failover: a node that remembers one must not meet
+ * somebody else under it. Those of earlier releases are below 2^48.
+ */
+function newId(): number {
+  return 2 ** 48 + randomInt(2 ** 48 - 1);
+}
+
+/** A scope that was remembered is gone: the database was restored, or a replica has taken its place that did not have it yet. */
+export class ScopeGone extends Error {}
+
+interface WantedScope {
+  readonly parent: number;
+  readonly name: string;
+  readonly make: boolean;
+}
+
+/** Ids of agents and of their owners, as appends remember them. They look whether they still exist. */
 export class ScopeIds {
   readonly #known = new BoundedMap<number>({ bytes: mostBytes, bytesOf: (path) => memoryOf(path) });
 
-  /** The id of an agent, or of an owner. */
-  async find(sql: Sql, agent: string, owner?: string): Promise<number | undefined> {
-    const names = await this.resolve(sql, [{ agent, owner: owner ?? "", make: false }], owner !== undefined);
-    return names.find(agent, owner);
-  }
-
-  /** The names of all agents that ever had a task. */
-  async agents(sql: Sql): Promise<readonly string[]> {
-    const rows = await sql("SELECT name FROM parley.scopes WHERE parent = $1", root);
-    return rows.map((row) => decodeName(text(row, 0)));
+  /** Forgets them all. */
+  forget(): void {
+    this.#known.clear();
   }
 
   /** The ids of all of these. Those with `make` are created where they are missing. */
-  async resolve(
-    sql: Sql,
-    wanted: readonly (Owner & { readonly make: boolean })[],
-    withOwners = true,
-  ): Promise<ScopeNames> {
+  async resolve(sql: Sql, wanted: readonly (Owner & { readonly make: boolean })[]): Promise<ScopeNames> {
     const found = new ScopeNames();
     await this.#resolve(
       sql,
       found,
       wanted.map(({ agent, make }) => ({ parent: root, name: agent, make })),
     );
-    if (!withOwners) return found;
     const owners = wanted.flatMap(({ agent, owner, make }) => {
       const parent = found.find(agent);
       return parent === undefined ? [] : [{ parent, name: owner, make }];
@@ -68,43 +73,38 @@ export class ScopeIds {
     return found;
   }
 
-  async #resolve(
-    sql: Sql,
-    found: ScopeNames,
-    wanted: readonly { readonly parent: number; readonly name: string; readonly make: boolean }[],
-  ): Promise<void> {
-    const missing = new Map<string, { readonly row: readonly Value[]; make: boolean }>();
-    for (const { parent, name, make } of wanted) {
-      const path = pathOf(parent, name);
+  async #resolve(sql: Sql, found: ScopeNames, wanted: readonly WantedScope[]): Promise<void> {
+    const missing = new Map<string, WantedScope>();
+    for (const scope of wanted) {
+      const path = pathOf(scope.parent, scope.name);
       const id = found.get(path) ?? this.#known.get(path);
       if (id !== undefined) found.set(path, id);
-      else {
-        const before = missing.get(path);
-        missing.set(path, { row: [parent, encodeName(name)], make: make || before?.make === true });
-      }
+      else if (missing.get(path)?.make !== true) missing.set(path, scope);
     }
     if (missing.size === 0) return;
     const look = async (): Promise<void> => {
-      const rows = [...missing.values()].map(({ row }) => row);
-      for (const row of await write(sql, findScopes, rows, named.length)) this.#note(found, missing, row);
+      const rows = Array.from(missing.values(), ({ parent, name }) => [parent, indexName(name)]);
+      for (const row of await write(sql, findScopes, rows, named.length)) {
+        const path = `${int(row, 0)}/${text(row, 1)}`;
+        missing.delete(path);
+        found.set(path, int(row, 2));
+        this.#known.set(path, int(row, 2));
+      }
     };
     await look();
-    const made = [...missing.values()].filter(({ make }) => make).map(({ row }) => row);
-    if (made.length === 0) return;
-    await sql(insertScopes, ...columnsOf(made, named.length));
-    await look();
-  }
-
-  #note(found: ScopeNames, missing: Map<string, unknown>, row: Row): void {
-    const path = pathOf(int(row, 0), decodeName(text(row, 1)));
-    missing.delete(path);
-    found.set(path, int(row, 2));
-    this.#known.set(path, int(row, 2));
+    for (let draws = 0; ; draws += 1) {
+      const rows = [...missing.values()].filter(({ make }) => make);
+      if (rows.length === 0) return;
+      if (draws === mostDraws) throw new RangeError("No new id was found for an agent or an owner");
+      const values = rows.map(({ parent, name }) => [parent, ...bothNames(name), newId()]);
+      await write(sql, insertScopes, values, made.length);
+      await look();
+    }
   }
 }
 
 function pathOf(parent: number, name: string): string {
-  return `${parent}/${name}`;
+  return `${parent}/${indexName(name)}`;
 }
 
 /** Ids that were looked up. */
@@ -119,12 +119,28 @@ export class ScopeNames {
     this.#ids.set(path, id);
   }
 
+  /** All of them. */
+  get ids(): readonly number[] {
+    return [...this.#ids.values()];
+  }
+
   /** The id of an agent, or of an owner. */
   find(agent: string, owner?: string): number | undefined {
     const parent = this.get(pathOf(root, agent));
     return owner === undefined || parent === undefined ? parent : this.get(pathOf(parent, owner));
   }
 }
+
+/** The id of an agent, or of an owner. Readers do not remember it: after a failover it could be that of nobody. */
+export async function findScope(sql: Sql, agent: string, owner?: string): Promise<number | undefined> {
+  if (owner !== undefined) return (await findPlace(sql, { agent, owner }, ""))?.owner;
+  const [row] = await sql("SELECT id FROM parley.scopes WHERE parent = $1 AND name = $2", root, indexName(agent));
+  return row && count(row);
+}
+
+/** SQL of the ids of the agents whose names are in `$1`, or of all. */
+export const namedAgents: string = `SELECT id FROM parley.scopes
+  WHERE parent = ${root} AND ($1::text[] IS NULL OR name = ANY($1::text[]))`;
 
 /** The contexts of one name of all owners of an agent. */
 export async function findContexts(sql: Sql, agent: number, contextId: string): Promise<readonly number[]> {
@@ -136,13 +152,26 @@ export async function findContexts(sql: Sql, agent: number, contextId: string): 
   return rows.map(count);
 }
 
-/** The context of an owner. */
-export async function findContext(sql: Sql, owner: number, contextId: string): Promise<number | undefined> {
-  const [row] = await sql("SELECT id FROM parley.contexts WHERE owner = $1 AND name = $2", owner, indexName(contextId));
-  return row && count(row);
+/** An owner, and one of its contexts. */
+export interface OwnerPlace {
+  readonly owner: number;
+  readonly context?: number;
 }
 
-const tallies = states.map((_, index): Column => [`n${index}`, "bigint"]);
+/** The ids of an owner and of a context, in one statement. */
+export async function findPlace(sql: Sql, { agent, owner }: Owner, contextId: string): Promise<OwnerPlace | undefined> {
+  const [row] = await sql(
+    `SELECT o.id, c.id FROM parley.scopes a JOIN parley.scopes o ON o.parent = a.id AND o.name = $2
+       LEFT JOIN parley.contexts c ON c.owner = o.id AND c.name = $3 WHERE a.parent = ${root} AND a.name = $1`,
+    ...[agent, owner, contextId].map(indexName),
+  );
+  if (row === undefined) return undefined;
+  const context = optional(row, 1);
+  return { owner: count(row), ...(typeof context === "number" && { context }) };
+}
+
+/** The columns of counts. */
+export const tallies: readonly Column[] = states.map((_, index): Column => [`n${index}`, "bigint"]);
 const sums = tallies.map(([name]) => `coalesce(sum(${name}), 0)::bigint`).join(", ");
 
 /** How many tasks there are of each state, in the order of `states`. */
@@ -154,107 +183,4 @@ export async function tallyOf(
   const from = level === "context" ? "contexts WHERE id" : "counts WHERE scope";
   const [row] = await sql(`SELECT ${sums} FROM parley.${from} = ANY($1::bigint[])`, ids);
   return states.map((_, index) => int(row, index));
-}
-
-type Listed = Pick<TaskHead, "state" | "statusTime">;
-
-interface ContextChange {
-  readonly owner: number;
-  readonly name: string;
-  readonly tally: number[];
-  tasks: number;
-  touched: number;
-}
-
-/** Rows of `counts` of a scope. Nodes that write at once take different ones, by their connection. */
-const shards = 16;
-
-const contextColumns: readonly Column[] = [
-  ["id", "bigint"],
-  ["owner", "bigint"],
-  ["name", "text"],
-  ["long_name", "text"],
-  ["tasks", "bigint"],
-  ["touched", "bigint"],
-  ...tallies,
-];
-const added = (table: string): string =>
-  tallies.map(([name]) => `${name} = ${table}.${name} + excluded.${name}`).join(", ");
-const upsertContexts = insertInto(
-  "contexts",
-  contextColumns,
-  "owner, name",
-  `ON CONFLICT (owner, name) DO UPDATE SET tasks = contexts.tasks + excluded.tasks,
-     touched = greatest(contexts.touched, excluded.touched), ${added("contexts")} RETURNING owner, name, id`,
-);
-const countColumns: readonly Column[] = [["scope", "bigint"], ...tallies];
-const tallyNames = tallies.map(([name]) => name).join(", ");
-const upsertCounts = `INSERT INTO parley.counts (scope, shard, ${tallyNames})
-  SELECT scope, pg_backend_pid() % ${shards}, ${tallyNames} FROM ${rowsOf(countColumns)} ORDER BY scope
-  ON CONFLICT (scope, shard) DO UPDATE SET ${added("counts")}`;
-
-/** The changes of a transaction to the counts of scopes. The items of a batch share few scopes. */
-export class ScopeChanges {
-  readonly #tallies = new Map<number, number[]>();
-  readonly #contexts = new Map<number, ContextChange>();
-
-  /** A context that is created where it is missing. */
-  touch(context: number, owner: number, name: string, time: number): void {
-    const change = this.#context(context, owner, name);
-    change.touched = Math.max(change.touched, time);
-  }
-
-  /** Adds a task to the counts of its scopes, removes it, or moves it from one state to another one. */
-  move(
-    { row, head }: { readonly row: Scopes; readonly head: TaskHead },
-    from: Listed | undefined,
-    to: Listed | undefined,
-  ): void {
-    if (from?.state === to?.state) return;
-    const context = this.#context(row.context, row.owner, head.contextId);
-    context.tasks += (to === undefined ? 0 : 1) - (from === undefined ? 0 : 1);
-    const all = [this.#tally(row.agent), this.#tally(row.owner), context.tally];
-    for (const tally of all) {
-      if (from !== undefined) add(tally, from.state, -1);
-      if (to !== undefined) add(tally, to.state, 1);
-    }
-  }
-
-  /** Resolves to the ids of the contexts that are not those that were expected: somebody else has created them meanwhile. */
-  async writeContexts(sql: Sql): Promise<boolean> {
-    const rows = Array.from(this.#contexts, ([id, { owner, name, tasks, touched, tally }]): Value[] => {
-      const [short, long] = [indexName(name), encodeName(name)];
-      return [id, owner, short, short === long ? null : long, tasks, touched, ...tally];
-    });
-    const written = await write(sql, upsertContexts, rows, contextColumns.length);
-    return written.every((row) => this.#contexts.has(int(row, 2)));
-  }
-
-  /** Call it last: these rows are those that others wait for. */
-  async writeCounts(sql: Sql): Promise<void> {
-    const rows = Array.from(this.#tallies, ([scope, tally]): Value[] => [scope, ...tally]);
-    await write(sql, upsertCounts, rows, countColumns.length);
-  }
-
-  #tally(scope: number): number[] {
-    let tally = this.#tallies.get(scope);
-    if (tally === undefined) this.#tallies.set(scope, (tally = states.map(() => 0)));
-    return tally;
-  }
-
-  #context(id: number, owner: number, name: string): ContextChange {
-    let change = this.#contexts.get(id);
-    if (change === undefined) {
-      change = { owner, name, tally: states.map(() => 0), tasks: 0, touched: 0 };
-      this.#contexts.set(id, change);
-    }
-    return change;
-  }
-}
-
-type Scopes = Pick<TaskRow, "agent" | "owner" | "context">;
-
-function add(tally: number[], state: TaskState, by: number): void {
-  const index = stateNumber(state);
-  tally[index] = (tally[index] ?? 0) + by;
 }

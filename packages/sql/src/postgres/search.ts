@@ -14,9 +14,9 @@ import {
 } from "@parley/a2a/store";
 import { indexed } from "../shared/owned-words.ts";
 import type { Row, Value } from "./driver.ts";
-import { decodeName, int, optional, stateNumber, text } from "./rows.ts";
+import { decodeName, int, optional, stateNumber, text, taskId } from "./rows.ts";
 import type { Sql } from "./schema.ts";
-import { findContext, type ScopeIds } from "./scopes.ts";
+import { findPlace } from "./scopes.ts";
 import { stateOfIndex } from "./search-index.ts";
 
 // Finds tasks by their texts. `search-index.ts` says what the index has.
@@ -25,16 +25,19 @@ import { stateOfIndex } from "./search-index.ts";
 const mostTexts = 10_000;
 
 /** Call it in a transaction. */
-export async function findTasks(sql: Sql, scopes: ScopeIds, owner: Owner, query: SearchQuery): Promise<SearchPage> {
+export async function findTasks(sql: Sql, owner: Owner, query: SearchQuery): Promise<SearchPage> {
   const { isOn, isMade } = await stateOfIndex(sql);
   if (!isOn) throw unavailable("Full text search is switched off");
   if (!isMade) throw unavailable("The index of full text search is being made");
   const { terms, contextId, state, limit, skip = 0 } = query;
-  const id = await scopes.find(sql, owner.agent, owner.owner);
-  const context = id === undefined || contextId === undefined ? undefined : await findContext(sql, id, contextId);
+  const { owner: id, context } = (await findPlace(sql, owner, contextId ?? "")) ?? {};
   if (id === undefined || (contextId !== undefined && context === undefined)) return { hits: [], total: 0 };
   const matches = terms.flatMap((term) => matchOf(id, term));
-  const filters = [id, context ?? null, state === undefined ? null : stateNumber(state)];
+  const filters = [
+    id,
+    contextId === undefined ? null : (context ?? null),
+    state === undefined ? null : stateNumber(state),
+  ];
   const statement = pageStatement(terms.length);
   const rows = await sql(statement, ...filters, limit, skip, ...matches);
   const [first] = rows.length > 0 || skip === 0 ? rows : await sql(statement, ...filters, 1, 0, ...matches);
@@ -86,7 +89,7 @@ function pageStatement(terms: number): string {
   const points = names.map((name) => `${name}.points`).join(" + ");
   const joins = names.slice(1).map((name) => `JOIN ${name} ON ${name}.task = t0.task`);
   return `WITH ${found.join(", ")}
-    SELECT t.number, t.id, count(*) OVER () FROM t0 ${joins.join(" ")} JOIN parley.tasks t ON t.number = t0.task
+    SELECT t.number, ${taskId}, count(*) OVER () FROM t0 ${joins.join(" ")} JOIN parley.tasks t ON t.number = t0.task
     WHERE t.owner = $1 AND t.context = coalesce($2, t.context) AND t.state = coalesce($3, t.state)
     ORDER BY ${points} DESC, t.number DESC LIMIT $4 OFFSET $5`;
 }

@@ -17,7 +17,6 @@ import { readList } from "./list.ts";
 import { readClaimable, readHead, readLog, readStranded } from "./read.ts";
 import { Retention } from "./retention.ts";
 import type { Schema, Sql } from "./schema.ts";
-import { ScopeIds } from "./scopes.ts";
 import { stateOfIndex, stepIndex, switchIndex } from "./search-index.ts";
 import { findTasks } from "./search.ts";
 import { sweep } from "./sweep.ts";
@@ -43,9 +42,8 @@ export interface DatabaseStoreOptions {
 /** A store on a database that has its tables. */
 export function databaseStore(database: Database, schema: Schema, options: DatabaseStoreOptions): Store {
   const { bounds = defaultStoreBounds, logger = silentLogger, clock, wakeup, watch } = options;
-  const scopes = new ScopeIds();
   const kept = new KeptTasks();
-  const writer = new Writer(database, schema, scopes, {
+  const writer = new Writer(database, schema, {
     onPlaces: (places) => watch.took(places),
     onCommit(taskIds) {
       try {
@@ -89,20 +87,20 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
       }),
     search: {
       use: (on) => calls.run(() => useSearch(on)),
-      find: (owner, query) => calls.readTogether((sql) => findTasks(sql, scopes, owner, query)),
+      find: (owner, query) => calls.readTogether((sql) => findTasks(sql, owner, query)),
     },
     head: (scope, taskId) => calls.read((sql) => readHead(sql, scope, taskId)),
     features: (scope, taskId, feature) => calls.read((sql) => readFeatures(sql, scope, taskId, feature)),
-    dueFeatures: (query) => calls.read((sql) => readDue(sql, scopes, query)),
-    claimable: (query) => calls.read((sql) => readClaimable(sql, scopes, query)),
-    stranded: (query) => calls.read((sql) => readStranded(sql, scopes, query)),
+    dueFeatures: (query) => calls.read((sql) => readDue(sql, query)),
+    claimable: (query) => calls.read((sql) => readClaimable(sql, query)),
+    stranded: (query) => calls.read((sql) => readStranded(sql, query)),
     load: (scope, taskId, loading) =>
       calls.readTogether((sql, most) => readTask(sql, kept, bounds, scope, taskId, loading, most), loading.room),
     read: (scope, taskId, reading) =>
       calls.readTogether((sql, most) => readLog(sql, bounds, scope, taskId, reading, most), reading.room),
     list: (scope, query) =>
-      calls.readTogether((sql, most) => readList(sql, { scopes, kept, bounds }, scope, query, most), query.room),
-    conversation: (context, wanted) => calls.readTogether((sql) => readConversation(sql, scopes, context, wanted)),
+      calls.readTogether((sql, most) => readList(sql, { kept, bounds }, scope, query, most), query.room),
+    conversation: (context, wanted) => calls.readTogether((sql) => readConversation(sql, context, wanted)),
     once: (owner, key, now) => calls.read((sql) => readOnce(sql, owner, key, now)),
     watch: (listener) => watch.add(listener),
     async close() {

@@ -21,7 +21,7 @@ import {
   type TaskRow,
 } from "./rows.ts";
 import { together, type Sql } from "./schema.ts";
-import { ScopeChanges } from "./scopes.ts";
+import { ScopeChanges } from "./scope-changes.ts";
 import { readPieces } from "./task.ts";
 
 /** About the most records or pages of 4 KiB that one call reads, so that its transaction is short. */

@@ -12,7 +12,7 @@ import {
   type KnownTask,
 } from "../shared/known-task.ts";
 import type { Value } from "./driver.ts";
-import { insertInto, neverHeld, rowsOf, write, type Column } from "./rows.ts";
+import { bothNames, insertInto, neverHeld, rowsOf, write, type Column } from "./rows.ts";
 import { together, type Sql } from "./schema.ts";
 
 /** A task that is locked, as a transaction knows it. */
@@ -25,6 +25,7 @@ export interface LockedTask extends KnownTask {
 
 const types: Readonly<Record<string, Column[1]>> = {
   id: "text",
+  long_id: "text",
   holder: "text",
   state: "smallint",
   run_alone: "smallint",
@@ -41,7 +42,7 @@ const types: Readonly<Record<string, Column[1]>> = {
 const typed = (names: readonly string[]): Column[] => names.map((name) => [name, types[name] ?? "bigint"]);
 
 const changing = typed([...plain, ...placing, ...owning, "has_features", "touched"]);
-const insertColumns = [...typed(identity), ...changing];
+const insertColumns = [...typed(identity), ...typed(["long_id"]), ...changing];
 // A task of the same id that somebody else has created meanwhile is noticed by the missing row.
 const insertTasks = insertInto("tasks", insertColumns, "agent, id", "ON CONFLICT (agent, id) DO NOTHING RETURNING 1");
 const updateTasks = updateOf(changing);
@@ -74,7 +75,7 @@ export class TaskWriter {
   add(task: LockedTask): void {
     const { row, head, stored } = task;
     if (stored !== undefined && head === stored) return;
-    if (stored === undefined) this.#new.push([...identityOf(task), ...changingOf(task)]);
+    if (stored === undefined) this.#new.push([...namedOf(task), ...changingOf(task)]);
     else if (task.hasFeatures === task.storedFeatures && hasGrown(task, stored))
       this.#grown.push([row.number, head.seq, head.generation, head.bytes]);
     else this.#changed.push([row.number, ...changingOf(task)]);
@@ -96,6 +97,12 @@ export class TaskWriter {
     ]);
     return made.length === this.#new.length;
   }
+}
+
+/** The values of `identity`, whose id is that of the index, and of `long_id`. */
+function namedOf(task: LockedTask): readonly Value[] {
+  const [short, long] = bothNames(task.head.task.taskId);
+  return [...identityOf(task).map((value, at) => (identity[at] === "id" ? short : value)), long];
 }
 
 function changingOf(task: LockedTask): readonly Value[] {

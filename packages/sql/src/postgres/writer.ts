@@ -7,7 +7,7 @@ import { sqlState, type Queries } from "./driver.ts";
 import { isOutage, isReadOnly } from "./errors.ts";
 import { ensurePartitions } from "./partitions.ts";
 import type { Schema } from "./schema.ts";
-import type { ScopeIds } from "./scopes.ts";
+import { ScopeGone, ScopeIds } from "./scopes.ts";
 
 /** Items of one transaction, and about how many characters their texts have: more waits for the next one. */
 const mostItems = 1000;
@@ -39,18 +39,17 @@ export interface WriterEvents {
 export class Writer {
   readonly #database: Database;
   readonly #schema: Schema;
-  readonly #scopes: ScopeIds;
+  readonly #scopes = new ScopeIds();
   readonly #onCommit: (taskIds: readonly string[]) => void;
   #waiting: Call[] = [];
   #working: Promise<void> | undefined;
   readonly #onPlaces: (places: number) => void;
 
-  constructor(database: Database, schema: Schema, scopes: ScopeIds, { onCommit, onPlaces }: WriterEvents) {
+  constructor(database: Database, schema: Schema, { onCommit, onPlaces }: WriterEvents) {
     this.#onCommit = onCommit;
     this.#onPlaces = onPlaces;
     this.#database = database;
     this.#schema = schema;
-    this.#scopes = scopes;
   }
 
   /** Parses every item before it waits. */
@@ -117,18 +116,23 @@ export class Writer {
   /** `until`: that of the call that has waited longest. */
   async #apply(items: readonly ReadAppend[], until = this.#database.deadline()): Promise<readonly AppendOutcome[]> {
     const reading: Queries = { query: (text, values) => this.#database.query(text, values, until) };
-    const names = await resolveNames(this.#schema.over(reading), this.#scopes, items);
-    const attempt = (): Promise<readonly AppendOutcome[]> =>
-      this.#database.transaction({ mode: "write", until }, (transaction) =>
+    const attempt = async (): Promise<readonly AppendOutcome[]> => {
+      const names = await resolveNames(this.#schema.over(reading), this.#scopes, items);
+      return this.#database.transaction({ mode: "write", until }, (transaction) =>
         applyItems(this.#schema.over(transaction), names, items, this.#onPlaces),
       );
+    };
     try {
       return await attempt();
     } catch (thrown) {
-      // Nobody has swept for some weeks: the log has no partition for new tasks.
-      if (sqlState(thrown) !== noPartition) throw thrown;
+      if (thrown instanceof ScopeGone) this.#scopes.forget();
+      else if (sqlState(thrown) === noPartition) {
+        // Nobody has swept for some weeks: the log has no partition for new tasks.
+        await this.#database.transaction({ mode: "write" }, (transaction) =>
+          ensurePartitions(transaction, this.#schema),
+        );
+      } else throw thrown;
     }
-    await this.#database.transaction({ mode: "write" }, (transaction) => ensurePartitions(transaction, this.#schema));
     return attempt();
   }
 }

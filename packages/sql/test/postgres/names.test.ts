@@ -28,6 +28,42 @@ test("conversations and keys have names of any length, which an index does not h
   }
 });
 
+test("owners, agents, tasks and keys of features have names of any length, which an index does not have", async () => {
+  const store = await postgresStore({ database: database().url, schema: "owners" });
+  try {
+    const long = randomBytes(20_000).toString("hex");
+    const key = Array.from(randomBytes(512), (byte) => String.fromCharCode(1 + (byte % 31))).join("");
+    const feature = key.slice(0, 256);
+    for (const end of ["", "y"]) {
+      const owner = { agent: `a${long}${end}`, owner: `o${long}${end}` };
+      const task = { ...owner, taskId: `t${long}${end}` };
+      const rows = { effect: "feature", op: "set", feature, key, value: "1", due: 5 } as const;
+      const once = { effect: "once", key: "k", hash: "h", now: 1 } as const;
+      const run = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } } as const;
+      const item = { ...making(task.taskId), task, effects: [rows, once, run] };
+      expect(verdicts(await store.append([item]))).toEqual(["ok"]);
+      expect(verdicts(await store.append([{ ...item, effects: [] }]))).toEqual(["exists"]);
+      expect((await store.head(owner, task.taskId))?.task).toEqual(task);
+      expect((await store.load(owner, task.taskId, { artifacts: false }))?.task.id).toBe(task.taskId);
+      const page = await store.list(owner, { limit: 9, artifacts: false });
+      expect(page.tasks.map((listed) => listed.task.id)).toEqual([task.taskId]);
+      expect(await store.features(owner, task.taskId, feature)).toEqual([{ key, value: "1", due: 5 }]);
+      const due = await store.dueFeatures({ feature, now: 5, limit: 9, agents: [owner.agent] });
+      expect(due.map((each) => [each.task, each.key])).toEqual([[task, key]]);
+      expect((await store.once(owner, "k", 1))?.taskId).toBe(task.taskId);
+      const { heads } = await store.claimable({ now: 1, agents: [owner.agent], limit: 9 });
+      expect(heads.map((head) => head.task)).toEqual([task]);
+      const others = await store.stranded({ now: 1, agents: ["other"], limit: 9 });
+      expect(others.map(({ agent }) => agent)).toContain(owner.agent);
+      const gone = { effect: "feature", op: "delete", feature, key } as const;
+      expect(verdicts(await store.append([{ task, records: [done(task.taskId)], effects: [gone] }]))).toEqual(["ok"]);
+      expect(await store.features(owner, task.taskId, feature)).toEqual([]);
+    }
+  } finally {
+    await store.close();
+  }
+});
+
 test("times that are no whole milliseconds, or beyond all times, are compared as they are", async () => {
   const store = await postgresStore({ database: database().url, schema: "times" });
   try {
