@@ -103,6 +103,7 @@ class Batch {
     const tasks = new TaskWriter();
     for (const task of this.#changed) tasks.add(task);
     const { keys, features } = this.#known;
+    const counts = (): Promise<void> => this.#scopes.writeCounts(sql);
     const [contexts, , , newKeys, newTasks] = await together([
       this.#scopes.writeContexts(sql),
       this.#values.write(sql),
@@ -111,13 +112,15 @@ class Batch {
       tasks.write(sql),
       this.#log.write(sql),
       features.write(sql),
-      this.#scopes.writeCounts(sql),
+      // Others wait for these rows, so nothing comes after them.
+      this.#grown.size === 0 ? counts() : Promise.resolve(),
     ]);
     if (!contexts || !newKeys || !newTasks) throw new Overtaken("A task, a context or a key was created meanwhile");
     for (const { row, head } of this.#grown) {
       const { state, seq } = head;
       await indexTask(sql, { number: row.number, owner: row.owner, seq, isActive: !isPause(state) });
     }
+    if (this.#grown.size > 0) await counts();
   }
 
   #find({ agent, owner, taskId }: TaskKey): LockedTask | "foreign" | undefined {

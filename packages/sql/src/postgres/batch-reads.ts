@@ -1,7 +1,7 @@
 import type { ContextAppend, Owner, ReadItem } from "@parley/a2a/store";
 import type { Row, Value } from "./driver.ts";
 import { FeatureRows, type WantedFeature } from "./features.ts";
-import { Keys } from "./keys.ts";
+import { Keys, type WantedKey } from "./keys.ts";
 import { nextNumber } from "./partitions.ts";
 import { indexName, int, ownColumns, ownTables, ownWidth, rowsOf, taskRow, text, write, type Column } from "./rows.ts";
 import { together, type Sql } from "./schema.ts";
@@ -142,7 +142,7 @@ class Wanted {
   readonly owners = new Map<number, Owner>();
   readonly #tasks = new Map<string, Value[]>();
   readonly #contexts = new Map<string, Value[]>();
-  readonly keys: (readonly [number, string])[] = [];
+  readonly keys: WantedKey[] = [];
   readonly features: WantedFeature[] = [];
   /** The most messages that are added. */
   places = 0;
@@ -156,7 +156,7 @@ class Wanted {
       if (agent === undefined || owner === undefined) continue;
       this.owners.set(owner, { agent: key.agent, owner: key.owner });
       for (const effect of ("item" in each ? each.item.effects : each.effects) ?? []) {
-        if (effect.effect === "once") this.keys.push([owner, effect.key]);
+        if (effect.effect === "once") this.keys.push({ owner, key: effect.key, now: effect.now });
         else if (effect.effect === "contextMessage") this.places += 1;
       }
       if ("item" in each) this.#addTask(each, agent, owner);

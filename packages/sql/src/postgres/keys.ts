@@ -48,13 +48,16 @@ function recordOf(row: Row): Omit<OnceRecord, "key"> {
   };
 }
 
-const wanted: readonly Column[] = [
+const named: readonly Column[] = [
   ["owner", "bigint"],
   ["name", "text"],
 ];
-/** Locked, so that a key that has expired is replaced by one transaction. */
-const selectKeys = `SELECT ${keyColumns} FROM ${rowsOf(wanted)} JOIN ${keyTables} ON k.owner = v.owner AND k.name = v.name
-  ORDER BY k.owner, k.name FOR NO KEY UPDATE OF k`;
+const wanted: readonly Column[] = [...named, ["now", "bigint"]];
+/** Locked, so that a key that has expired is replaced by one transaction. Others only answer, and wait for nobody. */
+const lockExpired = `SELECT k.owner, k.name FROM ${rowsOf(wanted)} JOIN parley.keys k ON k.owner = v.owner AND k.name = v.name
+  WHERE k.until <= v.now ORDER BY k.owner, k.name FOR NO KEY UPDATE OF k`;
+/** A statement of its own: the one that locks joins a key that was replaced meanwhile to the task that it had before. */
+const selectKeys = `SELECT ${keyColumns} FROM ${rowsOf(named)} JOIN ${keyTables} ON k.owner = v.owner AND k.name = v.name`;
 
 const columns: readonly Column[] = [
   ["owner", "bigint"],
@@ -82,16 +85,29 @@ interface KnownKey {
   readonly until: number;
 }
 
+/** A key of an owner that is used at a time. */
+export interface WantedKey {
+  readonly owner: number;
+  readonly key: string;
+  readonly now: number;
+}
+
 /** The keys of a transaction: those of the table, which are read when it begins, and new ones, which are added when it ends. */
 export class Keys {
   readonly #known = new Map<string, KnownKey>();
   readonly #stored = new Set<string>();
+  readonly #locked = new Set<string>();
   readonly #added = new Map<string, readonly Value[]>();
 
   /** Reads the keys of these owners. */
-  async read(sql: Sql, keys: readonly (readonly [owner: number, key: string])[]): Promise<void> {
-    const rows = keys.map(([owner, key]) => [owner, indexName(key)]);
-    for (const row of await write(sql, selectKeys, rows, wanted.length)) {
+  async read(sql: Sql, keys: readonly WantedKey[]): Promise<void> {
+    const rows = keys.map(({ owner, key, now }) => [owner, indexName(key), timeLimit(Math.floor(now))]);
+    const [locked, found] = await together([
+      write(sql, lockExpired, rows, wanted.length),
+      write(sql, selectKeys, rows, named.length),
+    ]);
+    for (const row of locked) this.#locked.add(`${int(row, 0)}/${text(row, 1)}`);
+    for (const row of found) {
       const record = recordOf(row);
       const until = optional(row, 4);
       const path = `${int(row, 5)}/${text(row, 6)}`;
@@ -125,15 +141,21 @@ export class Keys {
     this.#added.set(path, [owner, name, encodeName(hash), task, context, at.seq, until ?? null, json]);
   }
 
-  /** Resolves to `false` where another transaction has added one of the keys meanwhile. */
+  /** Resolves to `false` where another transaction has added or replaced one of the keys meanwhile. */
   async write(sql: Sql): Promise<boolean> {
     const all = [...this.#added];
     const isNew = ([path]: readonly [string, unknown]): boolean => !this.#stored.has(path);
     const fresh = all.filter(isNew).map(([, row]) => row);
-    const again = all.filter((each) => !isNew(each)).map(([, row]) => row);
+    const again = all.filter((each) => !isNew(each));
+    if (again.some(([path]) => !this.#locked.has(path))) return false;
     const [inserted] = await together([
       write(sql, insertKeys, fresh, columns.length),
-      write(sql, replaceKeys, again, columns.length),
+      write(
+        sql,
+        replaceKeys,
+        again.map(([, row]) => row),
+        columns.length,
+      ),
     ]);
     return inserted.length === fresh.length;
   }

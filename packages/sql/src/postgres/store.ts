@@ -80,7 +80,8 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
         await writer.settled();
         const { deleteBefore } = sweeping;
         const looked = await retention.look(deleteBefore);
-        const report = await write((sql) => sweep(sql, bounds, sweeping, (number) => retention.keepsLog(number)));
+        const keepsLog = (number: number): boolean => retention.keepsLog(number);
+        const report = await sweep(write, { ...sweeping, bounds, keepsLog });
         // When the last tasks are deleted, or with each look where there are always more.
         if (deleteBefore !== undefined && (looked || !report.more)) await retention.drop();
         return report;

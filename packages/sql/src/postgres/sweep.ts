@@ -31,62 +31,93 @@ const everything = { artifacts: true } as const;
 
 const [artifactUpdate, statusUpdate] = [kindNumber("artifactUpdate"), kindNumber("statusUpdate")];
 
+/** Runs `body` in a transaction. */
+export type Write = <T>(body: (sql: Sql) => Promise<T>) => Promise<T>;
+
+interface Sweeping extends SweepOptions {
+  readonly bounds: StoreBounds;
+  /** Whether the log of a task is left to its partition, which is dropped as a whole. */
+  keepsLog(number: number): boolean;
+}
+
+/** What one transaction of a sweep has done. */
+interface Swept {
+  readonly done: number;
+  readonly more: boolean;
+  /** What is left of the effort. */
+  readonly budget: number;
+}
+
 /**
- * Call it in a transaction. Several nodes may sweep at once: each takes what no other one has locked, in the order in which appends
- * lock. `keepsLog`: whether the log of a task is left to its partition, which is dropped as a whole.
+ * Deletes, compacts, and deletes what has expired, in a transaction each: those that delete change counts, for which every append waits
+ * until their end. Several nodes may sweep at once: each takes what no other one has locked, in the order in which appends lock.
  */
-export async function sweep(
-  sql: Sql,
-  bounds: StoreBounds,
-  options: SweepOptions,
-  keepsLog: (number: number) => boolean,
-): Promise<SweepReport> {
-  const { deleteBefore, compactBefore, limit } = options;
-  let more = false;
+export async function sweep(write: Write, sweeping: Sweeping): Promise<SweepReport> {
+  const { deleteBefore, compactBefore, limit } = sweeping;
+  const nothing: Swept = { done: 0, more: false, budget: effortPerSweep };
+  const deletion = deleteBefore === undefined ? nothing : await write((sql) => deleteOver(sql, sweeping, deleteBefore));
+  const left = limit - deletion.done;
+  const compaction =
+    compactBefore === undefined
+      ? nothing
+      : await write((sql) => compactOver(sql, sweeping, compactBefore, left, deletion.budget));
+  const more = await write((sql) => deleteExpired(sql, sweeping));
+  return {
+    deleted: deletion.done,
+    compacted: compaction.done,
+    more: deletion.more || compaction.more || more,
+  };
+}
+
+async function deleteOver(sql: Sql, { keepsLog, limit }: Sweeping, before: number): Promise<Swept> {
+  const found = await lockOver(sql, before, limit + 1, false);
+  const tasks: TaskRow[] = [];
   let budget = effortPerSweep;
-  let deleted = 0;
-  if (deleteBefore !== undefined) {
-    const found = await lockOver(sql, deleteBefore, limit + 1, false);
-    const tasks: TaskRow[] = [];
-    for (const task of found.slice(0, limit)) {
-      if (budget <= 0) break;
-      budget -= keepsLog(task.number) ? 1 : task.head.seq + pagesOf(task.head);
-      tasks.push(task);
-    }
-    await deleteTasks(sql, tasks, keepsLog);
-    deleted = tasks.length;
-    more = found.length > deleted;
+  for (const task of found.slice(0, limit)) {
+    if (budget <= 0) break;
+    budget -= keepsLog(task.number) ? 1 : task.head.seq + pagesOf(task.head);
+    tasks.push(task);
   }
+  await deleteTasks(sql, tasks, keepsLog);
+  return { done: tasks.length, more: found.length > tasks.length, budget };
+}
 
-  let compacted = 0;
-  if (compactBefore !== undefined && limit > deleted) {
-    const loose = await lockOver(sql, compactBefore, limit - deleted + 1, true);
-    let seen = 0;
-    for (const task of loose.slice(0, limit - deleted)) {
-      if (budget <= 0) break;
-      const effort = await compactTask(sql, bounds, task);
-      budget -= effort;
-      seen += 1;
-      if (effort > 0) compacted += 1;
-    }
-    more ||= loose.length > seen;
-  } else if (compactBefore !== undefined) more ||= (await lockOver(sql, compactBefore, 1, true)).length > 0;
+async function compactOver(
+  sql: Sql,
+  { bounds }: Sweeping,
+  before: number,
+  limit: number,
+  effort: number,
+): Promise<Swept> {
+  if (limit <= 0) return { done: 0, more: (await lockOver(sql, before, 1, true)).length > 0, budget: effort };
+  const loose = await lockOver(sql, before, limit + 1, true);
+  let [budget, seen, done] = [effort, 0, 0];
+  for (const task of loose.slice(0, limit)) {
+    if (budget <= 0) break;
+    const spent = await compactTask(sql, bounds, task);
+    budget -= spent;
+    seen += 1;
+    if (spent > 0) done += 1;
+  }
+  return { done, more: loose.length > seen, budget };
+}
 
+/** Deletes idle contexts, and keys that have expired. Resolves to whether there are more. It waits for no lock. */
+async function deleteExpired(sql: Sql, options: Sweeping): Promise<boolean> {
+  const { deleteBefore, now, limit } = options;
   const idle = deleteBefore === undefined ? 0 : await deleteIdle(sql, deleteBefore, options);
   const expired = await sql(
     `SELECT owner, name FROM parley.keys WHERE until <= $1 ORDER BY until LIMIT $2 FOR UPDATE SKIP LOCKED`,
-    timeLimit(Math.floor(options.now)),
+    timeLimit(Math.floor(now)),
     limit + 1,
   );
-  const gone = expired.slice(0, limit);
   await write(
     sql,
     `DELETE FROM parley.keys k USING ${rowsOf(named)} WHERE k.owner = v.owner AND k.name = v.name`,
-    gone,
+    expired.slice(0, limit),
     named.length,
   );
-  more ||= idle > limit || expired.length > limit;
-  return { deleted, compacted, more };
+  return idle > limit || expired.length > limit;
 }
 
 const named: readonly Column[] = [
@@ -125,6 +156,8 @@ async function deleteTasks(sql: Sql, tasks: readonly TaskRow[], keepsLog: (numbe
   const numbers = tasks.map(({ number }) => number);
   const logs = numbers.filter((number) => !keepsLog(number));
   await together([
+    // Keys before contexts, as appends lock them.
+    sql(deleteKeys("task", "FOR UPDATE"), numbers),
     scopes.writeContexts(sql),
     // A context is as old as the newest status that any of its tasks has had.
     sql(
@@ -133,7 +166,6 @@ async function deleteTasks(sql: Sql, tasks: readonly TaskRow[], keepsLog: (numbe
        WHERE c.id = t.context AND c.touched < t.touched`,
       numbers,
     ),
-    sql("DELETE FROM parley.keys WHERE task = ANY($1::bigint[])", numbers),
     sql("DELETE FROM parley.tasks WHERE number = ANY($1::bigint[])", numbers),
     ...["runs", "checkpoints", "task_states", "features", "search_tasks", "search_texts"].map((table) =>
       sql(`DELETE FROM parley.${table} WHERE task = ANY($1::bigint[])`, numbers),
@@ -157,14 +189,26 @@ async function deleteIdle(sql: Sql, before: number, { now, limit }: SweepOptions
     timeLimit(Math.floor(now)),
     limit + 1,
   );
-  const idle = rows.slice(0, limit).map(count);
-  if (idle.length === 0) return 0;
+  const found = rows.slice(0, limit).map(count);
+  if (found.length === 0) return 0;
+  // An append that has locked a key may wait for its context. It keeps both.
+  await sql(deleteKeys("context", "FOR UPDATE SKIP LOCKED"), found);
+  const used = await sql("SELECT DISTINCT context FROM parley.keys WHERE context = ANY($1::bigint[])", found);
+  const busy = new Set(used.map(count));
+  const idle = found.filter((id) => !busy.has(id));
   await together(
-    ["contexts WHERE id", "context_states WHERE context", "replies WHERE context", "keys WHERE context"].map((where) =>
+    ["contexts WHERE id", "context_states WHERE context", "replies WHERE context"].map((where) =>
       sql(`DELETE FROM parley.${where} = ANY($1::bigint[])`, idle),
     ),
   );
   return rows.length;
+}
+
+/** Deletes the keys of tasks or of contexts, in the order in which appends lock them. */
+function deleteKeys(of: "task" | "context", lock: string): string {
+  return `DELETE FROM parley.keys k USING (
+      SELECT owner, name FROM parley.keys WHERE ${of} = ANY($1::bigint[]) ORDER BY owner, name ${lock}
+    ) f WHERE k.owner = f.owner AND k.name = f.name`;
 }
 
 /** Leaves one record for each artifact and no progress messages. Returns the effort, 0 if nothing was done. */

@@ -12,6 +12,8 @@ interface Statements {
   readonly table: ValueTable;
   readonly upsert: string;
   readonly remove: string;
+  /** Locks rows in the order in which `upsert` does. */
+  readonly lock: string;
 }
 
 const statements = (Object.keys(tables) as ValueTable[]).map((table): Statements => {
@@ -24,6 +26,7 @@ const statements = (Object.keys(tables) as ValueTable[]).map((table): Statements
     table,
     upsert: insertInto(table, columns, key, `ON CONFLICT (${key}) DO UPDATE SET value = excluded.value`),
     remove: `DELETE FROM parley.${table} WHERE ${key} = ANY($1::bigint[])`,
+    lock: `SELECT 1 FROM parley.${table} WHERE ${key} = ANY($1::bigint[]) ORDER BY ${key} FOR UPDATE`,
   };
 });
 
@@ -41,11 +44,13 @@ export class ValueRows {
   }
 
   async write(sql: Sql): Promise<void> {
-    const sent = statements.flatMap(({ table, upsert, remove }) => {
+    const sent = statements.flatMap(({ table, upsert, remove, lock }) => {
       const all = [...this.#values[table]];
       const gone = all.filter(([, value]) => value === null).map(([id]) => id);
       const set: Value[][] = all.filter(([, value]) => value !== null);
-      return [write(sql, upsert, set, 2), gone.length === 0 ? Promise.resolve([]) : sql(remove, gone)];
+      if (gone.length === 0) return [write(sql, upsert, set, 2)];
+      const ids = all.map(([id]) => id);
+      return [sql(lock, ids), write(sql, upsert, set, 2), sql(remove, gone)];
     });
     await together(sent);
   }

@@ -39,7 +39,28 @@ for (let round = 0; round < Number(rounds); round += 1) {
       effects: [{ effect: "once", key: fresh, hash: "h", now: 1 }],
     });
   }
-  for (const outcome of await store.append(items)) if (outcome.ok) stored += 1;
+  const counted = items.length;
+  // What a sweep deletes meanwhile, with keys that expire and are used again, and states that are set and deleted.
+  for (const number of numbers) {
+    const contextId = `c${number % 5}`;
+    const time = round * 10;
+    const again = { effect: "once", key: `again-${number}`, hash: "h", now: time, until: time + 5 } as const;
+    const value = (number + round) % 2 === 0 ? null : JSON.stringify(life);
+    items.push({ context: { ...owner, contextId }, effects: [{ effect: "contextState", value }] });
+    const over = `over-${life}-${round}-${number}`;
+    const ended = "TASK_STATE_COMPLETED";
+    const json = JSON.stringify({ id: over, contextId: `over-${number % 3}`, status: { state: ended }, history: [] });
+    items.push({
+      task: { ...owner, taskId: over },
+      create: { contextId: `over-${number % 3}` },
+      records: [{ ...record, time: 1, kind: "task", state: ended, json }],
+      effects: [again],
+    });
+    const idle = `idle-${number % 4}`;
+    items.push({ context: { ...owner, contextId: idle }, effects: [{ ...again, key: `idle-${number}` }] });
+  }
+  const outcomes = await store.append(items);
+  for (const outcome of outcomes.slice(0, counted)) if (outcome.ok) stored += 1;
 }
 await store.close();
 process.stdout.write(String(stored));

@@ -102,3 +102,22 @@ describe("the cost of an append", () => {
     expect(driver.exchanges - before).toBeLessThanOrEqual(8);
   });
 });
+
+test("counts, which all appends of an agent need, are the last that a transaction writes", async () => {
+  const { store, driver } = await counted("counters");
+  await store.search?.use(true);
+  const isCounts = (statement: string): boolean => statement.includes('INSERT INTO "counters".counts');
+  driver.taken();
+  await store.append([...lives(names("t", 3)), making("old")]);
+  const [append] = driver.last();
+  expect(isCounts(append ?? "")).toBe(true);
+  expect(driver.taken().filter(isCounts).length).toBe(1);
+
+  const end = names("t", 3).map((id) => ({ task: keyOf(id), records: [chunk(id, "x", false), done(id, 2000)] }));
+  await store.append([...end, { task: keyOf("old"), records: [done("old", 1000)] }]);
+  driver.taken();
+  const swept = await store.sweep({ now: 1, deleteBefore: 1500, compactBefore: 3000, limit: 9 });
+  expect(swept).toEqual({ deleted: 1, compacted: 3, more: false });
+  const ends = driver.last().filter(isCounts).length;
+  expect([ends, driver.taken().filter(isCounts).length]).toEqual([1, 1]);
+});

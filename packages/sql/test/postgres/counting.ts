@@ -6,6 +6,8 @@ import { poolDriver } from "../../src/postgres/pool.ts";
 export interface CountingDriver extends PostgresDriver {
   /** Returns the statements since the last call, without those that begin and end transactions. */
   taken(): readonly string[];
+  /** The last statements of the transactions since then that have one, before they were committed. */
+  last(): readonly string[];
   /** How many exchanges with the server there were in all: statements that are sent together are one. */
   readonly exchanges: number;
 }
@@ -22,6 +24,7 @@ export function countingDriver(url: string, { pooler = false }: CountingOptions 
   );
   const drivers = pools.map((pool) => poolDriver(pool, { silence: 20_000, owned: true }));
   let sent: string[] = [];
+  let last: string[] = [];
   let waiting = 0;
   let exchanges = 0;
   let turn = 0;
@@ -31,6 +34,8 @@ export function countingDriver(url: string, { pooler = false }: CountingOptions 
       backend: connection.backend,
       async query(text, values) {
         if (!/^(?:BEGIN|COMMIT|ROLLBACK)/.test(text)) sent.push(text);
+        const before = sent.at(-1);
+        if (text === "COMMIT" && before !== undefined) last.push(before);
         if (waiting === 0) exchanges += 1;
         waiting += 1;
         try {
@@ -60,9 +65,10 @@ export function countingDriver(url: string, { pooler = false }: CountingOptions 
     },
     taken() {
       const all = sent;
-      sent = [];
+      [sent, last] = [[], []];
       return all;
     },
+    last: () => last,
     get exchanges() {
       return exchanges;
     },

@@ -12,7 +12,7 @@ const appender = compiled(fileURLToPath(new URL("appender.ts", import.meta.url))
 
 const [processes, rounds, tasks] = [4, 15, 20];
 
-describe("four processes that append to the same tasks", () => {
+describe("four processes that append to the same tasks, and one that sweeps", () => {
   test("wait for one another in one order: nothing deadlocks, nothing is lost, and what all create is there once", async () => {
     const { url } = database();
     const store = await postgresStore({ database: url, schema: "many" });
@@ -25,11 +25,24 @@ describe("four processes that append to the same tasks", () => {
         return (rows[0] as { n: number }).n;
       };
       const run = promisify(execFile);
-      const ran = await Promise.all(
+      let areOver = false;
+      const appending = Promise.all(
         Array.from({ length: processes }, (_, at) =>
           run(process.execPath, [appender, url, "many", `p${at}`, String(rounds), String(tasks)]),
         ),
-      );
+      ).finally(() => {
+        areOver = true;
+      });
+      let deleted = 0;
+      const sweep = async (now: number): Promise<boolean> => {
+        const swept = await store.sweep({ now, deleteBefore: 500, limit: 20 });
+        deleted += swept.deleted;
+        return swept.more;
+      };
+      for (let now = 0; !areOver; now = (now + 10) % (10 * rounds)) await sweep(now);
+      const ran = await appending;
+      while (await sweep(Infinity)) continue;
+      expect(deleted).toBeGreaterThan(0);
       const stored = ran.reduce((sum, { stdout }) => sum + Number(stdout), 0);
       // Each process stores two records in each task in each round; one of them creates each new task.
       expect(stored).toBe(processes * rounds * tasks + rounds * tasks);
