@@ -87,6 +87,8 @@ export { type Fragments, type TaskText, type SnapshotText, snapshotOf, snapshotF
 export {
   type Wakeup,
   type WakeupListener,
+  freeRuns,
+  changedBy,
   WakeupBatch,
   type WakeupBatchOptions,
   type ReceivedWakeup,

@@ -3,7 +3,7 @@ import { ByteBudget, type AgentService, type SignalOptions } from "../protocol/i
 import { Committer, LiveLogs } from "./log/index.ts";
 import { Conversations } from "./conversations.ts";
 import { settingsOf, type EngineOptions } from "./options.ts";
-import { serverIsStopping } from "./refusals.ts";
+import { serverIsStopping, streamMoves } from "./refusals.ts";
 import { checkedAgent, createService, Sends } from "./service/index.ts";
 import type { Outbox } from "../push/index.ts";
 import { pushFeature } from "../push/stored.ts";
@@ -83,6 +83,7 @@ export function createEngine(options: EngineOptions): Engine {
 
   async function close(grace: number): Promise<void> {
     const since = settings.clock.elapsed();
+    liveLogs.drain(streamMoves());
     await supervisor.stop(grace);
     await outbox?.stop(Math.max(0, grace - (settings.clock.elapsed() - since)));
     // Streams break off without a last event, so that their clients subscribe again, to the process that runs the task then.

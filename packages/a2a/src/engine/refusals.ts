@@ -25,6 +25,11 @@ export function tooManyTasks(most: number): A2AError {
   return new A2AError("TooManyRequests", `Agents work on ${most} tasks of this caller already`, { retryAfter: 5 });
 }
 
+/** Ends the stream of a task that goes on elsewhere. Without a time to wait: another process may have it by now. */
+export function streamMoves(): A2AError {
+  return new A2AError("Unavailable", "The server is stopping: the stream goes on at another one");
+}
+
 export function serverIsStopping(): A2AError {
   return new A2AError("Unavailable", "The server is stopping", { retryAfter: 1 });
 }

@@ -1,4 +1,5 @@
 import { utf8Length, type Clock } from "../base/index.ts";
+import type { AppendItem, AppendOutcome } from "./append.ts";
 
 /**
  * Tells the nodes of a cluster which tasks have changed, so that their readers look at the store. It is only a hint: one may be
@@ -29,6 +30,23 @@ export interface Wakeup {
 
 /** Is told which task has changed, or that any may have. */
 export type WakeupListener = (taskId: string | undefined) => void;
+
+/**
+ * Published with the ids of tasks when a process has left a run to any other, as one does that stops. Those that hear it look for runs
+ * that nobody holds at once. No task has this id.
+ */
+export const freeRuns = "\u0000runs";
+
+/** What is published after a commit: the tasks whose items were stored, and `freeRuns` where a lease was released. */
+export function changedBy(items: readonly AppendItem[], outcomes: readonly AppendOutcome[]): readonly string[] {
+  const changed = new Set<string>();
+  for (const [at, item] of items.entries()) {
+    if (!("task" in item) || outcomes[at]?.ok !== true) continue;
+    changed.add(item.task.taskId);
+    if (item.effects?.some((each) => each.effect === "lease" && each.op === "release") === true) changed.add(freeRuns);
+  }
+  return [...changed];
+}
 
 /** How published ids are put together. */
 export interface WakeupBatchOptions {

@@ -1,5 +1,5 @@
 import { A2AError } from "@parley/a2a";
-import { readItem, type AppendItem, type AppendOutcome } from "@parley/a2a/store";
+import { changedBy, readItem, type AppendItem, type AppendOutcome } from "@parley/a2a/store";
 import { applyItems } from "./append.ts";
 import { resolveNames, type ReadAppend } from "./batch-reads.ts";
 import type { Database } from "./database.ts";
@@ -92,7 +92,8 @@ export class Writer {
     try {
       const items = calls.flatMap((call) => call.items);
       const outcomes = await this.#apply(items, calls[0]?.until);
-      this.#onCommit(changedBy(items, outcomes));
+      const changes = items.map((each) => ("item" in each ? each.item : each));
+      this.#onCommit(changedBy(changes, outcomes));
       let from = 0;
       for (const { items, resolve } of calls) resolve(outcomes.slice(from, (from += items.length)));
     } catch (thrown) {
@@ -135,15 +136,6 @@ export class Writer {
     }
     return attempt();
   }
-}
-
-/** The tasks whose items were stored. */
-function changedBy(items: readonly ReadAppend[], outcomes: readonly AppendOutcome[]): readonly string[] {
-  const changed = new Set<string>();
-  for (const [at, each] of items.entries()) {
-    if ("item" in each && outcomes[at]?.ok === true) changed.add(each.item.task.taskId);
-  }
-  return [...changed];
 }
 
 function sizeOf(items: readonly AppendItem[]): number {

@@ -119,7 +119,7 @@ class TaskEvents {
     this.#operation = operation;
     this.#from = from;
     this.#generation = from.generation;
-    this.#reader = new LogReader(from);
+    this.#reader = new LogReader(from, true);
   }
 
   /** No event comes any more. */

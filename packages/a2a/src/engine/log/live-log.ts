@@ -21,6 +21,8 @@ export interface LiveLimits {
 export interface Waiter {
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
+  /** Whether it can read on at another process, as the reader of a stream can. */
+  readonly moves: boolean;
 }
 
 /**
@@ -40,6 +42,8 @@ export class LiveLog {
   /** How many notifications there were, so that a reader sees whether one came while it was reading. */
   notifications = 0;
   #closed: { readonly error: unknown } | undefined;
+  /** The process stops. */
+  #draining: { readonly error: unknown } | undefined;
   /** How many readers and runs use it. `LiveLogs` drops it at zero. */
   users = 0;
 
@@ -122,7 +126,7 @@ export class LiveLog {
    */
   subscribe(seen: number, waiter: Waiter): void {
     if (this.#closed !== undefined) waiter.reject(this.#closed.error);
-    else if (seen === this.notifications) this.#waiters.add(waiter);
+    else if (seen === this.notifications) this.#add(waiter);
     else waiter.resolve();
   }
 
@@ -133,6 +137,20 @@ export class LiveLog {
   /** Tells the waiting readers that there may be more to read. */
   notify(): void {
     for (const { resolve } of this.#takeWaiters()) resolve();
+  }
+
+  #add(waiter: Waiter): void {
+    if (this.#draining !== undefined && this.#head === undefined && waiter.moves) waiter.reject(this.#draining.error);
+    else this.#waiters.add(waiter);
+  }
+
+  /**
+   * The process stops: readers that can read on elsewhere do so, once they have read what there is. While this process runs the task, they
+   * stay, since most of them end with its run.
+   */
+  drain(error: unknown): void {
+    this.#draining = { error };
+    for (const waiter of this.#takeWaiters()) this.#add(waiter);
   }
 
   /** Tells the waiting readers that the store failed. */
@@ -179,6 +197,7 @@ export class LiveLogs {
   readonly #logs = new ChurnMap<string, LiveLog>();
   readonly #limits: LiveLimits;
   #closed: { readonly error: unknown } | undefined;
+  #draining: { readonly error: unknown } | undefined;
 
   constructor(limits: LiveLimits) {
     this.#limits = limits;
@@ -191,6 +210,7 @@ export class LiveLogs {
       log = new LiveLog(task, contextId, this.#limits);
       this.#logs.set(task.taskId, log);
       if (this.#closed !== undefined) log.close(this.#closed.error);
+      else if (this.#draining !== undefined) log.drain(this.#draining.error);
     }
     log.users += 1;
     return log;
@@ -209,6 +229,12 @@ export class LiveLogs {
   notifyRemote(taskId?: string): void {
     if (taskId !== undefined) this.#logs.get(taskId)?.notify();
     else for (const log of this.#logs.values()) if (log.head === undefined) log.notify();
+  }
+
+  /** The server begins to stop: readers of tasks that it does not run, and that can read on elsewhere, are told so. */
+  drain(error: unknown): void {
+    this.#draining = { error };
+    for (const log of this.#logs.values()) log.drain(error);
   }
 
   /** The server stops: all readers are told so. */

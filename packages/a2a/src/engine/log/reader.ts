@@ -43,9 +43,12 @@ export class LogReader {
   #seen: number;
   #waiter: Waiter | undefined;
   #closed = false;
+  readonly #moves: boolean;
 
-  constructor(from: Position) {
+  /** `moves`: whether who reads can read on at another process. */
+  constructor(from: Position, moves = false) {
     this.#from = from;
+    this.#moves = moves;
     this.#after = from.after;
     this.#live = from.liveLogs.acquire(from.task, from.contextId);
     this.#seen = this.#live.notifications;
@@ -78,7 +81,7 @@ export class LogReader {
   wait(): Promise<void> {
     if (this.#closed) return Promise.resolve();
     return new Promise<void>((resolve, reject) => {
-      this.#waiter = { resolve, reject };
+      this.#waiter = { resolve, reject, moves: this.#moves };
       this.#live.subscribe(this.#seen, this.#waiter);
     });
   }

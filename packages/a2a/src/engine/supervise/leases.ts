@@ -135,12 +135,12 @@ export class LeaseWatch {
     this.#before = -Infinity;
   }
 
-  /** Begins a scan. It has to read all leases, or those that have expired by the wall clock at `now`. */
-  begin(): { readonly all: boolean; readonly now: number } {
+  /** Begins a scan. It has to read all leases, as where `every` is true, or those that have expired by the wall clock at `now`. */
+  begin(every = false): { readonly all: boolean; readonly now: number } {
     this.#now = this.#clock.now();
     this.#found = new Map();
     // The first scan reads all, because `isGone` may know that a holder is dead before its lease expires.
-    const all = this.#scans % fullScanEvery === 0 || !this.#isTrusted() || this.#seen.size > 0;
+    const all = every || this.#scans % fullScanEvery === 0 || !this.#isTrusted() || this.#seen.size > 0;
     this.#scans += 1;
     return { all, now: this.#now };
   }

@@ -37,10 +37,10 @@ export class Recovery {
     this.#suspects = new Suspects({ clock: settings.clock, runs, resume: (head) => this.#resume(head) });
   }
 
-  /** Reads all tasks that may be taken over, page by page. */
-  async scan(): Promise<void> {
+  /** Reads all tasks that may be taken over, page by page. `every`: also those whose leases have not expired. */
+  async scan(every = false): Promise<void> {
     const { settings, agents, leaseWatch, runs } = this.#init;
-    const { all, now } = leaseWatch.begin();
+    const { all, now } = leaseWatch.begin(every);
     const query = { now: all ? Number.MAX_SAFE_INTEGER : now, agents: [...agents.keys()], limit: pageSize };
     let after: ClaimPosition | undefined;
     do {

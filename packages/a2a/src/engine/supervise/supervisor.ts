@@ -5,6 +5,7 @@ import type { Committer, LiveLogs } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
 import { safeSentences, type Run } from "../run/index.ts";
 import type { TaskKey } from "../../store/index.ts";
+import { freeRuns } from "../../store/wakeup.ts";
 import { Leases, LeaseWatch } from "./leases.ts";
 import { Recovery } from "./recovery.ts";
 import { Runs } from "./runs.ts";
@@ -64,7 +65,7 @@ export function createSupervisor({ agents, ...rooms }: SupervisorInit): Supervis
 interface MaintenanceInit {
   readonly settings: EngineSettings;
   readonly liveLogs: LiveLogs;
-  readonly runs: Pick<Runs, "all">;
+  readonly runs: Pick<Runs, "all" | "stopping">;
   readonly leases: Leases;
   readonly recovery: Recovery;
 }
@@ -83,6 +84,8 @@ class Maintenance {
   readonly #pause: number;
   /** When each kind of work is due next, on the monotonic clock. */
   #leasesDue = -Infinity;
+  /** Another process has left a run. `all`: leases that have not expired are looked at, too. */
+  #runsDue: { readonly all: boolean } | undefined;
   #pollDue = -Infinity;
   #sweepDue: number;
   #unwatch: (() => void) | undefined;
@@ -103,7 +106,10 @@ class Maintenance {
   start(byItself: boolean): void {
     const { settings, liveLogs } = this.#init;
     this.#byItself = byItself;
-    this.#unwatch = settings.store.watch?.((taskId) => liveLogs.notifyRemote(taskId));
+    this.#unwatch = settings.store.watch?.((taskId) => {
+      if (taskId === freeRuns) this.#lookForRuns();
+      else liveLogs.notifyRemote(taskId);
+    });
     void this.round();
   }
 
@@ -112,7 +118,10 @@ class Maintenance {
     while (this.#isWorking) await this.#working;
     if (this.#stopped) return;
     this.#clearTimer();
-    if (all) this.#leasesDue = this.#pollDue = this.#sweepDue = -Infinity;
+    if (all) {
+      this.#leasesDue = this.#pollDue = this.#sweepDue = -Infinity;
+      this.#runsDue = { all };
+    }
     await (this.#working = this.#round());
   }
 
@@ -133,7 +142,12 @@ class Maintenance {
     if (now >= this.#leasesDue) {
       this.#leasesDue = now + this.#heartbeat;
       await this.#guard("Renewing leases", () => leases.renew());
-      await this.#guard("Taking over lost tasks", () => this.#recover());
+      this.#runsDue ??= { all: false };
+    }
+    if (this.#runsDue !== undefined) {
+      const { all } = this.#runsDue;
+      this.#runsDue = undefined;
+      await this.#guard("Taking over lost tasks", () => this.#recover(all));
     }
     if (now >= this.#pollDue) {
       this.#pollDue = now + pollInterval;
@@ -155,11 +169,18 @@ class Maintenance {
     }
   }
 
-  async #recover(): Promise<void> {
+  /** At once, and once for all that is told meanwhile. */
+  #lookForRuns(): void {
+    if (this.#runsDue !== undefined || this.#stopped || this.#init.runs.stopping) return;
+    this.#runsDue = { all: false };
+    if (this.#byItself) void this.round();
+  }
+
+  async #recover(all: boolean): Promise<void> {
     const { leases, recovery } = this.#init;
     // The clock may have been set while the leases were renewed.
     if (leases.clockWasSet()) await leases.renew();
-    await recovery.scan();
+    await recovery.scan(all);
   }
 
   #poll(): void {
