@@ -1,3 +1,4 @@
+import cluster from "node:cluster";
 import { mkdir } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { auditLog, memoryStore, silentLogger, type Logger } from "@parley/a2a";
@@ -19,6 +20,7 @@ export interface ServeOptions extends CallerOptions {
   readonly host: string;
   readonly publicUrl?: string;
   readonly store: string;
+  readonly processes?: number | "cores";
   readonly cors?: readonly string[];
   readonly push?: boolean;
   readonly tlsCert?: string;
@@ -102,15 +104,22 @@ export async function serve(io: Io, file: string, options: ServeOptions, around?
   const level = options.logLevel ?? (options.verbose === true ? "debug" : "info");
   const logger = level === "off" ? silentLogger : await logTo(io, level, format);
   const agents = await loadAgents(file, io.cwd);
-  const store = await openStore(io, options.store, logger);
+  const { processes } = options;
+  const isMany = processes !== undefined && processes !== 1;
+  if (isMany && options.store === "memory")
+    throw new UsageError("--processes needs a database that they share, and not --store memory");
+  // Of several processes each opens it, and the one that starts them does not need it.
+  const store = isMany ? undefined : await openStore(io, options.store, logger);
   try {
     const server = await (around ?? ((listen) => listen()))(() =>
       serveAgents(agents, {
         port: options.port,
         host: options.host,
-        store,
+        store: store ?? (() => openStore(io, options.store, logger)),
         logger,
         signals: false,
+        grace: options.grace * 1000,
+        ...(processes === undefined ? {} : { processes }),
         ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }),
         ...signing,
         ...(authenticator === undefined ? {} : { authenticator }),
@@ -125,15 +134,16 @@ export async function serve(io: Io, file: string, options: ServeOptions, around?
       }),
     );
     const stopped = new Promise<void>((done) => io.onInterrupt(() => done()));
-    announce(io, server, options.json === true);
+    if (cluster.isPrimary) announce(io, server, options.json === true);
     await stopped;
     const stopping = around === undefined ? "Stopping; once more to stop at once." : "Finishing the tasks that run.";
     // A program that reads JSON lines must find nothing else there.
-    if (format === "json" && level !== "off") logger.info(stopping);
+    if (!cluster.isPrimary) logger.debug(stopping);
+    else if (format === "json" && level !== "off") logger.info(stopping);
     else io.stderr.write(`${stopping}\n`);
     await server.close({ grace: options.grace * 1000, leavePort: around !== undefined });
   } finally {
-    await store.close();
+    await store?.close();
   }
   return 0;
 }

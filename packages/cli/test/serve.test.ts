@@ -86,6 +86,26 @@ describe("parley serve", () => {
     expect(JSON.parse(err)).toMatchObject({ level: "info", message: "Stopping; once more to stop at once." });
   });
 
+  test("serves in several processes, which are announced once, end with it, and need a database that they share", async () => {
+    const { running, urls } = await serving([fixture("agent.ts"), "--processes", "2"]);
+    expect(urls).toHaveLength(1);
+    const [url = ""] = urls;
+    const sent = await Promise.all([1, 2, 3].map(() => parleyHere(["send", url, "hello"])));
+    for (const each of sent) expect(each).toMatchObject({ code: 0, out: "You said: hello\n" });
+    running.child.kill("SIGTERM");
+    const { code, out, err } = await running.done;
+    expect({ code, out }).toEqual({ code: 0, out: `Scripted is ready at ${url}\n` });
+    expect(
+      err
+        .trim()
+        .split("\n")
+        .map((line) => (JSON.parse(line) as { message: string }).message),
+    ).toEqual(["Stopping; once more to stop at once."]);
+    const refused = await parleyHere(["serve", fixture("agent.ts"), "--processes", "2", "--store", "memory"]);
+    expect(refused).toMatchObject({ code: 2, out: "" });
+    expect(refused.err).toContain("--processes needs a database that they share");
+  });
+
   test("tells the developer on standard error what the caller does not learn, in the format and from the level asked for", async () => {
     const texts = await Promise.all(
       [[], ["--log-format", "text"], ["--log-level", "off"]].map(async (options) => {

@@ -4,7 +4,8 @@
  */
 
 export type { BindingOnPort } from "./listen.ts";
-export { serve, type CloseOptions, type ServeOptions, type Server } from "./serve.ts";
+export { serve } from "./serve.ts";
+export type { CloseOptions, ServeOptions, Server } from "./serve-options.ts";
 export type { UpgradeBinding, UpgradedConnection, UpgradeEndpoint } from "./upgrade.ts";
 export { standardLogger, type LogLevel, type LogStream, type StandardLoggerOptions } from "./logger.ts";
 export {

@@ -13,9 +13,10 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { ServerOptions as TlsOptions } from "node:https";
-import { createServer as createNet, type AddressInfo, type Server as NetServer, type Socket } from "node:net";
+import { createServer as createNet, type Server as NetServer, type Socket } from "node:net";
 import { createServer as createTls, Server as TlsServer } from "node:tls";
 import type { Logger } from "@parley/a2a";
+import { bind } from "./bind.ts";
 import { Connections } from "./connections.ts";
 import { requestTimeout } from "./http2.ts";
 import { withoutUpgrade } from "./upgrade.ts";
@@ -111,6 +112,14 @@ export class Port {
   /** Listens. Resolves with the port number. Rejects with the reason where the port cannot be used. */
   bind(address: string, port: number): Promise<number> {
     return bind(this.#front, address, port);
+  }
+
+  /** Takes a connection that another process has accepted. */
+  take(socket: Socket): void {
+    // As the server itself does with what it accepts.
+    socket.allowHalfOpen = !(this.#front instanceof TlsServer);
+    socket.setNoDelay(true);
+    this.#front.emit("connection", socket);
   }
 
   /** Sets the functions that answer. Call it in the same turn of the event loop as `bind` resolves, before a request comes. */
@@ -242,26 +251,6 @@ export class Port {
 function stayPaused(this: Socket): void {
   if (this.isPaused()) this.emit("pause");
 }
-
-/** Listens. Resolves with the port number. Rejects with an error that says why the port cannot be used. */
-function bind(server: NetServer, host: string, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const onError = (cause: NodeJS.ErrnoException): void => {
-      reject(new Error(`Cannot listen on ${host}:${port}: ${reasons[cause.code ?? ""] ?? cause.message}`, { cause }));
-    };
-    server.once("error", onError);
-    server.listen({ host, port }, () => {
-      server.off("error", onError);
-      resolve((server.address() as AddressInfo).port);
-    });
-  });
-}
-
-const reasons: Readonly<Record<string, string>> = {
-  EADDRINUSE: "another process uses this port. Choose another port, or 0 for any free port",
-  EACCES: "the user of this process may not use this port. Ports below 1024 often need more rights",
-  EADDRNOTAVAIL: "this machine has no such address",
-};
 
 /** The first bytes of every HTTP/2 connection (RFC 9113 §3.4). They are no valid request of HTTP/1.1. */
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");

@@ -12,17 +12,29 @@ export function addServe({ io, command, finish }: Program): void {
     examples: [
       "parley serve agent.ts",
       "parley serve agent.ts --port 8080 --store memory",
+      "parley serve agent.ts --processes cores",
       "parley serve agent.ts --push",
       "parley serve agent.ts --issuer https://login.example --scope chat",
       "parley serve agent.ts --card-key card-key.json --audit",
       "parley serve agent.ts --host 0.0.0.0 --public-url https://agent.example --token s3cret=alice --trust-proxy 10.0.0.0/8",
     ],
   });
-  serveOptions(serving, 10).action(async (file: string, options: ServeOptions) => {
-    // Loaded here, so that other commands start without the server and its database.
-    const { serve } = await import("../serve.ts");
-    finish(await serve(io, file, options));
-  });
+  serveOptions(serving, 10)
+    .option(
+      "--processes <number>",
+      "how many processes serve, on one port and one database, or the word cores",
+      processes,
+    )
+    .action(async (file: string, options: ServeOptions) => {
+      // Loaded here, so that other commands start without the server and its database.
+      const { serve } = await import("../serve.ts");
+      finish(await serve(io, file, options));
+    });
+}
+
+/** Reads `--processes`. */
+function processes(text: string): number | "cores" {
+  return text === "cores" ? text : count(1, 256)(text);
 }
 
 /** Adds the module and the options of a server. `grace`: how long running turns get by default, in seconds. */

@@ -1,0 +1,144 @@
+import cluster from "node:cluster";
+import type { Socket } from "node:net";
+import type { Handler, Logger, LogFields } from "@parley/a2a";
+import type { Store } from "@parley/a2a/store";
+import type { Port } from "../port.ts";
+import type { Server } from "../serve-options.ts";
+import { isOurs, placeVariable, sentError, type Order, type Place, type Report, type SignalEvent } from "./messages.ts";
+import { channelWakeup, wakingStore } from "./wakeup.ts";
+
+/** The place of this process among several that serve; `undefined`: nobody started it for that. */
+export function placeOfThisProcess(): Place | undefined {
+  const text = process.env[placeVariable];
+  if (text === undefined || !cluster.isWorker) return undefined;
+  const place = JSON.parse(text) as Place;
+  return place.parent === process.ppid ? place : undefined;
+}
+
+/** This process as one of several that serve. */
+export class Member {
+  readonly #place: Place;
+  readonly #wakeups: ((text: string) => void)[] = [];
+  #ports: readonly Port[] = [];
+  #server: Server | undefined;
+  #handler: Pick<Handler, "wake"> | undefined;
+  /** All of them stop. */
+  #isOrdered = false;
+  #onLeft: (() => void) | undefined;
+
+  constructor(place: Place) {
+    this.#place = place;
+    process.on("message", this.#onMessage);
+  }
+
+  /** The logger, which says which process logs. */
+  logger({ debug, info, warn, error }: Logger): Logger {
+    const named =
+      (write: Logger["info"]): Logger["info"] =>
+      (message: string, fields?: LogFields) =>
+        write(message, { process: this.#place.number, ...fields });
+    return { debug: named(debug), info: named(info), warn: named(warn), error: named(error) };
+  }
+
+  /** Connections of the ports come to these. Returns their numbers. */
+  join(ports: readonly Port[]): readonly number[] {
+    const { ports: numbers } = this.#place;
+    if (ports.length !== numbers.length) {
+      throw new Error("The option `bindings` has other ports here than in the process that started this one");
+    }
+    this.#ports = ports;
+    return numbers;
+  }
+
+  /** The store as this process uses it. */
+  share(store: Store): Store {
+    if (!store.durable) {
+      throw new Error(
+        "`processes` needs a store that they share, and this one is in the memory of one process: install @parley/sql, or pass a durable `store`",
+      );
+    }
+    const listen = (listener: (text: string) => void): void => void this.#wakeups.push(listener);
+    const wakeup = channelWakeup({
+      get isOpen() {
+        return process.connected;
+      },
+      send: (text) => this.#tell({ parley: "wakeup", text }),
+      listen,
+    });
+    return wakingStore(store, wakeup);
+  }
+
+  /** This process serves from now on. */
+  begin(server: Server, handler: Pick<Handler, "wake">): void {
+    this.#server = server;
+    this.#handler = handler;
+    const agents = server.agents.map(({ id, url, cardUrl, card, tenant }) => ({
+      id,
+      url,
+      cardUrl,
+      card,
+      ...(tenant !== undefined && { tenant }),
+    }));
+    this.#tell({ parley: "ready", agents });
+  }
+
+  /** `serve()` rejects: the process that started this one says why. Resolves when that is told. */
+  fail(thrown: unknown): Promise<void> {
+    const message = thrown instanceof Error ? thrown.message : String(thrown);
+    return new Promise((resolve) => this.#tell({ parley: "failed", message }, resolve));
+  }
+
+  /** This process stops by itself: the others take new connections, unless all stop. */
+  stepAside(): void {
+    if (!this.#isOrdered) this.#tell({ parley: "aside" });
+  }
+
+  /** Resolves when no more connections come. */
+  async leave(): Promise<void> {
+    const left = new Promise<void>((resolve) => (this.#onLeft = resolve));
+    if (process.connected) this.#tell({ parley: "leaving" });
+    else return;
+    await left;
+  }
+
+  #tell(report: Report, sent?: () => void): void {
+    // Without the process that started this one, `node:cluster` ends this one.
+    if (process.connected) process.send?.(report, undefined, undefined, () => sent?.());
+    else sent?.();
+  }
+
+  readonly #onMessage = (message: unknown, handle: unknown): void => {
+    if (!isOurs(message)) return;
+    const order = message as Order;
+    if (order.parley === "connection") this.#take(order.port, handle as Socket | undefined);
+    else if (order.parley === "wakeup") for (const listener of this.#wakeups) listener(order.text);
+    else if (order.parley === "gone") void this.#handler?.wake().catch(() => {});
+    else if (order.parley === "left") this.#onLeft?.();
+    else if (order.parley === "signal") void this.#signal(order.call, order.event);
+    else void this.#close(order.grace);
+  };
+
+  #take(port: number, socket: Socket | undefined): void {
+    // Told before anything is read: until then another process may get it.
+    this.#tell({ parley: "taken" });
+    // It was closed on the way.
+    if (socket === undefined) return;
+    if (this.#server === undefined) socket.destroy();
+    else this.#ports[port]?.take(socket);
+  }
+
+  async #signal(call: number, event: SignalEvent): Promise<void> {
+    try {
+      await this.#server?.signal(...(event as Parameters<Server["signal"]>));
+      this.#tell({ parley: "signaled", call });
+    } catch (thrown) {
+      this.#tell({ parley: "signaled", call, error: sentError(thrown) });
+    }
+  }
+
+  async #close(grace: number): Promise<void> {
+    this.#isOrdered = true;
+    await this.#server?.close({ grace });
+    this.#tell({ parley: "closed" });
+  }
+}

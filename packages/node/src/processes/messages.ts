@@ -1,0 +1,67 @@
+import { A2AError, type ServedAgent } from "@parley/a2a";
+import type { JsonValue } from "@parley/a2a/model";
+
+/* What the process that starts the others and those that serve tell one another, over the channel of `node:child_process`. */
+
+/** The environment variable that tells a process that it serves with others, as JSON of `Place`. */
+export const placeVariable = "PARLEY_PROCESS";
+
+/** The place of a process among those that serve. */
+export interface Place {
+  /** The process that started it. Its children inherit the variable, and are not meant. */
+  readonly parent: number;
+  /** Its number, from 1. */
+  readonly number: number;
+  /** Numbers of the ports, the main one first. */
+  readonly ports: readonly number[];
+}
+
+/** From the process that started the others. A connection comes with its socket. */
+export type Order =
+  | { readonly parley: "connection"; readonly port: number }
+  | { readonly parley: "close"; readonly grace: number }
+  /** No more connections come. */
+  | { readonly parley: "left" }
+  /** Another process has ended: its leases are free. */
+  | { readonly parley: "gone" }
+  | { readonly parley: "wakeup"; readonly text: string }
+  | { readonly parley: "signal"; readonly call: number; readonly event: SignalEvent };
+
+/** What `Server.signal` is called with. */
+export type SignalEvent = readonly [taskId: string, name: string, data?: JsonValue, options?: object];
+
+/** From a process that serves. */
+export type Report =
+  | { readonly parley: "ready"; readonly agents: readonly ServedAgent[] }
+  /** `serve()` has rejected. */
+  | { readonly parley: "failed"; readonly message: string }
+  /** It has the connection. */
+  | { readonly parley: "taken" }
+  /** It stops by itself, and the others are to take new connections. */
+  | { readonly parley: "aside" }
+  /** It takes no more connections. */
+  | { readonly parley: "leaving" }
+  | { readonly parley: "closed" }
+  | { readonly parley: "wakeup"; readonly text: string }
+  | { readonly parley: "signaled"; readonly call: number; readonly error?: SentError };
+
+/** An error that one process reports to another. */
+export interface SentError {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** What an error says, to be sent. What is no `A2AError` is not for others. */
+export function sentError(thrown: unknown): SentError {
+  const error = thrown instanceof A2AError ? thrown : new A2AError("InternalError");
+  return { code: error.code, message: error.message };
+}
+
+export function receivedError({ code, message }: SentError): A2AError {
+  return new A2AError(code as A2AError["code"], message);
+}
+
+/** Whether a message is one of these, and not one of the program. */
+export function isOurs(message: unknown): message is { readonly parley: string } {
+  return typeof message === "object" && message !== null && "parley" in message;
+}

@@ -1,0 +1,283 @@
+import cluster, { type Worker } from "node:cluster";
+import { createServer, type Server as NetServer, type Socket } from "node:net";
+import { A2AError, type Logger, type ServedAgent } from "@parley/a2a";
+import { defaultLogger } from "../defaults.ts";
+import { addressOf, hasOwnPort, refuseHostUser, refuseOpenDoor, urlOf } from "../listen.ts";
+import { bind } from "../bind.ts";
+import { onStopSignal } from "../process.ts";
+import type { CloseOptions, ServeOptions, Server } from "../serve-options.ts";
+import { isOurs, placeVariable, receivedError, type Order, type Place, type Report } from "./messages.ts";
+import { Spread } from "./spread.ts";
+
+/** The first pause before an ended process is started again, in milliseconds. It doubles while processes end soon after. */
+const shortestPause = 100;
+const longestPause = 30_000;
+/** A process that has served for so long is no longer new, in milliseconds. */
+const settled = 10_000;
+/** Time beyond the grace for a process to close, and again for it to end. */
+const closeTimeout = 2_000;
+/** After this time without `serve()` in a new process, the log says so. */
+const callTimeout = 30_000;
+
+/** Listens, starts the processes that serve, and passes connections on to them. Resolves when all of them serve. */
+export async function startProcesses(options: ServeOptions, count: number): Promise<Server> {
+  const { host = "127.0.0.1", port = 4000, bindings = [], signals = true, grace: usualGrace = 10_000, tls } = options;
+  const logger = defaultLogger(options);
+  const address = await addressOf(host);
+  refuseOpenDoor(host, address, options);
+  refuseHostUser(options);
+  const spread = new Spread<Child>();
+  const others = bindings.filter(hasOwnPort);
+  const numbers = [port, ...others.map((each) => each.port)];
+  const fronts = numbers.map((_, at) => frontOf(at, spread));
+  const bound: number[] = [];
+  const group = new Group(spread, count, bound, logger);
+  try {
+    for (const [at, front] of fronts.entries()) bound.push(await bind(front, address, numbers[at] as number));
+    for (const front of fronts)
+      front.on("error", (cause) => logger.error("A connection could not be accepted", { cause }));
+    await group.start();
+  } catch (error) {
+    for (const front of fronts) front.close();
+    await group.stop(0);
+    throw error;
+  }
+  const end = async (grace: number): Promise<void> => {
+    await group.stop(grace);
+    for (const front of fronts) front.close();
+    spread.end();
+  };
+  let closing: Promise<void> | undefined;
+  const close = ({ grace = usualGrace, leavePort = false }: CloseOptions = {}): Promise<void> => {
+    forgetSignals();
+    if (leavePort) for (const front of fronts) front.close();
+    return (closing ??= end(grace));
+  };
+  const forgetSignals = signals ? onStopSignal(close) : () => {};
+  const [main = 0, ...own] = bound;
+  return {
+    url: urlOf(host, main, tls !== undefined),
+    port: main,
+    ports: Object.fromEntries(others.map(({ binding }, at) => [binding.name, own[at] as number])),
+    agents: group.agents,
+    signal: (...event) => group.signal(event),
+    close,
+  };
+}
+
+/** Accepts connections, and reads nothing of them. */
+function frontOf(at: number, spread: Spread<Child>): NetServer {
+  return createServer({ pauseOnConnect: true, allowHalfOpen: true }, (socket) => spread.give(at, socket));
+}
+
+/** A process that serves, or is about to. */
+interface Child {
+  readonly worker: Worker;
+  readonly number: number;
+  readonly since: number;
+  isReady: boolean;
+  /** It takes no more connections: it has nothing to answer them with. */
+  hasLeft: boolean;
+  /** Sends it a connection to a port. */
+  send(port: number, socket: Socket): void;
+}
+
+type Signaling = Parameters<Server["signal"]>;
+
+/** The processes that serve. */
+class Group {
+  agents: readonly ServedAgent[] = [];
+  readonly #spread: Spread<Child>;
+  readonly #count: number;
+  readonly #ports: readonly number[];
+  readonly #logger: Logger;
+  readonly #children = new Map<number, Child>();
+  readonly #restarts = new Set<NodeJS.Timeout>();
+  readonly #calls = new Map<number, { child: Child; resolve(): void; reject(error: unknown): void }>();
+  #calledLast = 0;
+  /** By the number of the process: how often in a row it ended while it was new. */
+  readonly #failures = new Map<number, number>();
+  #starting: { resolve(): void; reject(error: Error): void } | undefined;
+  #isStopping = false;
+  #onEmpty: (() => void) | undefined;
+
+  /** `ports`: read when a process is started. */
+  constructor(spread: Spread<Child>, count: number, ports: readonly number[], logger: Logger) {
+    this.#spread = spread;
+    this.#count = count;
+    this.#ports = ports;
+    this.#logger = logger;
+  }
+
+  /** Resolves when all processes serve. Rejects when one ends before that. */
+  start(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#starting = { resolve, reject };
+      for (let number = 1; number <= this.#count; number += 1) this.#fork(number);
+    });
+  }
+
+  signal(event: Signaling): Promise<void> {
+    const child = [...this.#children.values()].find(({ isReady, hasLeft }) => isReady && !hasLeft);
+    if (child === undefined || this.#isStopping) {
+      return Promise.reject(new A2AError("Unavailable", "No process serves at the moment", { retryAfter: 1 }));
+    }
+    return new Promise((resolve, reject) => {
+      const call = (this.#calledLast += 1);
+      this.#calls.set(call, { child, resolve, reject });
+      tell(child, { parley: "signal", call, event: event as Extract<Order, { parley: "signal" }>["event"] });
+    });
+  }
+
+  /** Ends all processes: those that serve get `grace` milliseconds for their turns. */
+  async stop(grace: number): Promise<void> {
+    this.#isStopping = true;
+    for (const restart of this.#restarts) clearTimeout(restart);
+    const children = [...this.#children.values()];
+    if (children.length === 0) return;
+    const empty = new Promise<void>((resolve) => (this.#onEmpty = resolve));
+    for (const child of children) {
+      // One that has stepped aside tells callers that it stops.
+      if (child.isReady && !child.hasLeft) this.#spread.add(child);
+      if (child.isReady) tell(child, { parley: "close", grace });
+      else child.worker.process.kill("SIGTERM");
+    }
+    const late = setTimeout(
+      () => {
+        for (const { worker, number } of this.#children.values()) {
+          this.#logger.warn("A process did not stop in time", { process: number, pid: worker.process.pid });
+          worker.process.kill("SIGKILL");
+        }
+      },
+      grace + 2 * closeTimeout,
+    );
+    await empty;
+    clearTimeout(late);
+  }
+
+  #fork(number: number): void {
+    const place: Place = { parent: process.pid, number, ports: this.#ports };
+    const worker = cluster.fork({ [placeVariable]: JSON.stringify(place) });
+    const child: Child = {
+      worker,
+      number,
+      since: performance.now(),
+      isReady: false,
+      hasLeft: false,
+      send: (port, socket) =>
+        worker.process.send({ parley: "connection", port } satisfies Order, socket, { keepOpen: true }, () => {}),
+    };
+    this.#children.set(number, child);
+    const slow = setTimeout(
+      () => this.#logger.warn("A new process has not called serve() yet", { process: number, pid: worker.process.pid }),
+      callTimeout,
+    );
+    slow.unref();
+    worker.on("message", (message: unknown) => {
+      if (isOurs(message)) this.#heard(child, message as Report);
+    });
+    // After everything that it has said.
+    worker.on("disconnect", () => this.#spread.ended(child));
+    worker.on("error", (cause) =>
+      this.#logger.error("A process could not be told something", { process: number, cause }),
+    );
+    worker.on("exit", (code: number | null, signal: string | null) => {
+      clearTimeout(slow);
+      this.#ended(child, code, signal);
+    });
+  }
+
+  #heard(child: Child, report: Report): void {
+    if (report.parley === "taken") this.#spread.taken(child);
+    else if (report.parley === "wakeup") this.#tellOthers(child, report);
+    else if (report.parley === "ready") this.#ready(child, report.agents);
+    else if (report.parley === "failed") this.#failed(child, report.message);
+    else if (report.parley === "aside") this.#aside(child);
+    else if (report.parley === "leaving") {
+      child.hasLeft = true;
+      this.#spread.remove(child);
+      tell(child, { parley: "left" });
+    } else if (report.parley === "closed") this.#closed(child);
+    else {
+      const call = this.#calls.get(report.call);
+      this.#calls.delete(report.call);
+      if (report.error === undefined) call?.resolve();
+      else call?.reject(receivedError(report.error));
+    }
+  }
+
+  #ready(child: Child, agents: readonly ServedAgent[]): void {
+    child.isReady = true;
+    if (this.#isStopping) return tell(child, { parley: "close", grace: 0 });
+    this.#spread.add(child);
+    this.agents = agents;
+    if (this.#starting === undefined) {
+      this.#logger.info("A process serves again", { process: child.number, pid: child.worker.process.pid });
+    } else if ([...this.#children.values()].every(({ isReady }) => isReady)) {
+      this.#starting.resolve();
+      this.#starting = undefined;
+    }
+  }
+
+  /** While all of them stop, it goes on telling its callers so. */
+  #aside(child: Child): void {
+    if (!this.#isStopping) this.#spread.remove(child);
+  }
+
+  #failed(child: Child, message: string): void {
+    if (this.#starting === undefined) {
+      this.#logger.error("A process could not serve", { process: child.number, reason: message });
+      return;
+    }
+    this.#starting.reject(new Error(message));
+    this.#starting = undefined;
+  }
+
+  /** Its server has closed, and the program in it may have more to do. */
+  #closed({ worker }: Child): void {
+    worker.process.kill("SIGTERM");
+  }
+
+  #ended(child: Child, code: number | null, signal: string | null): void {
+    const { number, worker, since } = child;
+    this.#children.delete(number);
+    for (const [call, { child: asked, reject }] of this.#calls) {
+      if (asked !== child) continue;
+      this.#calls.delete(call);
+      reject(new A2AError("Unavailable", "The process has ended", { retryAfter: 1 }));
+    }
+    const how = signal ?? `code ${code}`;
+    if (this.#starting !== undefined) {
+      const sentence = `Process ${number} of ${this.#count} ended before it served (${how}). What it printed says why`;
+      this.#starting.reject(new Error(sentence));
+      this.#starting = undefined;
+      return;
+    }
+    if (this.#isStopping) {
+      if (this.#children.size === 0) this.#onEmpty?.();
+      return;
+    }
+    this.#tellOthers(child, { parley: "gone" });
+    const isNew = performance.now() - since < settled;
+    const failures = isNew ? (this.#failures.get(number) ?? 0) + 1 : 0;
+    this.#failures.set(number, failures);
+    const pause = Math.min(longestPause, shortestPause * 2 ** Math.min(failures, 20));
+    const log = { process: number, pid: worker.process.pid, how, restartIn: pause };
+    if (child.isReady) this.#logger.warn("A process has ended, and is started again", log);
+    else this.#logger.error("A process has ended before it served, and is started again", log);
+    const restart = setTimeout(() => {
+      this.#restarts.delete(restart);
+      this.#fork(number);
+    }, pause);
+    this.#restarts.add(restart);
+  }
+
+  #tellOthers(child: Child, order: Order): void {
+    for (const other of this.#children.values()) if (other !== child && other.isReady) tell(other, order);
+  }
+}
+
+/** What cannot be sent is for a process that has ended. */
+function tell({ worker }: Child, order: Order): void {
+  if (worker.isConnected()) worker.process.send(order, () => {});
+}

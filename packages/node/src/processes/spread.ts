@@ -1,0 +1,96 @@
+import type { Socket } from "node:net";
+
+/** A process that takes connections. */
+export interface Taker {
+  /** Sends it a connection to a port. It says when it has it (`taken`). */
+  send(port: number, socket: Socket): void;
+}
+
+/** A connection that no process has yet. */
+interface Waiting {
+  readonly port: number;
+  readonly socket: Socket;
+}
+
+/** How many connections wait at most, while no process takes any. */
+const mostWaiting = 1_000;
+/** How long one waits, in milliseconds. */
+const patience = 30_000;
+
+/** A process, as it is known here. */
+interface Known {
+  /** The connection that it has not taken yet. */
+  open: Waiting | undefined;
+  takes: boolean;
+}
+
+/**
+ * Gives connections to processes, one after the other. A process gets the next one when it has said that it has the last, so that none
+ * waits for a process that is busy, and none is lost with a process that ends.
+ */
+export class Spread<Member extends Taker> {
+  /** The next one to get a connection is the first. */
+  readonly #takers = new Map<Member, Known>();
+  #waiting: Waiting[] = [];
+
+  /** The process takes connections from now on. */
+  add(taker: Member): void {
+    this.#takers.set(taker, { open: this.#takers.get(taker)?.open, takes: true });
+    this.#next();
+  }
+
+  /** The process gets no more connections. It takes one that is on its way. */
+  remove(taker: Member): void {
+    const known = this.#takers.get(taker);
+    if (known !== undefined) known.takes = false;
+  }
+
+  /** The process has ended. Another one gets a connection that it has not taken. */
+  ended(taker: Member): void {
+    const open = this.#takers.get(taker)?.open;
+    this.#takers.delete(taker);
+    if (open !== undefined) this.give(open.port, open.socket);
+  }
+
+  /** The process has the connection. */
+  taken(taker: Member): void {
+    const known = this.#takers.get(taker);
+    if (known === undefined) return;
+    // The copy of this process. The connection stays open in the other one.
+    known.open?.socket.destroy();
+    known.open = undefined;
+    // To the end of the order.
+    this.#takers.delete(taker);
+    this.#takers.set(taker, known);
+    this.#next();
+  }
+
+  /** A connection has come. */
+  give(port: number, socket: Socket): void {
+    if (this.#waiting.length >= mostWaiting) return void socket.destroy();
+    const waiting = { port, socket };
+    socket.on("error", () => {});
+    socket.setTimeout(patience, () => {
+      this.#waiting = this.#waiting.filter((each) => each !== waiting);
+      socket.destroy();
+    });
+    this.#waiting.push(waiting);
+    this.#next();
+  }
+
+  /** Closes the connections that no process has. */
+  end(): void {
+    for (const { socket } of this.#waiting.splice(0)) socket.destroy();
+  }
+
+  #next(): void {
+    for (const [taker, known] of this.#takers) {
+      if (!known.takes || known.open !== undefined) continue;
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      next.socket.setTimeout(0);
+      known.open = next;
+      taker.send(next.port, next.socket);
+    }
+  }
+}

@@ -1,0 +1,120 @@
+import type { ServerOptions as TlsOptions } from "node:https";
+import type { Handler, HandlerOptions, Logger, ServedAgent, ServerBinding } from "@parley/a2a";
+import type { Store } from "@parley/a2a/store";
+import type { HttpOptions } from "./http.ts";
+import type { BindingOnPort } from "./listen.ts";
+import type { LogLevel } from "./logger.ts";
+import type { Routes } from "./routes.ts";
+import type { TlsFiles } from "./tls.ts";
+
+/** Options of `serve`, in addition to those of `createHandler`. */
+export interface ServeOptions
+  extends Omit<HandlerOptions, "bindings" | "store" | "publicUrl" | "logger" | "facts">, Omit<HttpOptions, "logger"> {
+  /** The port to listen on; 0 takes any free port. Default 4000. */
+  readonly port?: number;
+  /** Host name or address to listen on. Default `127.0.0.1`, which only this machine can reach. */
+  readonly host?: string;
+  /**
+   * The URL of this server for clients, which cards contain. Required where the server listens on another address than a
+   * loopback address, because clients cannot use `0.0.0.0`. Default: the address that it listens on.
+   */
+  readonly publicUrl?: string;
+  /**
+   * Where tasks are kept, or a function that opens it in each process that serves. Default: SQLite in `.parley/parley.db` below the working
+   * directory, where `@parley/sql` is installed. Otherwise memory, with a warning to the logger, or a warning of the process where there is
+   * no logger. A store that you pass stays open when the server closes; what a function has opened is closed.
+   */
+  readonly store?: Store | (() => Store | Promise<Store>);
+  /**
+   * How many processes serve, on one port. They share the store, which has to be durable, and any of them takes any request. The program
+   * runs in each of them, and in the process that starts them, which only passes connections on: `cluster.isPrimary` of `node:cluster` tells
+   * it apart. `"cores"`: as many as the machine runs at once. Default 1: this process serves.
+   */
+  readonly processes?: number | "cores";
+  /**
+   * Where the server logs errors, with their stacks, and what an operator should know. Default: `standardLogger`, which writes
+   * to standard error: text on a terminal, otherwise lines of JSON. `false`: no log.
+   */
+  readonly logger?: Logger | false;
+  /** Level of the default logger. Default `"info"`. */
+  readonly logLevel?: LogLevel;
+  /**
+   * The bindings, in the order of the cards. A binding that recognizes its requests by their headers may have a port of its
+   * own: `{ binding: grpcBinding(), port: 50051 }`. Default: `jsonRpcBinding()`, `restBinding()` and, where `@parley/grpc` is
+   * installed, `grpcBinding()`.
+   */
+  readonly bindings?: readonly (ServerBinding | BindingOnPort)[];
+  /**
+   * Certificate and key, as for `node:https`, or the names of their files: `{ certFile, keyFile }`. Files are read again when they
+   * change. The server then speaks HTTPS (TLS 1.2 or newer), and HTTP/2 with clients that support it. Where the authenticator has a
+   * scheme of mutual TLS, clients are asked for certificates, and may have none.
+   */
+  readonly tls?: TlsOptions | TlsFiles;
+  /**
+   * The header `Strict-Transport-Security` of answers over TLS (RFC 6797), also where `trustProxy` says that the client's connection
+   * is encrypted. Browsers then use only HTTPS for the host. `false`: none. Default `max-age=31536000`, and none where `publicUrl` is an
+   * address of this machine.
+   */
+  readonly hsts?: string | false;
+  /**
+   * Host names that requests may use, in addition to loopback names and the host of `publicUrl`. `["*"]` allows any name.
+   * Default: no further names where the server listens on a loopback address without an authenticator, because a page in a
+   * browser on this machine could let its own name resolve to this machine and use the agents (DNS rebinding). Otherwise any
+   * name.
+   */
+  readonly allowedHosts?: readonly string[];
+  /**
+   * Allows to serve other machines without an authenticator, and over plain HTTP: everyone who reaches the address may use the agents,
+   * and everyone on the way can read along. Default false.
+   */
+  readonly insecure?: boolean;
+  /**
+   * What your application answers on the same port, where nothing of the agents is: a `Response`, or `undefined` for the usual 404. The
+   * URL of the request has the origin of `publicUrl`. The second argument is what the server knows of the client. `allowedHosts`,
+   * `limits.bodyBytes`, TLS and its headers hold here, too; authenticator, rates and `cors` do not. Default: nothing.
+   */
+  readonly routes?: Routes;
+  /** Whether the server closes at SIGTERM and SIGINT before the process ends. A second signal ends the process at once. Default true. */
+  readonly signals?: boolean;
+  /** Grace of `close()` and of signals, in milliseconds. Default 10 s. */
+  readonly grace?: number;
+}
+
+/** How a server closes. */
+export interface CloseOptions {
+  /** How long running turns may continue, in milliseconds. Unfinished resumable tasks then continue on the next server of this store. */
+  readonly grace?: number;
+  /**
+   * Leaves the port at once, for another process that is to listen on it while running turns finish here. Default false: meanwhile
+   * requests are answered with 503, so that load balancers and probes notice.
+   */
+  readonly leavePort?: boolean;
+}
+
+/** A running server. */
+export interface Server {
+  /** The URL that it listens on: `http://127.0.0.1:4000`. The same in each of its processes. */
+  readonly url: string;
+  /** The port that it listens on. */
+  readonly port: number;
+  /** Ports of the bindings that have a port of their own, by their names: `{ GRPC: 50051 }`. */
+  readonly ports: Readonly<Record<string, number>>;
+  /** The agents, with their addresses and cards. */
+  readonly agents: readonly ServedAgent[];
+  /**
+   * Tells a task of something that has happened outside, for `turn.waitFor()`: as `signal` of the handler.
+   *
+   * @example
+   * ```ts
+   * const server = await serve(agent);
+   * await server.signal("0199-task", "approved", { by: "ada" });
+   * ```
+   */
+  readonly signal: Handler["signal"];
+  /**
+   * Stops the server. It accepts no new connections, lets calls and turns finish within the grace, and then ends the remaining
+   * streams, so that their clients continue elsewhere. It always resolves. Further calls return the same promise. With `processes`, it ends
+   * all of them where it is called in the process that started them, and else lets go of the connections of its own process.
+   */
+  close(options?: CloseOptions): Promise<void>;
+}

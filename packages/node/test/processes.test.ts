@@ -1,0 +1,140 @@
+import { once } from "node:events";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+import { describe, expect, it, vi } from "vitest";
+import { memoryStore } from "@parley/a2a";
+import { freeRuns, type Store } from "@parley/a2a/store";
+import { wakeupContract } from "@parley/a2a/testing";
+import { Spread } from "../src/processes/spread.ts";
+import { channelWakeup, wakingStore, type WakeupChannel } from "../src/processes/wakeup.ts";
+
+/** The parts of `processes`. The processes themselves: test/cluster/processes.test.ts. */
+
+/** Passes texts on to all others, as the process does that starts them. */
+function hub(): () => WakeupChannel {
+  const channels = new Map<object, (text: string) => void>();
+  return () => {
+    const own = {};
+    channels.set(own, () => {});
+    return {
+      isOpen: true,
+      send(text) {
+        const others = [...channels].filter(([other]) => other !== own);
+        setImmediate(() => {
+          for (const [, tell] of others) tell(text);
+        });
+      },
+      listen: (listener) => void channels.set(own, listener),
+    };
+  };
+}
+
+const open = hub();
+wakeupContract({ describe, it, expect }, { open: async () => channelWakeup(open()) });
+
+describe("the store of several processes", () => {
+  it("tells the others which tasks have changed, and which runs are free, and its watchers what the others tell", async () => {
+    const channel = hub();
+    const [own, other] = [channelWakeup(channel()), channelWakeup(channel())];
+    const told: (string | undefined)[] = [];
+    other.subscribe((taskId) => told.push(taskId));
+    const inner = memoryStore();
+    const store = wakingStore(inner, own);
+    const heard: (string | undefined)[] = [];
+    const end = store.watch?.((taskId) => heard.push(taskId));
+    const task = { agent: "a", owner: "o", taskId: "t" };
+    const json = JSON.stringify({ id: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" } });
+    const record = { kind: "task", state: "TASK_STATE_WORKING", time: 1, actor: "agent", turn: 1, attempt: 1 } as const;
+    const run = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } } as const;
+    const lease = { effect: "lease", op: "acquire", holder: "h", until: 9e12 } as const;
+    const [made] = await store.append([
+      { task, create: { contextId: "c" }, records: [{ ...record, json }], effects: [run, lease] },
+    ]);
+    expect(made?.ok).toBe(true);
+    await vi.waitFor(() => expect(told).toEqual(["t"]));
+    const fence = made?.ok === true && "fence" in made ? made.fence : 0;
+    // Refused: nobody is told.
+    await store.append([{ task: { ...task, taskId: "no" }, records: [], effects: [run] }]);
+    await store.append([{ task, fence, records: [], effects: [{ effect: "lease", op: "release" }] }]);
+    await vi.waitFor(() => expect(told).toEqual(["t", "t", freeRuns]));
+    other.publish(["theirs"]);
+    await vi.waitFor(() => expect(heard).toEqual(["theirs"]));
+    end?.();
+    expect(store.durable).toBe(false);
+    expect((await store.head(task, "t"))?.task.taskId).toBe("t");
+    await store.close();
+  });
+
+  it("is left as it is where it wakes other machines by itself", () => {
+    const own = channelWakeup(hub()());
+    const [woken, deaf] = [true, false].map((isConnected) =>
+      Object.assign(memoryStore(), { wakeup: { ...own, isConnected } }),
+    ) as [Store, Store];
+    expect(wakingStore(woken, own)).toBe(woken);
+    expect(wakingStore(deaf, own)).not.toBe(deaf);
+  });
+});
+
+/** A process, as far as connections go. */
+class Taker {
+  readonly sent: Socket[] = [];
+  send(_port: number, socket: Socket): void {
+    this.sent.push(socket);
+  }
+}
+
+describe("the connections of several processes", () => {
+  /** Connections that were accepted, with their other ends. */
+  async function connections(count: number): Promise<{ accepted: Socket[]; clients: Socket[]; close(): void }> {
+    const accepted: Socket[] = [];
+    const server = createServer({ pauseOnConnect: true }, (socket) => accepted.push(socket)).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const clients: Socket[] = [];
+    for (let at = 0; at < count; at += 1) {
+      clients.push(connect((server.address() as AddressInfo).port, "127.0.0.1").on("error", () => {}));
+      await vi.waitFor(() => expect(accepted).toHaveLength(at + 1));
+    }
+    return {
+      accepted,
+      clients,
+      close() {
+        for (const socket of [...clients, ...accepted]) socket.destroy();
+        server.close();
+      },
+    };
+  }
+
+  it("go to one process after the other, wait for one that is busy no longer than it is, and none is lost with it", async () => {
+    const { accepted, clients, close } = await connections(6);
+    const [a, b, c, d, e, f] = accepted as [Socket, Socket, Socket, Socket, Socket, Socket];
+    const spread = new Spread<Taker>();
+    const [one, two] = [new Taker(), new Taker()];
+    spread.give(0, a);
+    spread.add(one);
+    spread.add(two);
+    expect(one.sent).toEqual([a]);
+    spread.give(0, b);
+    spread.give(0, c);
+    // Neither has said that it has the first.
+    expect([one.sent, two.sent]).toEqual([[a], [b]]);
+    spread.taken(two);
+    expect(two.sent).toEqual([b, c]);
+    // What one process has not taken when it ends, another one gets.
+    spread.ended(one);
+    spread.taken(two);
+    expect(two.sent).toEqual([b, c, a]);
+    expect(a.destroyed).toBe(false);
+    // One that steps aside takes what is on its way, and gets nothing more.
+    spread.remove(two);
+    spread.give(0, d);
+    spread.taken(two);
+    expect(two.sent).toHaveLength(3);
+    expect(a.destroyed).toBe(true);
+    spread.add(two);
+    expect(two.sent.at(-1)).toBe(d);
+    spread.give(0, e);
+    spread.give(0, f);
+    spread.end();
+    await vi.waitFor(() => expect(clients.slice(4).map(({ destroyed }) => destroyed)).toEqual([true, true]));
+    close();
+  });
+});

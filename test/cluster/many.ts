@@ -1,0 +1,97 @@
+// A server for tests: says what its options say, and prints a line of JSON in each process that is ready. The first message of a task
+// says what to do: `exit`, `wait`, or JSON with how many chunks there are, and the milliseconds after each. A chunk is its number, and the
+// process that said it. With `finish` the turn goes on until there is such a file.
+
+import { existsSync } from "node:fs";
+import cluster from "node:cluster";
+import { defineAgent, jsonRpcBinding, restBinding, text } from "@parley/a2a";
+import type { Store } from "@parley/a2a/store";
+import { grpcBinding } from "@parley/grpc";
+import { serve, type ServeOptions } from "@parley/node";
+import { postgresStore } from "@parley/sql/postgres";
+import { sqliteStore } from "@parley/sql/sqlite";
+
+export interface ManyOptions extends Omit<ServeOptions, "store"> {
+  /** The file of SQLite. */
+  readonly file?: string;
+  /** The URL of PostgreSQL. */
+  readonly database?: string;
+  /** What the program does beside serving. */
+  readonly mode?: "fails" | "fails later" | "signals" | "leaves" | "gRPC apart";
+}
+
+interface Work {
+  readonly chunks: number;
+  readonly pause: number;
+  readonly finish?: string;
+}
+
+const { file, database, mode, ...options } = JSON.parse(process.argv[2] ?? "{}") as ManyOptions;
+
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(signal.reason as Error);
+    });
+  });
+
+const agent = defineAgent<{ checkpoint: number }>({
+  name: "Counter",
+  description: "Says which process works.",
+  version: "1.0.0",
+  skills: [],
+  resumable: true,
+  capabilities: { streaming: true },
+  async *onMessage(turn) {
+    yield turn.working(String(process.pid));
+    if (turn.text === "exit") process.exit(3);
+    if (turn.text === "wait") {
+      const go = yield* turn.waitFor("go");
+      yield turn.artifact({ parts: [text(JSON.stringify(go))] });
+      return;
+    }
+    const { chunks, pause: ms, finish } = JSON.parse(turn.text) as Work;
+    for (let at = turn.checkpoint ?? 0; at < chunks; at += 1) {
+      const parts = [text(`${at}:${process.pid}`)];
+      const chunk =
+        at === 0 ? turn.artifact({ artifactId: "chunks", parts, open: true }) : turn.append("chunks", parts);
+      yield [chunk, turn.saveCheckpoint(at + 1)];
+      await pause(ms, turn.signal);
+    }
+    while (finish !== undefined && !existsSync(finish)) await pause(20, turn.signal);
+  },
+});
+
+if (mode === "fails" && cluster.isWorker) throw new Error("This program fails where it serves");
+// The first processes serve, those after them do not.
+if (mode === "fails later" && (cluster.worker?.id ?? 0) > 2) process.exit(7);
+
+/** Nothing is found by looking, so what arrives was told by another process. */
+const unwatched = { watchInterval: 3_600_000, pollInterval: 3_600_000 };
+const open = async (): Promise<Store> =>
+  database === undefined
+    ? sqliteStore({ path: file ?? ":memory:", synchronous: "NORMAL", ...unwatched })
+    : postgresStore({ database, connections: 3 });
+const apart = [jsonRpcBinding(), restBinding(), { binding: grpcBinding(), port: 0 }];
+const server = await serve(agent, {
+  port: 0,
+  store: open,
+  ...(mode === "gRPC apart" && { bindings: apart }),
+  ...options,
+});
+
+const print = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
+const { url, ports, agents } = server;
+print({ primary: cluster.isPrimary, pid: process.pid, url, ports, names: agents.map(({ card }) => card.name) });
+if (cluster.isPrimary && (mode === "signals" || mode === "leaves")) {
+  process.stdin.on("data", (line) => {
+    if (mode === "leaves") return void server.close({ leavePort: true, grace: 60_000 }).then(() => process.exit(0));
+    const [taskId, data] = JSON.parse(String(line)) as [string, string];
+    server.signal(taskId, "go", data).then(
+      () => print({ signaled: taskId }),
+      (error: unknown) => print({ refused: (error as { code: string }).code }),
+    );
+  });
+}
