@@ -1,0 +1,44 @@
+import type { Entry, Fault, Read, Stored, TaskLog } from "./history.ts";
+
+/** How long events took from their commit to a reader, while no harm was done. Milliseconds. */
+export interface Promptness {
+  readonly events: number;
+  readonly median: number;
+  readonly p99: number;
+}
+
+/** After harm it takes a while until everything is as before, in milliseconds. */
+const recovery = 8_000;
+
+/**
+ * Measures the last events of tasks, where no harm was done shortly before their commit, and where the reader was there. No event follows
+ * them that could wake a reader who was not woken in time.
+ */
+export function promptness(history: readonly Entry[], logs: readonly TaskLog[]): Promptness {
+  const faults = history.filter((entry): entry is Fault => entry.type === "fault");
+  const isQuiet = (at: number): boolean =>
+    !faults.some((fault) => at > fault.at - 1_000 && at < fault.at + fault.lasts + recovery);
+  const commits = new Map<string, Stored>();
+  const began = new Map<number, number>();
+  const ends = new Map(logs.map(({ taskId, records }) => [taskId, records.length]));
+  for (const entry of history) {
+    if (entry.type === "stored" && ends.get(entry.taskId) === entry.seq) commits.set(entry.taskId, entry);
+  }
+  const delays: number[] = [];
+  for (const read of history) {
+    if (read.type !== "read") continue;
+    const since = began.get(read.stream) ?? read.at;
+    began.set(read.stream, since);
+    const commit = commitOf(read, commits);
+    if (commit === undefined || commit.at < since || !isQuiet(commit.at)) continue;
+    delays.push(Math.max(0, read.at - commit.at));
+  }
+  delays.sort((one, other) => one - other);
+  const at = (share: number): number => delays[Math.floor(delays.length * share)] ?? 0;
+  return { events: delays.length, median: at(0.5), p99: at(0.99) };
+}
+
+function commitOf({ whole, seq, taskId }: Read, commits: ReadonlyMap<string, Stored>): Stored | undefined {
+  const commit = commits.get(taskId);
+  return whole || seq === undefined || commit?.seq !== seq ? undefined : commit;
+}

@@ -1,0 +1,74 @@
+import { eventOf, isTerminal } from "@parley/a2a/model";
+import type { Rule, TaskHistory } from "./check.ts";
+import { foldOf } from "./fold.ts";
+import { digest, type Read } from "./history.ts";
+
+/* Rules about what clients saw. */
+
+/**
+ * A stream has the task as it was, and then every event after that, once and in order, to its end, over however many connections. A
+ * stream that could not be continued begins anew with the task, and has every event after that.
+ */
+export const streamRule: Rule = (task) => {
+  const streams = new Map<number, Read[]>();
+  const closed = new Map<number, string>();
+  for (const entry of task.entries) {
+    if (entry.type === "read") streams.set(entry.stream, [...(streams.get(entry.stream) ?? []), entry]);
+    if (entry.type === "closed") closed.set(entry.stream, entry.error ?? "");
+  }
+  return Array.from(streams, ([stream, reads]) => {
+    const error = closed.get(stream);
+    if (error === undefined) return `Stream ${stream} did not end`;
+    if (error !== "") return `Stream ${stream} ended with an error: ${error}`;
+    const problem = problemOf(reads, task);
+    return problem === undefined ? [] : `Stream ${stream}: ${problem}`;
+  }).flat();
+};
+
+function problemOf(reads: readonly Read[], { log }: TaskHistory): string | undefined {
+  const records = log?.records ?? [];
+  if (reads[0]?.whole !== true) return "it does not begin with the task";
+  // What comes before a task in the middle is replaced by it.
+  let at = 0;
+  for (const read of reads) {
+    const { seq, whole } = read;
+    if (whole) {
+      const place = seq ?? records.length;
+      if (place < at) return `the task as of ${place} comes after record ${at}`;
+      if (read.digest !== digest(foldOf(records.slice(0, place)).task)) return `the task as of ${place} is another one`;
+      at = place;
+      continue;
+    }
+    if (seq === undefined) return "an event has no number";
+    if (seq <= at) return `event ${seq} comes after ${at}`;
+    const skipped = records.slice(at, seq - 1).filter(({ kind }) => kind !== "message");
+    if (skipped.length > 0) return `event ${skipped[0]?.seq} is missing between ${at} and ${seq}`;
+    const record = records[seq - 1];
+    if (record === undefined) return `event ${seq} is not in the log`;
+    if (read.digest !== digest(eventOf(record))) return `event ${seq} is another one than in the log`;
+    at = seq;
+  }
+  const { state } = foldOf(records.slice(0, at)).task?.status ?? {};
+  if (state === undefined) return "it has no end";
+  if (isTerminal(state)) return at === records.length ? undefined : `it ends at ${at} of ${records.length}`;
+  return state === "TASK_STATE_INPUT_REQUIRED" ? undefined : `it ends at ${at}, in ${state}`;
+}
+
+/** A send that waited, and a read of the task at its end, have answered with what is stored. */
+export const answerRule: Rule = ({ entries, log }) => {
+  const { task } = foldOf(log?.records ?? []);
+  const wanted = digest(task);
+  return entries.flatMap((entry) =>
+    entry.type === "answered" && entry.digest !== wanted
+      ? ["An answer is another task than the one that is stored"]
+      : [],
+  );
+};
+
+/** A task whose cancel was acknowledged is canceled, and stays so. */
+export const cancelRule: Rule = ({ entries, log }) => {
+  const last = log?.records.findLast(({ state }) => state !== undefined)?.state;
+  return entries.flatMap((entry) =>
+    entry.type === "canceled" && entry.state !== last ? [`It was ${entry.state} for its caller, and is ${last}`] : [],
+  );
+};

@@ -1,0 +1,123 @@
+import { isTerminal, textOf, type Artifact, type LogRecord, type Task } from "@parley/a2a/model";
+import type { Rule, TaskHistory } from "./check.ts";
+import { foldOf } from "./fold.ts";
+import type { Stored } from "./history.ts";
+import { artifactOf, chunkOf, type Order } from "./orders.ts";
+
+/* Rules about tasks: their logs, messages, ends, fences, and what they say. */
+
+/** A log has no gap, begins with the task, can be folded, and has nothing after its end. */
+export const logRule: Rule = ({ log }) => {
+  if (log === undefined) return ["The task is not in the store"];
+  const { records } = log;
+  const wrong = records.findIndex(({ seq }, at) => seq !== at + 1);
+  if (wrong >= 0) return [`Record ${wrong + 1} has the number ${records[wrong]?.seq}`];
+  if (records[0]?.kind !== "task") return [`The first record is ${records[0]?.kind ?? "missing"}`];
+  const end = records.findIndex(({ state }) => state !== undefined && isTerminal(state));
+  if (end >= 0 && end < records.length - 1) return [`${records.length - 1 - end} records follow the end`];
+  const { problem } = foldOf(records);
+  return problem === undefined ? [] : [`The log cannot be folded: ${problem}`];
+};
+
+/** Each acknowledged message is one record, and they are in the order in which they were acknowledged. */
+export const messageRule: Rule = ({ entries, log }) => {
+  const ids = (log?.records ?? []).flatMap(messagesIn);
+  const problems: string[] = [];
+  const acked = entries.flatMap((entry) => (entry.type === "acked" ? [entry.messageId] : []));
+  for (const id of acked) {
+    const times = ids.filter((each) => each === id).length;
+    if (times !== 1) problems.push(`Message ${id} is there ${times} times`);
+  }
+  if (new Set(ids).size !== ids.length) problems.push(`A message is there twice: ${ids.join(", ")}`);
+  const places = acked.map((id) => ids.indexOf(id));
+  if (places.some((place, at) => at > 0 && place < (places[at - 1] ?? 0))) problems.push("Messages are out of order");
+  return problems;
+};
+
+function messagesIn({ kind, json, actor }: LogRecord): readonly string[] {
+  if (actor !== "user") return [];
+  if (kind === "message") return [(JSON.parse(json) as { readonly messageId: string }).messageId];
+  return kind === "task" ? ((JSON.parse(json) as Task).history ?? []).map(({ messageId }) => messageId) : [];
+}
+
+/** When all conversations are over, each task has ended, and nobody holds it. */
+export const endRule: Rule = ({ log }) => {
+  const state = log?.records.findLast((record) => record.state !== undefined)?.state;
+  if (state === undefined || !isTerminal(state)) return [`Its last state is ${state ?? "unknown"}`];
+  return log?.isHeld === true ? ["It has ended, and still has a run or a holder"] : [];
+};
+
+/**
+ * In the order of the log, fences never fall, and each fence is of one process; nor do the attempts of a turn. So what a
+ * run stored, it stored before the next one began to.
+ */
+export const fenceRule: Rule = ({ entries, log }) => {
+  const problems: string[] = [];
+  const stored = entries.filter((entry): entry is Stored => entry.type === "stored").toSorted((a, b) => a.seq - b.seq);
+  const holders = new Map<number, string>();
+  for (const [at, { fence, node, seq }] of stored.entries()) {
+    const before = stored[at - 1];
+    if (before !== undefined && fence < before.fence)
+      problems.push(
+        `${node} stored record ${seq} under fence ${fence}, after ${before.node} had stored under ${before.fence}`,
+      );
+    const holder = holders.get(fence);
+    if (holder === undefined) holders.set(fence, node);
+    else if (holder !== node) problems.push(`${holder} and ${node} both stored under fence ${fence}`);
+  }
+  let last: LogRecord | undefined;
+  for (const record of log?.records ?? []) {
+    if (record.actor !== "agent") continue;
+    if (last !== undefined && (record.turn < last.turn || (record.turn === last.turn && record.attempt < last.attempt)))
+      problems.push(
+        `Record ${record.seq} is of turn ${record.turn}, attempt ${record.attempt}, after ${last.turn}, ${last.attempt}`,
+      );
+    last = record;
+  }
+  return problems;
+};
+
+const interrupted = "The server was interrupted while it worked on this task, and the agent cannot resume it.";
+
+/** The artifacts are those that the agent makes of its orders: all of them in a completed task, their beginnings in others. */
+export const contentRule: Rule = ({ log, orders }) => {
+  if (log === undefined) return [];
+  const { task } = foldOf(log.records);
+  if (task === undefined) return [];
+  const { state, message } = task.status;
+  const isWhole = state === "TASK_STATE_COMPLETED";
+  const problems: string[] = [];
+  if (state === "TASK_STATE_FAILED") {
+    const said = message?.parts[0]?.text;
+    if (log.isResumable || said !== interrupted) problems.push(`It failed: ${said ?? ""}`);
+  }
+  const made = new Map((task.artifacts ?? []).map((artifact) => [artifact.artifactId, artifact]));
+  if (made.size !== (task.artifacts ?? []).length) problems.push("An artifact is there twice");
+  for (const order of orders) problems.push(...storyProblems(order, made.get(artifactOf(order)), isWhole));
+  return problems;
+};
+
+function storyProblems(order: Order, artifact: Artifact | undefined, isWhole: boolean): readonly string[] {
+  const chunks = order.what === "note" ? 1 : order.chunks;
+  const expected = Array.from({ length: chunks }, (_, at) => chunkOf(order, at + 1));
+  if (artifact === undefined) return isWhole ? [`Artifact ${artifactOf(order)} is missing`] : [];
+  const told = artifact.parts.flatMap(({ text }) => text ?? []);
+  const due = isWhole ? expected : expected.slice(0, told.length);
+  if (told.join("|") !== due.join("|")) return [`${artifactOf(order)} is ${textOf(artifact)}`];
+  return [];
+}
+
+/** The results of steps that the events of a task tell, by key. */
+export function resultsIn({ log }: TaskHistory): readonly StepResult[] {
+  if (log === undefined) return [];
+  const { task } = foldOf(log.records);
+  const parts = (task?.artifacts ?? []).flatMap((artifact) => artifact.parts);
+  return parts.flatMap(({ data }) => (data === undefined ? [] : [data as unknown as StepResult]));
+}
+
+/** What a step has returned. */
+export interface StepResult {
+  readonly key: string;
+  readonly call: number;
+  readonly attempt: number;
+}

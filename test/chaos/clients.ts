@@ -1,0 +1,262 @@
+import { A2AError, type AgentCard, type StreamResponse, type Task } from "@parley/a2a";
+import { isTerminal, message } from "@parley/a2a/model";
+import { connect, type Client, type EventStream } from "@parley/a2a/client";
+import { pause } from "./harms.ts";
+import { digest, type Entry } from "./history.ts";
+import { conversation, type Order, type Planned } from "./orders.ts";
+
+/* Clients of the cluster: conversations at the same time, each with one task after another. They write down what they see. */
+
+export interface CrowdOptions {
+  readonly seed: number;
+  /** How many conversations there are at the same time. */
+  readonly conversations: number;
+  /** The cards of the agents, whose addresses are those of the balancer. */
+  readonly cards: Readonly<Record<"resumable" | "plain", AgentCard>>;
+  /** The origin of the balancer. */
+  readonly origin: string;
+  /** The address of the webhook of a config. */
+  readonly hook: (config: string) => string;
+  readonly note: (entry: Entry) => void;
+}
+
+/** A task as its client knows it. */
+interface Story {
+  readonly planned: Planned;
+  readonly client: Client;
+  /** What is done beside its streams. */
+  readonly acts: Acts;
+  taskId: string;
+}
+
+type OnEvent = (count: number, event: StreamResponse) => void;
+
+/** Calls that are repeated until they succeed. */
+const patient = { attempts: Infinity, minDelay: 20, maxDelay: 500 } as const;
+
+export class Crowd {
+  /** What was asked for in each task: the orders whose messages were accepted. */
+  readonly orders = new Map<string, Order[]>();
+  /** The tasks that are not over for their clients. */
+  readonly #open = new Set<Story>();
+  /** How many tasks were begun, and how many of them are over for their clients. */
+  begun = 0;
+  done = 0;
+  readonly #options: CrowdOptions;
+  readonly #clients = new Map<string, Promise<Client>>();
+  readonly #ended = new AbortController();
+  #streams = 0;
+
+  constructor(options: CrowdOptions) {
+    this.#options = options;
+  }
+
+  /** Runs all conversations. Resolves when each has ended its last task after `end()`. */
+  async run(): Promise<void> {
+    const all = Array.from({ length: this.#options.conversations }, (_, number) => this.#converse(number));
+    await Promise.all(all);
+  }
+
+  /** Lets the conversations begin no more tasks. */
+  end(): void {
+    this.#ended.abort();
+  }
+
+  /** The tasks that are not over for their clients, and what was done with them. */
+  get unfinished(): readonly string[] {
+    return Array.from(this.#open, ({ planned, taskId }) => `${planned.orders[0]?.name} (${planned.way}, ${taskId})`);
+  }
+
+  async #converse(number: number): Promise<void> {
+    for (const planned of conversation(this.#options.seed, number)) {
+      if (this.#ended.signal.aborted) return;
+      const story: Story = { planned, client: await this.#client(planned), acts: new Acts(), taskId: "" };
+      this.begun += 1;
+      this.#open.add(story);
+      try {
+        await this.#begin(story);
+        await story.acts.done();
+        this.done += 1;
+      } catch (thrown) {
+        const what = `${planned.way} over ${planned.binding}: ${thrown instanceof A2AError ? thrown.code : ""} ${String(thrown)}`;
+        this.#options.note({ type: "trouble", at: Date.now(), what, taskId: story.taskId });
+      }
+      this.#open.delete(story);
+    }
+  }
+
+  async #begin(story: Story): Promise<void> {
+    const { way } = story.planned;
+    if (way === "webhook") return this.#hooked(story);
+    if (way === "await") return this.#awaited(story);
+    if (way === "ask") return this.#asked(story);
+    const { actAt } = story.planned;
+    await this.#streamed(story, 0, (count, event) => {
+      if (way === "cancel" && count === actAt) story.acts.add(this.#cancel(story));
+      if (way === "interrupt" && count === actAt) story.acts.add(this.#interrupt(story));
+      if (way === "wait" && says(event, "Waiting for a word")) story.acts.add(this.#speak(story));
+    });
+  }
+
+  /** A message whose answer is a stream, sometimes with another reader that comes later. */
+  async #streamed(story: Story, at: number, onEvent: OnEvent = () => {}): Promise<StreamResponse | undefined> {
+    const { client, planned } = story;
+    const sent = this.#message(story, at);
+    return this.#read(client.sendStreamingMessage(sent), story, (count, event) => {
+      if (count === 1) this.#acked(story, sent.messageId, planned.orders[at]);
+      if (count === planned.joinAt && at === 0) story.acts.add(this.#read(client.subscribeToTask(story.taskId), story));
+      onEvent(count, event);
+    });
+  }
+
+  async #asked(story: Story): Promise<void> {
+    const last = await this.#streamed(story, 0);
+    const state = (last?.statusUpdate ?? last?.task)?.status.state;
+    if (state === "TASK_STATE_INPUT_REQUIRED") await this.#streamed(story, 1);
+  }
+
+  /** A send that waits for the end of its task. */
+  async #awaited(story: Story): Promise<void> {
+    const sent = this.#message(story, 0);
+    const { task } = await story.client.sendMessage({ message: sent });
+    if (task === undefined) throw new Error("The answer is no task");
+    story.taskId = task.id;
+    this.#acked(story, sent.messageId, story.planned.orders[0]);
+    this.#answered(task);
+  }
+
+  /** A task that reports to a webhook, and is looked at until it is over. */
+  async #hooked(story: Story): Promise<void> {
+    const { client } = story;
+    const sent = this.#message(story, 0);
+    const url = this.#options.hook(sent.messageId);
+    const configuration = { taskPushNotificationConfig: { url }, returnImmediately: true };
+    const { task } = await client.sendMessage({ message: sent, configuration });
+    if (task === undefined) throw new Error("The answer is no task");
+    story.taskId = task.id;
+    this.#acked(story, sent.messageId, story.planned.orders[0]);
+    for (let seen = task; ; seen = await client.getTask(task.id)) {
+      if (isTerminal(seen.status.state)) return this.#answered(seen);
+      await pause(1_000);
+    }
+  }
+
+  /** Cancels, again and again while no node answers. */
+  async #cancel({ client, taskId }: Story): Promise<void> {
+    for (;;) {
+      try {
+        const { status } = await client.cancelTask(taskId);
+        return this.#options.note({ type: "canceled", at: Date.now(), taskId, state: status.state });
+      } catch (thrown) {
+        // It was over, or a repeated cancel found what the first one had done.
+        if (isCode(thrown, "TaskNotCancelable", "UnsupportedOperation")) return;
+        if (!isCode(thrown, "Unavailable", "ConnectionFailed", "ConnectionLost")) throw thrown;
+      }
+      await pause(200);
+    }
+  }
+
+  /** A message to a task that a run works on. Once it is accepted, it gets its turn. */
+  async #interrupt(story: Story): Promise<void> {
+    const sent = this.#message(story, 1);
+    try {
+      await story.client.sendMessage({ message: sent, configuration: { returnImmediately: true } });
+      this.#acked(story, sent.messageId, story.planned.orders[1]);
+    } catch (thrown) {
+      // The task had ended before.
+      if (!isCode(thrown, "UnsupportedOperation")) throw thrown;
+    }
+  }
+
+  /** Tells the task of the event that it waits for, until a node has heard it. */
+  async #speak({ taskId }: Story): Promise<void> {
+    for (;;) {
+      try {
+        const response = await fetch(`${this.#options.origin}/word/${taskId}`, { method: "POST" });
+        await response.text();
+        if (response.ok) return;
+      } catch {
+        // It was cut off.
+      }
+      await pause(200);
+    }
+  }
+
+  /** Reads a stream to its end. Returns its last event. */
+  async #read(events: EventStream, story: Story, onEvent: OnEvent = () => {}): Promise<StreamResponse | undefined> {
+    const { note } = this.#options;
+    const stream = (this.#streams += 1);
+    let count = 0;
+    let last: StreamResponse | undefined;
+    try {
+      for await (const event of events) {
+        last = event;
+        story.taskId ||= event.task?.id ?? event.statusUpdate?.taskId ?? "";
+        const { seq } = events;
+        const whole = event.task !== undefined;
+        note({
+          type: "read",
+          at: Date.now(),
+          stream,
+          taskId: story.taskId,
+          digest: digest(event.task ?? event),
+          whole,
+          ...(seq !== undefined && { seq }),
+        });
+        onEvent((count += 1), event);
+      }
+      note({ type: "closed", at: Date.now(), stream, taskId: story.taskId });
+    } catch (thrown) {
+      note({ type: "closed", at: Date.now(), stream, taskId: story.taskId, error: String(thrown) });
+      throw thrown;
+    }
+    return last;
+  }
+
+  #message({ planned, taskId }: Story, at: number) {
+    const order = planned.orders[at];
+    const more = taskId === "" ? {} : { taskId };
+    return { ...message(JSON.stringify(order), more), messageId: order?.name ?? "" };
+  }
+
+  #acked({ taskId }: Story, messageId: string, order: Order | undefined): void {
+    this.#options.note({ type: "acked", at: Date.now(), messageId, taskId });
+    if (order !== undefined) this.orders.set(taskId, [...(this.orders.get(taskId) ?? []), order]);
+  }
+
+  #answered(task: Task): void {
+    this.#options.note({ type: "answered", at: Date.now(), taskId: task.id, digest: digest(task) });
+  }
+
+  #client({ way, binding }: Planned): Promise<Client> {
+    const name = way === "plain" ? "plain" : "resumable";
+    const known = this.#clients.get(`${name} ${binding}`);
+    if (known !== undefined) return known;
+    const client = connect(this.#options.cards[name], { binding, retry: patient, reconnect: patient });
+    this.#clients.set(`${name} ${binding}`, client);
+    return client;
+  }
+}
+
+/** What is done beside a stream. */
+class Acts {
+  readonly #all: Promise<unknown>[] = [];
+
+  add(act: Promise<unknown>): void {
+    act.catch(() => {});
+    this.#all.push(act);
+  }
+
+  async done(): Promise<void> {
+    await Promise.all(this.#all);
+  }
+}
+
+function says(event: StreamResponse, words: string): boolean {
+  const status = event.statusUpdate?.status ?? event.task?.status;
+  return status?.message?.parts[0]?.text === words;
+}
+
+function isCode(thrown: unknown, ...codes: string[]): boolean {
+  return thrown instanceof A2AError && codes.includes(thrown.code);
+}

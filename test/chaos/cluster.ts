@@ -1,0 +1,88 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { compiled } from "../programs.ts";
+import type { Command, NodeSettings } from "./node.ts";
+
+const program = fileURLToPath(new URL("node.ts", import.meta.url));
+
+export interface NodeListener {
+  /** Called with each line that a node logs. */
+  onLine(line: string): void;
+  /** Called where a node has ended without being told to. */
+  onEnd(what: string): void;
+}
+
+/** A node: one process after another on one port. */
+export class ClusterNode {
+  readonly #settings: Omit<NodeSettings, "name">;
+  readonly #number: number;
+  readonly #listener: NodeListener;
+  readonly #script = compiled(program);
+  #child: ChildProcess | undefined;
+  #lives = 0;
+  #isWanted = false;
+  #isStopped = false;
+
+  constructor(number: number, settings: Omit<NodeSettings, "name">, listener: NodeListener) {
+    this.#number = number;
+    this.#settings = settings;
+    this.#listener = listener;
+  }
+
+  /** Starts a process. Resolves when it listens. One that cannot start is started again, since the database may be away. */
+  async start(): Promise<void> {
+    this.#isWanted = true;
+    while (this.#isWanted) {
+      const child = this.#spawn();
+      const ready = once(child, "message").then(() => true);
+      if (await Promise.race([ready, once(child, "exit").then(() => false)])) return;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }
+
+  #spawn(): ChildProcess {
+    const name = `${this.#number}.${(this.#lives += 1)}`;
+    const settings: NodeSettings = { ...this.#settings, name };
+    const child = spawn(process.execPath, [this.#script, JSON.stringify(settings)], {
+      stdio: ["ignore", "ignore", "pipe", "ipc"],
+    });
+    this.#child = child;
+    this.#isStopped = false;
+    let isReady = false;
+    child.once("message", () => (isReady = true));
+    if (child.stderr)
+      createInterface({ input: child.stderr }).on("line", (line) => this.#listener.onLine(`${name} ${line}`));
+    child.once("exit", (code, signal) => {
+      // One that cannot start while the database is away is started again.
+      if (this.#isWanted && isReady) this.#listener.onEnd(`Node ${name} ended by itself: ${code ?? signal}`);
+    });
+    return child;
+  }
+
+  /** Ends the process by a signal, and waits until it has ended. */
+  async end(signal: "SIGKILL" | "SIGTERM"): Promise<void> {
+    this.#isWanted = false;
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, "exit");
+    if (this.#isStopped) this.resume();
+    child.kill(signal);
+    await ended;
+  }
+
+  /** Stops it where it is: it does not notice. */
+  stop(): void {
+    this.#isStopped = this.#child?.kill("SIGSTOP") === true;
+  }
+
+  resume(): void {
+    this.#child?.kill("SIGCONT");
+    this.#isStopped = false;
+  }
+
+  tell(command: Command): void {
+    if (this.#child?.connected === true) this.#child.send(command, () => {});
+  }
+}

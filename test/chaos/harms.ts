@@ -1,0 +1,94 @@
+import type { PostgresServer } from "../postgres/server.ts";
+import type { Balancer } from "./balancer.ts";
+import type { ClusterNode } from "./cluster.ts";
+import type { Fault } from "./history.ts";
+import type { PlannedFault } from "./plan.ts";
+
+export interface HarmOptions {
+  readonly postgres: PostgresServer;
+  readonly nodes: readonly ClusterNode[];
+  readonly toNodes: Balancer;
+  readonly toDatabase: Balancer;
+  readonly note: (fault: Fault) => void;
+}
+
+/** Does what the plan says. What is done to one node, or to the database, is done one after the other. */
+export class Harms {
+  readonly #options: HarmOptions;
+  /** The last thing that is done to each of them. */
+  readonly #queues = new Map<string, Promise<void>>();
+  /** Ends every pause. */
+  readonly #repairing = new AbortController();
+
+  constructor(options: HarmOptions) {
+    this.#options = options;
+  }
+
+  /** Does all faults in their time. Resolves after `length` milliseconds. */
+  async run(faults: readonly PlannedFault[], length: number): Promise<void> {
+    const begun = performance.now();
+    for (const fault of faults) {
+      await pause(begun + fault.after - performance.now());
+      this.#queue(fault);
+    }
+    await pause(begun + length - performance.now());
+  }
+
+  /** Ends what still lasts. All nodes run afterwards, and the database. */
+  async repair(): Promise<void> {
+    this.#repairing.abort();
+    await Promise.all(this.#queues.values());
+  }
+
+  #queue(fault: PlannedFault): void {
+    const { what, node, lasts } = fault;
+    const target = what.includes("database") ? "database" : String(node);
+    const before = this.#queues.get(target) ?? Promise.resolve();
+    const done = before.then(async () => {
+      if (this.#repairing.signal.aborted) return;
+      this.#options.note({ type: "fault", at: Date.now(), what, lasts, ...(node >= 0 && { node }) });
+      await this.#do(fault);
+    });
+    this.#queues.set(target, done);
+  }
+
+  async #do({ what, node: number, lasts }: PlannedFault): Promise<void> {
+    const { postgres, toNodes, toDatabase } = this.#options;
+    const wait = (): Promise<void> => pause(lasts, this.#repairing.signal);
+    if (what === "cut clients") return void toNodes.cut(0.5);
+    if (what === "cut database") return void toDatabase.cut(0.5);
+    if (what === "crash database" || what === "restart database") {
+      await (what === "crash database" ? postgres.crash() : postgres.stop());
+      await wait();
+      return postgres.start();
+    }
+    const node = this.#options.nodes[number];
+    if (node === undefined) throw new Error(`There is no node ${number}`);
+    if (what === "stop") {
+      node.stop();
+      await wait();
+      return node.resume();
+    }
+    if (what === "drop wake-ups") {
+      node.tell({ dropWakeups: true });
+      await wait();
+      return node.tell({ dropWakeups: false });
+    }
+    await node.end(what === "kill" ? "SIGKILL" : "SIGTERM");
+    await wait();
+    // While it starts, other things may happen to the database, and that may take a while.
+    await node.start();
+  }
+}
+
+/** Waits. The signal ends it early. */
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  if (ms <= 0 || signal?.aborted === true) return Promise.resolve();
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,33 @@
+import type { AppendItem } from "@parley/a2a/store";
+import type { PostgresStore } from "@parley/sql/postgres";
+
+/* Faults of a store, to see that the checker finds them. */
+
+/** `fence`: an append that has lost its lease is stored. `notify`: other nodes are told of a change before its commit. */
+export type Mutation = "fence" | "notify";
+
+export const mutations: readonly Mutation[] = ["fence", "notify"];
+
+/** Makes a store wrong. */
+export function mutated(store: PostgresStore, mutation: Mutation): void {
+  const append = store.append.bind(store);
+  if (mutation === "fence") {
+    store.append = async (items) => append(await Promise.all(items.map((item) => underAnyFence(store, item))));
+    return;
+  }
+  const publish = store.wakeup.publish.bind(store.wakeup);
+  store.wakeup.publish = () => {};
+  store.append = async (items) => {
+    publish(items.flatMap((item) => ("task" in item ? [item.task.taskId] : [])));
+    // What is published leaves at once; the commit takes longer than that.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    return append(items);
+  };
+}
+
+/** The item under the fence that the task has, whatever the node believes. */
+async function underAnyFence(store: PostgresStore, item: AppendItem): Promise<AppendItem> {
+  if (!("task" in item) || item.fence === undefined || item.records.length === 0) return item;
+  const fence = (await store.head(item.task, item.task.taskId))?.fence ?? item.fence;
+  return { ...item, fence };
+}

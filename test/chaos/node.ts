@@ -1,0 +1,112 @@
+import { openSync, writeSync } from "node:fs";
+import { silentLogger, type LogFields } from "@parley/a2a";
+import { serve, type Server } from "@parley/node";
+import { postgresStore } from "@parley/sql/postgres";
+import { storyteller } from "./agents.ts";
+import type { Stored } from "./history.ts";
+import { mutated, type Mutation } from "./mutations.ts";
+
+// A node of the cluster. Its settings are JSON in its first argument. It says "ready" to its parent when it listens, obeys what its parent
+// tells it, and ends with it. What it stores under a fence is a line of its journal: written at once, since it may be killed.
+
+export interface NodeSettings {
+  readonly port: number;
+  readonly publicUrl: string;
+  readonly database: string;
+  /** The service with side effects. */
+  readonly service: string;
+  /** The file of what it stores. */
+  readonly journal: string;
+  /** The name of this process. */
+  readonly name: string;
+  /** How long a lease lasts, in milliseconds. */
+  readonly ttl: number;
+  readonly mutation?: Mutation;
+}
+
+/** What the parent tells it. */
+export interface Command {
+  readonly dropWakeups: boolean;
+}
+
+const settings = JSON.parse(process.argv[2] ?? "") as NodeSettings;
+const { name, service } = settings;
+const journal = openSync(settings.journal, "a");
+
+const store = await postgresStore({ database: settings.database, connections: 8 });
+let dropsWakeups = false;
+const publish = store.wakeup.publish.bind(store.wakeup);
+store.wakeup.publish = (taskIds) => {
+  if (!dropsWakeups) publish(taskIds);
+};
+if (settings.mutation !== undefined) mutated(store, settings.mutation);
+
+const append = store.append.bind(store);
+store.append = async (items) => {
+  const outcomes = await append(items);
+  const at = Date.now();
+  const lines: string[] = [];
+  for (const [index, item] of items.entries()) {
+    const outcome = outcomes[index];
+    if (!outcome?.ok || !("task" in item) || item.fence === undefined) continue;
+    // Messages of the user and cancels are stored by any node.
+    if (!item.records.some(({ actor }) => actor === "agent")) continue;
+    const stored: Stored = {
+      type: "stored",
+      at,
+      node: name,
+      taskId: item.task.taskId,
+      fence: item.fence,
+      seq: outcome.seq,
+      records: item.records.length,
+    };
+    lines.push(`${JSON.stringify(stored)}\n`);
+  }
+  if (lines.length > 0) writeSync(journal, lines.join(""));
+  return outcomes;
+};
+
+function say(level: string) {
+  return (message: string, fields?: LogFields): void => {
+    const detail = JSON.stringify(fields, (_key, value: unknown) => (value instanceof Error ? value.stack : value));
+    writeSync(2, `${level} ${message} ${detail ?? ""}\n`);
+  };
+}
+
+const call: Parameters<typeof storyteller>[1] = async ({ signal, ...what }) => {
+  const response = await fetch(service, { method: "POST", body: JSON.stringify(what), signal });
+  return (await response.json()) as number;
+};
+
+const server: Server = await serve(
+  [
+    { path: "/resumable", agent: storyteller(true, call) },
+    { path: "/plain", agent: storyteller(false, call) },
+  ],
+  {
+    port: settings.port,
+    publicUrl: settings.publicUrl,
+    store,
+    grace: 2_000,
+    // As if each node had a machine of its own: nobody can see that its process has ended.
+    lease: { ttl: settings.ttl, maxDeaths: Infinity, maxAttempts: Infinity, isGone: () => false },
+    logger: { ...silentLogger, warn: say("warn"), error: say("error") },
+    push: {
+      keys: [Buffer.alloc(32, 7).toString("base64")],
+      net: { allowPrivate: true },
+      timeout: 3_000,
+      events: "all",
+      retryAfter: Array.from({ length: 1_000 }, () => 200),
+    },
+    routes: async (request) => {
+      const [, taskId] = /^\/word\/(.+)$/.exec(new URL(request.url).pathname) ?? [];
+      if (taskId === undefined) return undefined;
+      await server.signal(taskId, "word", "hello", { id: "word" });
+      return new Response("Thank you\n");
+    },
+  },
+);
+process.on("message", ({ dropWakeups }: Command) => (dropsWakeups = dropWakeups));
+// Ends with its parent.
+process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
+process.send?.("ready");

@@ -1,0 +1,76 @@
+import { random } from "../crash/plan.ts";
+
+/* What clients ask for, and what must become of it. Everything follows from the seed. */
+
+/** The ways of a conversation. */
+export const ways = ["stream", "ask", "cancel", "interrupt", "webhook", "wait", "await", "plain"] as const;
+export type Way = (typeof ways)[number];
+
+/** What a message tells the agent to do. */
+export interface Order {
+  readonly what: "tell" | "ask" | "wait" | "note";
+  /** A name of its own: the artifact of the message has it. */
+  readonly name: string;
+  /** How many chunks it tells. */
+  readonly chunks: number;
+  /** Before which chunks it calls the service with side effects. */
+  readonly steps: readonly number[];
+  /** Between two chunks, in milliseconds. */
+  readonly pause: number;
+}
+
+/** One task of a conversation, as it is planned. */
+export interface Planned {
+  readonly way: Way;
+  readonly orders: readonly Order[];
+  readonly binding: "JSONRPC" | "HTTP+JSON";
+  /** At which event a second reader comes. 0: there is none. */
+  readonly joinAt: number;
+  /** At which event the client cancels, or sends its note. */
+  readonly actAt: number;
+}
+
+/** The tasks of a conversation, one after the other, without end. */
+export function* conversation(seed: number, number: number): Generator<Planned, never, void> {
+  for (let round = 0; ; round += 1) {
+    const next = random(seed * 1_000_003 + number * 7_919 + round);
+    const upTo = (most: number): number => 1 + Math.floor(next() * most);
+    // All ways from the beginning, whatever the seed.
+    const way = ways[(number + round) % ways.length] ?? "stream";
+    const name = `${number}-${round}`;
+    const order = (what: Order["what"], part: string): Order => {
+      const chunks = way === "cancel" ? 12 + upTo(12) : 2 + upTo(10);
+      const steps = way === "plain" ? [] : Array.from({ length: Math.floor(next() * 3) }, () => upTo(chunks));
+      return {
+        what,
+        name: `${name}-${part}`,
+        chunks,
+        steps: [...new Set(steps)].sort((a, b) => a - b),
+        pause: 20 + upTo(600),
+      };
+    };
+    yield {
+      way,
+      orders: [
+        order(way === "ask" ? "ask" : way === "wait" ? "wait" : "tell", "a"),
+        ...(extra[way] ?? []).map((what) => order(what, "b")),
+      ],
+      binding: next() < 0.5 ? "JSONRPC" : "HTTP+JSON",
+      joinAt: next() < 0.4 ? upTo(8) : 0,
+      actAt: upTo(6),
+    };
+  }
+}
+
+/** The orders after the first. */
+const extra: Partial<Record<Way, readonly Order["what"][]>> = { ask: ["tell"], interrupt: ["note"] };
+
+/** The id of the artifact that an order makes. */
+export function artifactOf({ name }: Order): string {
+  return `story-${name}`;
+}
+
+/** The text of a chunk. */
+export function chunkOf({ name }: Order, number: number): string {
+  return `${name} ${number}`;
+}

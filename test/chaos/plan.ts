@@ -1,0 +1,64 @@
+import { random } from "../crash/plan.ts";
+
+/* The harm that is done to the cluster. It follows from the seed. */
+
+/** The kinds of harm. */
+export type Harm =
+  "kill" | "stop" | "term" | "crash database" | "restart database" | "cut clients" | "cut database" | "drop wake-ups";
+
+/** Harm that is to be done. */
+export interface PlannedFault {
+  /** When, in milliseconds from the beginning. */
+  readonly after: number;
+  readonly what: Harm;
+  /** The node. -1: all of them, or the database. */
+  readonly node: number;
+  /** For how long, in milliseconds. */
+  readonly lasts: number;
+}
+
+export interface PlanOptions {
+  readonly seed: number;
+  /** Milliseconds. */
+  readonly length: number;
+  readonly nodes: number;
+}
+
+/** How often each kind comes, and how long it lasts at least and at most. */
+const kinds: readonly (readonly [what: Harm, weight: number, least: number, most: number])[] = [
+  ["kill", 4, 200, 3_000],
+  ["stop", 4, 500, 12_000],
+  ["term", 3, 200, 2_000],
+  ["crash database", 1, 200, 2_000],
+  ["restart database", 1, 200, 3_000],
+  ["cut clients", 3, 0, 0],
+  ["cut database", 2, 0, 0],
+  ["drop wake-ups", 2, 2_000, 10_000],
+];
+
+const ofNodes: readonly Harm[] = ["kill", "stop", "term", "drop wake-ups"];
+
+/** Of each minute, so much is without harm, in milliseconds: everything must be as fast as ever then. */
+const calm = 20_000;
+
+/** The faults of a run, in their order. The first comes after two seconds, and none in the calm end of each minute. */
+export function plan({ seed, length, nodes }: PlanOptions): readonly PlannedFault[] {
+  const next = random(seed);
+  const total = kinds.reduce((sum, [, weight]) => sum + weight, 0);
+  const faults: PlannedFault[] = [];
+  // Each kind once, in an order of the seed, before chance alone decides.
+  const first = kinds
+    .map(([what]) => ({ what, place: next() }))
+    .sort((one, other) => one.place - other.place)
+    .map(({ what }) => what);
+  for (let after = 2_000; after < length - 5_000; after += 1_000 + next() * 4_000) {
+    if (after % 60_000 > 60_000 - calm) continue;
+    let choice = next() * total;
+    const wanted = first.shift();
+    const [what, , least, most] =
+      kinds.find(([name, weight]) => (wanted === undefined ? (choice -= weight) < 0 : name === wanted)) ?? kinds[0]!;
+    const node = ofNodes.includes(what) ? Math.floor(next() * nodes) : -1;
+    faults.push({ after: Math.round(after), what, node, lasts: Math.round(least + next() * (most - least)) });
+  }
+  return faults;
+}

@@ -1,0 +1,137 @@
+import { createWriteStream, mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { connect } from "@parley/a2a/client";
+import { postgresStore } from "@parley/sql/postgres";
+import { reservePort } from "../ports.ts";
+import { startPostgres } from "../postgres/server.ts";
+import { startBalancer } from "./balancer.ts";
+import { check, type Verdict } from "./check.ts";
+import { Crowd } from "./clients.ts";
+import { ClusterNode } from "./cluster.ts";
+import { Harms, pause } from "./harms.ts";
+import type { Entry, TaskLog } from "./history.ts";
+import type { Mutation } from "./mutations.ts";
+import { plan } from "./plan.ts";
+import { startServices } from "./services.ts";
+import { logsOf, settled, storedIn } from "./stored.ts";
+
+export interface ChaosOptions {
+  readonly seed: number;
+  readonly minutes: number;
+  readonly nodes: number;
+  readonly conversations: number;
+  /** Where the history is written, the log of the nodes, and what they stored. */
+  readonly folder: string;
+  /** How long a lease lasts, in milliseconds. */
+  readonly ttl: number;
+  /** A fault of the store, which has to be found. */
+  readonly mutation?: Mutation;
+  /** Is told how far it is. */
+  readonly say: (line: string) => void;
+}
+
+export interface ChaosResult {
+  readonly verdict: Verdict;
+  readonly history: readonly Entry[];
+  readonly logs: readonly TaskLog[];
+}
+
+/** How long everything may take to come to an end after the last fault, in milliseconds. */
+const patience = 120_000;
+
+/** Runs a cluster, harms it, and judges what was seen. */
+export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
+  const { seed, say } = options;
+  const length = options.minutes * 60_000;
+  const records = new Records(options.folder);
+  const { note } = records;
+  const closing: (() => Promise<unknown>)[] = [() => records.close()];
+  try {
+    const cluster = await startCluster(options, records, closing);
+    const crowd = new Crowd({ ...options, ...cluster, note });
+    const running = crowd.run();
+    const progress = setInterval(() => say(`${crowd.begun} tasks begun, ${crowd.done} done`), 30_000);
+    closing.push(() => Promise.resolve(clearInterval(progress)));
+    const harms = new Harms({ ...cluster, note });
+    await harms.run(plan({ seed, length, nodes: options.nodes }), length);
+    crowd.end();
+    await harms.repair();
+    cluster.calm();
+    say("No more faults: every task has to end now");
+    const isOver = await Promise.race([running.then(() => true), pause(patience).then(() => false)]);
+    if (!isOver)
+      note({ type: "trouble", at: Date.now(), what: `${crowd.unfinished.join(", ")} did not come to an end` });
+    const store = await postgresStore({ database: cluster.postgres.url, wakeup: false });
+    if (!(await settled(store, patience)))
+      note({ type: "trouble", at: Date.now(), what: "The store did not come to rest" });
+    const logs = await logsOf(store);
+    await store.close();
+    await Promise.all(cluster.nodes.map((node) => node.end("SIGTERM")));
+    const history = [...records.all, ...cluster.journals.flatMap(storedIn)].toSorted((one, other) => one.at - other.at);
+    return { verdict: check(history, logs, { orders: crowd.orders, promptWithin: 1_000 }), history, logs };
+  } finally {
+    for (const close of closing.reverse()) await close().catch(() => {});
+  }
+}
+
+/** The history of a run, in memory and in a file, and the log of the nodes. */
+class Records {
+  readonly all: Entry[] = [];
+  readonly folder: string;
+  readonly #history;
+  readonly #log;
+
+  constructor(folder: string) {
+    mkdirSync(folder, { recursive: true });
+    this.folder = folder;
+    this.#history = createWriteStream(join(folder, "history.jsonl"));
+    this.#log = createWriteStream(join(folder, "nodes.log"));
+  }
+
+  readonly note = (entry: Entry): void => {
+    this.all.push(entry);
+    this.#history.write(`${JSON.stringify(entry)}\n`);
+  };
+
+  /** A line of a node. */
+  readonly log = (line: string): void => void this.#log.write(`${new Date().toISOString()} ${line}\n`);
+
+  async close(): Promise<void> {
+    await Promise.all([this.#history, this.#log].map((file) => new Promise<void>((resolve) => file.end(resolve))));
+  }
+}
+
+async function startCluster(options: ChaosOptions, records: Records, closing: (() => Promise<unknown>)[]) {
+  const { seed, folder, say, ttl, mutation } = options;
+  const opened = async <T>(opening: Promise<T>, close: (opened: T) => Promise<unknown>): Promise<T> => {
+    const one = await opening;
+    closing.push(() => close(one));
+    return one;
+  };
+  const postgres = await opened(startPostgres(), (server) => server.remove());
+  say(`PostgreSQL of ${postgres.source}`);
+  const toDatabase = await opened(startBalancer([postgres.port]), (balancer) => balancer.close());
+  const services = await opened(startServices(seed, records.note), (all) => all.close());
+  const ports = await Promise.all(Array.from({ length: options.nodes }, () => reservePort()));
+  const toNodes = await opened(startBalancer(ports), (balancer) => balancer.close());
+
+  const database = new URL(postgres.url);
+  database.port = String(toDatabase.port);
+  const origin = `http://127.0.0.1:${toNodes.port}`;
+  const journals = ports.map((_, at) => join(folder, `node-${at}.jsonl`));
+  const listener = {
+    onLine: records.log,
+    onEnd: (what: string) => records.note({ type: "trouble", at: Date.now(), what }),
+  };
+  const nodes = ports.map((port, at) => {
+    const journal = journals[at] ?? "";
+    rmSync(journal, { force: true });
+    const shared = { publicUrl: origin, database: database.href, service: services.service, ttl };
+    return new ClusterNode(at, { port, journal, ...shared, ...(mutation !== undefined && { mutation }) }, listener);
+  });
+  closing.push(() => Promise.all(nodes.map((node) => node.end("SIGKILL"))));
+  await Promise.all(nodes.map((node) => node.start()));
+  const cardOf = async (agent: string) => (await connect(`${origin}/${agent}`)).card;
+  const cards = { resumable: await cardOf("resumable"), plain: await cardOf("plain") };
+  return { postgres, toDatabase, toNodes, nodes, journals, origin, cards, hook: services.hook, calm: services.calm };
+}

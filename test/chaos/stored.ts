@@ -1,0 +1,64 @@
+import { readFileSync } from "node:fs";
+import { isTerminal, type LogRecord } from "@parley/a2a/model";
+import type { ListPosition, Store } from "@parley/a2a/store";
+import type { Stored, TaskLog } from "./history.ts";
+import { pause } from "./harms.ts";
+
+/* What the store and the nodes have at the end. */
+
+const agents = ["/resumable", "/plain"] as const;
+
+/** Waits until no task is at work and no webhook is due, or until `ms` milliseconds are over. */
+export async function settled(store: Store, ms: number): Promise<boolean> {
+  const until = performance.now() + ms;
+  for (;;) {
+    if (await isSettled(store)) return true;
+    if (performance.now() > until) return false;
+    await pause(500);
+  }
+}
+
+async function isSettled(store: Store): Promise<boolean> {
+  const due = await store.dueFeatures({ feature: "push", now: Infinity, limit: 1 });
+  if (due.length > 0) return false;
+  for (const agent of agents) {
+    for (const state of ["TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"] as const) {
+      const { total } = await store.list({ agent }, { limit: 1, artifacts: false, state });
+      if (total > 0) return false;
+    }
+  }
+  return true;
+}
+
+/** All tasks, with their logs. */
+export async function logsOf(store: Store): Promise<readonly TaskLog[]> {
+  const logs: TaskLog[] = [];
+  for (const agent of agents) {
+    let after: ListPosition | undefined;
+    do {
+      const page = await store.list({ agent }, { limit: 100, artifacts: false, ...(after && { after }) });
+      logs.push(...(await Promise.all(page.tasks.map(({ task }) => logOf(store, agent, task.id)))));
+      after = page.next;
+    } while (after !== undefined);
+  }
+  return logs;
+}
+
+async function logOf(store: Store, agent: string, taskId: string): Promise<TaskLog> {
+  const head = await store.head({ agent }, taskId);
+  const records: LogRecord[] = [];
+  while (records.length < (head?.seq ?? 0)) {
+    const page = await store.read({ agent }, taskId, { after: records.length, limit: 1_000 });
+    if (page === undefined || page.records.length === 0) break;
+    records.push(...page.records);
+  }
+  const isOver = head !== undefined && isTerminal(head.state);
+  return { taskId, records, isHeld: isOver && head.run !== undefined, isResumable: agent === "/resumable" };
+}
+
+/** What a node has stored under its fences. A node that was killed may have written half a line. */
+export function storedIn(journal: string): readonly Stored[] {
+  return readFileSync(journal, "utf8")
+    .split("\n")
+    .flatMap((line) => (line.startsWith("{") && line.endsWith("}") ? [JSON.parse(line) as Stored] : []));
+}
