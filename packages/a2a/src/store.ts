@@ -46,6 +46,7 @@ export {
   type ClaimQuery,
   type ClaimPosition,
   type ClaimPage,
+  type StoreCondition,
   type StrandedRuns,
   type FeatureRow,
   type FeatureQuery,

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import express from "express";
 import { A2AError, createHandler, memoryStore, silentLogger, type HandlerOptions, type Logger } from "@parley/a2a";
 import { bearer } from "@parley/a2a/auth";
-import type { Store } from "@parley/a2a/store";
+import type { Store, StoreCondition } from "@parley/a2a/store";
 import { fakeClock } from "@parley/a2a/testing";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
@@ -214,8 +214,8 @@ describe("readiness", () => {
     broken = false;
     expect(await probe(server, "/readyz")).toEqual(ready);
     expect(lines).toEqual([
-      "The store cannot be read: the server is not ready",
-      "The store can be read again: the server is ready",
+      "The store cannot be used: the server is not ready",
+      "The store can be used again: the server is ready",
     ]);
   });
 
@@ -234,15 +234,64 @@ describe("readiness", () => {
     expect(reads).toBe(1);
     hang = true;
     clock.advance(1_001);
-    const waiting = [probe(server, "/readyz"), probe(server, "/readyz")];
+    const waiting = Promise.all([probe(server, "/readyz"), probe(server, "/readyz")]);
     await expect.poll(() => reads).toBe(2);
-    // Every probe waits by a timer of its own, so that each is advanced past it.
-    const late = Promise.all(waiting);
+    // Every probe waits by a timer of its own, so that each is advanced past it: for less than a second.
     let done = false;
-    void late.then(() => (done = true));
-    await expect.poll(() => (clock.advance(5_000), done)).toBe(true);
-    expect(await late).toEqual([unavailable, unavailable]);
+    void waiting.then(() => (done = true));
+    await expect.poll(() => (clock.advance(900), done)).toBe(true);
+    // A store that has much to do is given some seconds. Then it does not work, and no probe waits for it any more.
+    clock.advance(5_000);
+    expect(await many()).toEqual(Array(50).fill(unavailable));
     expect(reads).toBe(2);
+  });
+
+  it("says what the last check has found while the next one takes long, and nothing good before the first one", async () => {
+    const clock = fakeClock();
+    const waiting: (() => void)[] = [];
+    const store = storeWith((own) => async (scope, id) => {
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      return own.head(scope, id);
+    });
+    const server = await start({ store, clock });
+    const ask = async (): Promise<unknown> => {
+      let answer: unknown;
+      const asked = probe(server, "/readyz").then((given) => (answer = given));
+      await expect.poll(() => (answer === undefined && clock.advance(300), answer)).toBeDefined();
+      return asked;
+    };
+    expect(await ask()).toEqual(unavailable);
+    waiting.shift()?.();
+    await expect.poll(ask).toEqual(ready);
+    clock.advance(1_001);
+    expect(await ask()).toEqual(ready);
+    expect(waiting.length).toBe(1);
+    waiting.shift()?.();
+  });
+
+  it("is what the store says of itself, in words that everybody may read: no reason, and no word of its own", async () => {
+    const clock = fakeClock();
+    const lines: unknown[] = [];
+    const logger: Logger = { ...silentLogger, warn: (_, fields) => void lines.push(fields) };
+    const own = memoryStore();
+    let found: StoreCondition = { writable: true, changes: "polled" };
+    const store: Store = Object.assign(own, { check: async () => found });
+    const server = await start({ store, clock, logger });
+    const ask = (next: StoreCondition): Promise<unknown> => {
+      found = next;
+      clock.advance(1_001);
+      return probe(server, "/readyz");
+    };
+    for (const changes of ["polled", "told", "unseen"] as const) {
+      expect(await ask({ writable: true, changes })).toEqual([200, JSON.stringify({ status: "ready", changes })]);
+    }
+    const foreign = { writable: true, changes: "host-17 is slow", version: "15.18" } as unknown as StoreCondition;
+    expect(await ask(foreign)).toEqual(ready);
+    const reason = "The database is read-only: the server db-17 is a replica";
+    expect(await ask({ writable: false, reason, changes: "told" })).toEqual(unavailable);
+    expect(await ask({ writable: false, reason })).toEqual(unavailable);
+    expect(lines).toEqual([{ cause: reason }]);
+    expect(await ask({ writable: true })).toEqual(ready);
   });
 
   it("fails where SQLite is closed, and is read from the file otherwise", async () => {

@@ -11,20 +11,45 @@ export interface HealthOptions {
   /** Path of the probe of liveness: the process answers. Where it does not, restart it. `false`: none. Default `/healthz`. */
   readonly live?: string | false;
   /**
-   * Path of the probe of readiness: the store can be read, and the server does not close. Where it fails (503), send requests to another
-   * process. `false`: none. Default `/readyz`.
+   * Path of the probe of readiness: the store can be read and written, and the server does not close. Where it fails (503), send requests to
+   * another process. `false`: none. Default `/readyz`.
    */
   readonly ready?: string | false;
 }
 
+type StoreCondition = Awaited<ReturnType<NonNullable<EngineOptions["store"]["check"]>>>;
+type StoreHearing = NonNullable<StoreCondition["changes"]>;
+
 /** Whether a server can take requests, as probes are told. */
 export type Readiness = "ready" | "closing" | "unavailable";
 
-/** How long what a read of the store has shown is true for other probes, in milliseconds: anyone may ask, as often as they like. */
+/** What a probe of readiness is told. `changes`: how the server hears of what others append, where it is ready. */
+interface ReadinessReport {
+  readonly status: Readiness;
+  readonly changes?: StoreHearing;
+}
+
+/** How long what the store has said is true for other probes, in milliseconds: anyone may ask, as often as they like. */
 const fresh = 1_000;
 
-/** Longest wait for the store, in milliseconds. */
-const patience = 5_000;
+/** The longest that a probe waits, in milliseconds: probes of orchestrators wait for a second. */
+const patience = 900;
+
+/**
+ * For how long the last answer holds while the store has not said anything new, in milliseconds. A store with more to do than it can do at once
+ * is no broken one: if every node left its balancer because of that, none would be left.
+ */
+const benefit = 5_000;
+
+/** Words that anyone may read, whatever a store says. */
+const hearings: ReadonlySet<unknown> = new Set<StoreHearing>(["told", "polled", "unseen"]);
+
+/** A check that is under way. */
+interface Checking {
+  readonly begun: number;
+  readonly end: Promise<void>;
+  readonly giveUp: AbortController;
+}
 
 /** Finds out whether a server can take requests. */
 export class ReadinessCheck {
@@ -32,8 +57,11 @@ export class ReadinessCheck {
   readonly #clock: Clock;
   readonly #logger: Logger;
   #closing = false;
-  #reading: Promise<void> | undefined;
-  #known = true;
+  #checking: Checking | undefined;
+  /** What the last check has found. At the beginning nothing is known, which nothing is logged of. */
+  #works = false;
+  #isKnown = false;
+  #changes: StoreHearing | undefined;
   #freshUntil = -Infinity;
 
   constructor(store: EngineOptions["store"], clock: Clock, logger: Logger) {
@@ -45,45 +73,70 @@ export class ReadinessCheck {
   /** The server stops. */
   close(): void {
     this.#closing = true;
+    this.#checking?.giveUp.abort();
   }
 
-  /** Reads the store, unless it was read a moment ago. Never rejects. */
+  /** The word of `report()`. */
   async check(): Promise<Readiness> {
-    if (!this.#closing && this.#clock.elapsed() >= this.#freshUntil)
-      await this.#inTime((this.#reading ??= this.#read()));
-    if (this.#closing) return "closing";
-    return this.#known ? "ready" : "unavailable";
+    return (await this.report()).status;
   }
 
-  /** A read that hangs is not begun again. */
-  async #inTime(reading: Promise<void>): Promise<void> {
-    const late = deferred<void>();
-    const clear = this.#clock.after(patience, () => {
-      this.#learn(false, "The store takes too long");
-      late.resolve();
-    });
-    await Promise.race([reading, late.promise]);
-    clear();
+  /** Asks the store, unless it was asked a moment ago. Never rejects, and takes less than a second. */
+  async report(): Promise<ReadinessReport> {
+    if (!this.#closing && this.#clock.elapsed() >= this.#freshUntil) await this.#inTime();
+    if (this.#closing) return { status: "closing" };
+    if (!this.#works) return { status: "unavailable" };
+    return { status: "ready", ...(this.#changes !== undefined && { changes: this.#changes }) };
   }
 
-  async #read(): Promise<void> {
+  /** A check that hangs is not begun again. */
+  async #inTime(): Promise<void> {
+    const checking = (this.#checking ??= this.#begin());
+    const left = checking.begun + benefit - this.#clock.elapsed();
+    if (left > 0) {
+      const late = deferred<void>();
+      const clear = this.#clock.after(Math.min(patience, left), () => late.resolve());
+      await Promise.race([checking.end, late.promise]);
+      clear();
+    }
+    if (this.#checking !== checking || this.#clock.elapsed() - checking.begun < benefit) return;
+    checking.giveUp.abort();
+    this.#learn("The store takes too long");
+  }
+
+  #begin(): Checking {
+    const giveUp = new AbortController();
+    return { begun: this.#clock.elapsed(), giveUp, end: this.#ask(giveUp.signal) };
+  }
+
+  async #ask(signal: AbortSignal): Promise<void> {
     try {
-      // Of a task that nobody has: it costs one read of an index, and no cache has it.
-      await this.#store.head({ agent: "/", owner: "" }, crypto.randomUUID());
-      this.#learn(true);
+      const { writable, reason, changes } = await this.#read(signal);
+      this.#changes = hearings.has(changes) ? changes : undefined;
+      this.#learn(writable ? undefined : (reason ?? "The store cannot be written"));
     } catch (cause) {
-      this.#learn(false, cause);
+      this.#learn(cause);
     }
     this.#freshUntil = this.#clock.elapsed() + fresh;
-    this.#reading = undefined;
+    this.#checking = undefined;
   }
 
-  /** Logs a change, not each probe. */
-  #learn(works: boolean, cause?: unknown): void {
-    if (works === this.#known) return;
-    this.#known = works;
-    if (works) this.#logger.info("The store can be read again: the server is ready");
-    else this.#logger.warn("The store cannot be read: the server is not ready", { cause });
+  async #read(signal: AbortSignal): Promise<StoreCondition> {
+    if (this.#store.check !== undefined) return this.#store.check(signal);
+    // Of a task that nobody has: it costs one read of an index, and no cache has it.
+    await this.#store.head({ agent: "/", owner: "" }, crypto.randomUUID());
+    return { writable: true };
+  }
+
+  /** Logs a change, not each probe. `cause`: why the store cannot be used. */
+  #learn(cause: unknown): void {
+    const works = cause === undefined;
+    const isNew = this.#isKnown ? works !== this.#works : !works;
+    this.#works = works;
+    this.#isKnown = true;
+    if (!isNew || this.#closing) return;
+    if (works) this.#logger.info("The store can be used again: the server is ready");
+    else this.#logger.warn("The store cannot be used: the server is not ready", { cause });
   }
 }
 
@@ -100,10 +153,10 @@ export function probesOf(
   const { live = "/healthz", ready = "/readyz" } = option === true ? {} : option;
   if (live !== false && live === ready) throw cannotServe("health", `has the path ${JSON.stringify(live)} twice`);
   return [
-    ...probeAt("live", live, () => answer(200, "ok")),
+    ...probeAt("live", live, () => answer(200, { status: "ok" })),
     ...probeAt("ready", ready, async () => {
-      const status = await readiness.check();
-      return answer(status === "ready" ? 200 : 503, status);
+      const report = await readiness.report();
+      return answer(report.status === "ready" ? 200 : 503, report);
     }),
   ];
 }
@@ -127,9 +180,9 @@ function probeAt(
   ];
 }
 
-/** Nothing about the server beyond the word: anyone may read it. */
-function answer(status: number, word: string): UniversalResponse {
-  return { status, headers: { "content-type": "application/json", ...noStore }, body: `{"status":"${word}"}` };
+/** Nothing about the server beyond a few words: anyone may read them. */
+function answer(status: number, words: Readonly<Record<string, string>> | ReadinessReport): UniversalResponse {
+  return { status, headers: { "content-type": "application/json", ...noStore }, body: JSON.stringify(words) };
 }
 
 const noStore = { "cache-control": "no-store" };

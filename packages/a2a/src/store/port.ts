@@ -123,6 +123,26 @@ export interface Store {
    */
   watch?(listener: (taskId?: string) => void): () => void;
 
+  /**
+   * What can be done with the store now. Probes ask it, about once a second: it is cheap, changes nothing, and repeats nothing that fails.
+   * Rejects where the store cannot be read. `signal`: nobody waits for the answer any more. Absent: a server reads the head of a task that
+   * nobody has.
+   */
+  check?(signal?: AbortSignal): Promise<StoreCondition>;
+
   /** Waits for running calls, and releases everything. Later calls reject. */
   close(): Promise<void>;
+}
+
+/** What can be done with a store that can be read. */
+export interface StoreCondition {
+  /** Whether it can be written, as far as that shows without writing. */
+  readonly writable: boolean;
+  /** Why it cannot, in a sentence for the log of the server. Nobody else reads it. */
+  readonly reason?: string;
+  /**
+   * How this process hears of what others append. `told`: by wake-ups. `polled`: it looks from time to time, so it hears of it later.
+   * `unseen`: neither works now. Absent: it hears of it, or there are no others.
+   */
+  readonly changes?: "told" | "polled" | "unseen";
 }

@@ -11,7 +11,7 @@ import type { AppendItem, AppendOutcome } from "./append.ts";
 export interface Wakeup {
   /**
    * Whether what other nodes publish arrives now, as far as this node knows. While it does not, the node looks more often. `/readyz`
-   * tells it.
+   * tells which, as `"changes":"told"` or `"polled"`.
    */
   readonly isConnected: boolean;
   /**

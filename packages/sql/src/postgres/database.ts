@@ -2,7 +2,8 @@ import { setMaxListeners } from "node:events";
 import { silentLogger, type Logger } from "@parley/a2a";
 import { unavailable } from "@parley/a2a/store";
 import type { PostgresDriver, Queries, Result, Value } from "./driver.ts";
-import { isConflict, isLocked, isOutage, isReadOnly, readable } from "./errors.ts";
+import { isConflict, isFullDisk, isLocked, isOutage, isReadOnly, readable } from "./errors.ts";
+import { FullDisk } from "../shared/full-disk.ts";
 import { silenceAfter } from "./limits.ts";
 import { CommitLost, readFacts, settle } from "./transaction.ts";
 import { Witnesses, type Witness } from "./witness.ts";
@@ -38,6 +39,8 @@ export interface Database {
   useWitnesses(table: string): void;
   /** Until when a call that begins now waits for a database that is away, by `performance.now()`. */
   deadline(): number;
+  /** What writes have shown of the disk of the server. */
+  readonly disk: FullDisk;
   /** What was found out about the server when it was opened. */
   readonly server: ServerFacts;
   /** The driver underneath, for wake-ups. */
@@ -94,6 +97,7 @@ export async function openDatabase(driver: PostgresDriver, options: DatabaseOpti
 
 class RetryingDatabase implements Database {
   readonly driver: PostgresDriver;
+  readonly disk: FullDisk = new FullDisk();
   readonly #options: DatabaseOptions;
   readonly #logger: Logger;
   readonly #calls = new Set<Promise<unknown>>();
@@ -165,6 +169,7 @@ class RetryingDatabase implements Database {
         const mayRepeat = isConflict(thrown)
           ? ++conflicts < mostConflicts
           : (isOutage(thrown) || isReadOnly(thrown)) && performance.now() < until && this.#facts !== undefined;
+        if (isFullDisk(thrown)) this.disk.note(true);
         if (!mayRepeat) throw readable(thrown);
         if (!isConflict(thrown)) outages += 1;
         this.#logger.debug("PostgreSQL: a call is repeated", { cause: thrown, conflicts, outages });
@@ -205,6 +210,7 @@ class RetryingDatabase implements Database {
       );
       if (witness !== undefined) this.#witnesses?.giveBack(witness);
       if ("failure" in settled) throw settled.failure;
+      if (mode === "write") this.disk.note(false);
       return settled.result;
     } catch (thrown) {
       if (!(thrown instanceof CommitLost)) throw thrown;

@@ -70,6 +70,11 @@ export function isReadOnly(thrown: unknown): boolean {
   return sqlState(thrown) === "25006";
 }
 
+/** Whether the disk of the server is full. */
+export function isFullDisk(thrown: unknown): boolean {
+  return sqlState(thrown) === "53100";
+}
+
 const socketErrors: ReadonlySet<string> = new Set([
   "ECONNREFUSED",
   "ECONNRESET",

@@ -277,6 +277,17 @@ export async function versionOf(queries: Queries, schema: Schema): Promise<numbe
   return count(row);
 }
 
+/**
+ * Why tables of a version cannot be used by a program that runs, or `undefined`. Those of the next version can: each version works while
+ * nodes of the one before are running.
+ */
+export function conditionOfVersion(found: number): string | undefined {
+  if (found > newestVersion + 1) return tooNew(found).message;
+  return found < newestVersion
+    ? `The database has version ${found}, and this release has version ${newestVersion}`
+    : undefined;
+}
+
 function tooNew(found: number): UnknownVersion {
   const own = `this release supports version ${newestVersion} and earlier`;
   return new UnknownVersion(`The database has version ${found}, ${own}: upgrade @parley/sql`);

@@ -50,6 +50,18 @@ export async function partitionsOf(queries: Queries, schema: Schema): Promise<re
   return rows.map((row) => ({ name: text(row, 0), from: int(row, 1), to: int(row, 2), isOwn: row[3] === true }));
 }
 
+/** Whether the log takes new tasks now: it has a partition for them, or a write makes it. */
+export async function hasPartition(queries: Queries, schema: Schema): Promise<boolean> {
+  const [row] = await schema.over(queries)(
+    `SELECT floor(extract(epoch FROM clock_timestamp()) / 86400)::bigint,
+       (pg_has_role(relowner, 'USAGE') AND has_schema_privilege(relnamespace, 'CREATE'))::int
+     FROM pg_class WHERE oid = 'parley.log'::regclass`,
+  );
+  if (int(row, 1) === 1) return true;
+  const now = int(row, 0) * numbersPerDay;
+  return (await partitionsOf(queries, schema)).some(({ from, to }) => from <= now && now < to);
+}
+
 /**
  * Makes the partitions of this week and of the next ones where they are missing, in the transaction of `queries`. `ATTACH` waits for no
  * reader and no writer, where `CREATE TABLE … PARTITION OF` waits for all.

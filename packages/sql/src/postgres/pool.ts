@@ -113,8 +113,9 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
     async close() {
       await Promise.all([...listening].map((subscription) => subscription.close()));
       await Promise.allSettled(held);
+      // Its connections end a little later, and may say something until then.
       if (owned) await pool.end();
-      pool.off("error", onError);
+      else pool.off("error", onError);
     },
   };
 }

@@ -9,6 +9,7 @@ import {
   type Wakeup,
 } from "@parley/a2a/store";
 import { KeptTasks } from "../shared/kept-tasks.ts";
+import { checkDatabase } from "./check.ts";
 import { readConversation } from "./conversation.ts";
 import type { Database } from "./database.ts";
 import { readDue, readFeatures } from "./features.ts";
@@ -104,6 +105,7 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
     conversation: (context, wanted) => calls.readTogether((sql) => readConversation(sql, context, wanted)),
     once: (owner, key, now) => calls.read((sql) => readOnce(sql, owner, key, now)),
     watch: (listener) => watch.add(listener),
+    check: (signal) => calls.run(() => checkDatabase(database, schema, watch, signal)),
     async close() {
       if (!calls.end()) return;
       watch.end();

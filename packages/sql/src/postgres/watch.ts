@@ -1,5 +1,5 @@
 import { silentLogger, type Logger } from "@parley/a2a";
-import type { Wakeup, WakeupListener } from "@parley/a2a/store";
+import type { StoreCondition, Wakeup, WakeupListener } from "@parley/a2a/store";
 import type { Queries } from "./driver.ts";
 import { isOutage, isReadOnly } from "./errors.ts";
 import { int } from "./rows.ts";
@@ -28,9 +28,6 @@ interface Seen {
   /** No transaction from here on had begun. */
   readonly next: bigint;
 }
-
-/** How a node hears of what others store. */
-export type Hearing = "told" | "polled" | "unseen";
 
 export interface WatchOptions {
   readonly wakeup: Wakeup;
@@ -75,7 +72,7 @@ export class Watch {
   }
 
   /** How this node hears of others now. `unseen`: by nothing, since neither wake-ups nor looks work. */
-  get hearing(): Hearing {
+  get hearing(): NonNullable<StoreCondition["changes"]> {
     if (this.#options.wakeup.isConnected) return "told";
     return this.#fails ? "unseen" : "polled";
   }

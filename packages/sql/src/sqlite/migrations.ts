@@ -204,6 +204,15 @@ export function checkVersion(driver: Driver): void {
   }
 }
 
+/** Why a program that runs cannot use the file, or `undefined`. A file of the next version can be used by programs of this one. */
+export function conditionOfVersion(driver: Driver): string | undefined {
+  const found = versionOf(driver);
+  if (found > versions.length + 1) return tooNew(found).message;
+  return found < versions.length
+    ? `The database has version ${found}, and this release has version ${versions.length}`
+    : undefined;
+}
+
 function versionOf(driver: Driver): number {
   return count(driver.prepare("SELECT coalesce(max(version), 0) FROM migrations").get());
 }

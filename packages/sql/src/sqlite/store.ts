@@ -1,4 +1,13 @@
-import { NeedsRoom, roomless, unavailable, type OnceRecord, type Room, type Store } from "@parley/a2a/store";
+import {
+  NeedsRoom,
+  roomless,
+  unavailable,
+  type OnceRecord,
+  type Room,
+  type Store,
+  type StoreCondition,
+} from "@parley/a2a/store";
+import { FullDisk } from "../shared/full-disk.ts";
 import { KeptTasks } from "../shared/kept-tasks.ts";
 import { readConversation } from "./conversation.ts";
 import { Counts } from "./counts.ts";
@@ -7,6 +16,7 @@ import { readDue, readFeatures } from "./features.ts";
 import type { FileWatch } from "./files.ts";
 import { readOnce } from "./keys.ts";
 import { readList } from "./list.ts";
+import { conditionOfVersion } from "./migrations.ts";
 import { readClaimable, readHead, readLog, readStranded } from "./read.ts";
 import { ScopeIds } from "./scopes.ts";
 import { isIndexed } from "./search-index.ts";
@@ -36,7 +46,8 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
   const scopes = new ScopeIds(reader);
   const kept = new KeptTasks();
   const counts = new Counts();
-  const calls = new Calls(reader, options);
+  const disk = new FullDisk();
+  const calls = new Calls(reader, disk, options);
   const watch = new Watch(watchInterval, () => calls.run(() => writer.moved()));
 
   return {
@@ -45,6 +56,7 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
     sweep: (sweeping) =>
       calls.run(async () => {
         const report = await writer.sweep(sweeping);
+        disk.note(false);
         // New tasks can get the ids and numbers of deleted ones.
         if (report.deleted > 0) kept.forget();
         return report;
@@ -78,6 +90,11 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
     once: (owner, key, now): OnceRecord | undefined | Promise<OnceRecord | undefined> =>
       calls.readAtOnce(() => readOnce(reader, scopes, owner, key, now)),
     watch: (listener) => watch.add(listener),
+    check: () =>
+      calls.read((): StoreCondition => {
+        const reason = conditionOfVersion(reader) ?? (disk.isFull ? fullDisk : undefined);
+        return { writable: reason === undefined, ...(reason !== undefined && { reason }) };
+      }),
     async close() {
       if (!calls.end()) return;
       watch.end();
@@ -88,8 +105,17 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
   };
 }
 
+const fullDisk = "The disk of the database is full";
+
+function sentenceOf(code: string): string {
+  if (code === "SQLITE_FULL") return fullDisk;
+  const isReadOnly = code.startsWith("SQLITE_READONLY") && code !== movedCode;
+  return isReadOnly ? "The file of the database is read-only" : "The store cannot be reached now";
+}
+
 /** The calls of a store: refused once it is closed, repeated while the file is busy, and rejected in the words of the port. */
 class Calls {
+  readonly #disk: FullDisk;
   readonly #reader: Driver;
   readonly #busyTimeout: number;
   readonly #files: FileWatch | undefined;
@@ -97,7 +123,8 @@ class Calls {
   #isClosed = false;
   #onIdle: (() => void) | undefined;
 
-  constructor(reader: Driver, { busyTimeout, files }: DriverStoreOptions) {
+  constructor(reader: Driver, disk: FullDisk, { busyTimeout, files }: DriverStoreOptions) {
+    this.#disk = disk;
     this.#reader = reader;
     this.#busyTimeout = busyTimeout;
     this.#files = files;
@@ -173,7 +200,9 @@ class Calls {
   #readable(thrown: unknown): unknown {
     const code = sqliteCode(thrown);
     if (code === movedCode) this.#files?.note(thrown);
-    return code === undefined ? thrown : unavailable("The store cannot be reached now", thrown);
+    if (code === undefined) return thrown;
+    if (code === "SQLITE_FULL") this.#disk.note(true);
+    return unavailable(sentenceOf(code), thrown);
   }
 }
 

@@ -96,6 +96,20 @@ describe("a pool of the program", () => {
   });
 });
 
+describe("a pool of the store", () => {
+  test("that is closed survives what its connections say while they end", async () => {
+    const pool = new pg.Pool({ connectionString: database().url });
+    const driver = poolDriver(pool, { silence: 1000, owned: true });
+    let client: pg.PoolClient | undefined;
+    pool.on("acquire", (lent) => (client = lent));
+    await driver.query("SELECT 1");
+    await driver.close();
+    // Without a listener this ends a process.
+    client?.emit("error", Object.assign(new Error("terminating connection"), { code: "57P01" }));
+    expect(client).toBeDefined();
+  });
+});
+
 describe("time limits", () => {
   test("0 is none, also for a statement on its own: it runs once", async () => {
     const silences: unknown[] = [];

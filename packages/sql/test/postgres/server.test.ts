@@ -7,13 +7,16 @@ import { join } from "node:path";
 import { inspect } from "node:util";
 import { password, startPostgres, type PostgresServer } from "../../../../test/postgres/server.ts";
 import { connect, type PostgresConnectOptions } from "../../src/postgres/connect.ts";
+import type { Store, StoreCondition } from "@parley/a2a/store";
+import { postgresStore } from "@parley/sql/postgres";
 import type { Database } from "../../src/postgres/database.ts";
+import { probed } from "./serving.ts";
 import { recorder } from "./logs.ts";
 
 /** A server of this file, which it stops and changes. */
 let server: PostgresServer;
 let certificate: string;
-const opened: Database[] = [];
+const opened: { close(): Promise<unknown> }[] = [];
 const write = { mode: "write" } as const;
 
 beforeAll(async () => {
@@ -33,6 +36,13 @@ async function open(options: Partial<PostgresConnectOptions> = {}): Promise<Data
   const db = await connect({ database: server.url, ...options });
   opened.push(db);
   return db;
+}
+
+/** What the check of a store finds, while nothing of the server before is left in its pool. */
+async function stateOf(store: Store): Promise<StoreCondition | undefined> {
+  let found: StoreCondition | undefined;
+  await expect.poll(async () => (found = await store.check?.().catch(() => undefined))).toBeDefined();
+  return found;
 }
 
 /** The message of an `Unavailable` error that has no secret in it, nor in what is logged of it. */
@@ -94,8 +104,14 @@ describe("a database that restarts", () => {
 describe("a replica", () => {
   test("refuses what writes, by its name; once it is promoted, calls that wait go on", async () => {
     const db = await open({ outageTimeout: 30_000 });
+    const store = await postgresStore({ database: server.url });
+    const host = probed(store);
+    opened.push(host, store);
+    const probe = (): Promise<unknown> => host.ready();
+    await expect.poll(probe).toEqual([200, '{"status":"ready","changes":"told"}']);
     await db.query("CREATE TABLE promoted (id bigint)");
     await server.stop();
+    await expect.poll(probe).toEqual([503, '{"status":"unavailable"}']);
     // It starts as a server that follows another one.
     const signal = join(server.folder, "data/standby.signal");
     writeFileSync(signal, "", { mode: 0o666 });
@@ -105,10 +121,13 @@ describe("a replica", () => {
     const insert = (on: Database): Promise<unknown> =>
       on.transaction(write, (tx) => tx.query("INSERT INTO promoted VALUES (1)"));
     expect(await refusal(insert(impatient))).toContain("The database is read-only");
+    expect(await stateOf(store)).toMatchObject({ writable: false, reason: expect.stringContaining("replica") });
+    await expect.poll(probe).toEqual([503, '{"status":"unavailable"}']);
     await expect(impatient.query("SELECT count(*) FROM promoted")).resolves.toMatchObject({ rows: [[0]] });
     const waiting = insert(db);
     await admin("SELECT pg_promote()");
     await waiting;
+    await expect.poll(probe).toEqual([200, expect.stringMatching(/"status":"ready","changes":"(?:told|polled)"/)]);
     expect((await db.query("SELECT count(*) FROM promoted")).rows).toEqual([[1]]);
   });
 });

@@ -16,6 +16,24 @@ import {
 } from "./given.ts";
 
 export const lifeCases: Cases = {
+  async "a check of a store that works says that it can be written, and changes nothing"({ store, expect }) {
+    // A store without it is read in its place.
+    if (store.check === undefined) return;
+    await append(store, making("t"));
+    const before = await store.head(alice, "t");
+    const found = await store.check(new AbortController().signal);
+    expect([found.writable, found.reason]).toEqual([true, undefined]);
+    expect([undefined, "told", "polled", "unseen"].includes(found.changes)).toEqual(true);
+    expect(await store.head(alice, "t")).toEqual(before);
+    expect((await Promise.all([store.check(), store.check()])).map(({ writable }) => writable)).toEqual([true, true]);
+  },
+
+  async "a check of a store that is closed is Unavailable"({ store, expect }) {
+    if (store.check === undefined) return;
+    await store.close();
+    expect(await codeOf(async () => store.check?.())).toEqual("Unavailable");
+  },
+
   async "concurrent appends take effect in the order of their calls"({ store, expect }) {
     const outcomes = await Promise.all([
       store.append([making("t")]),

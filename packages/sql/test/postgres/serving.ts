@@ -1,0 +1,28 @@
+import { createHandler, defineAgent, type Logger } from "@parley/a2a";
+import type { Store } from "@parley/a2a/store";
+
+/** A server on a store, as its probes see it. */
+export interface Probed {
+  /** What `/readyz` answers: status and body. */
+  ready(): Promise<readonly [number, string]>;
+  close(): Promise<void>;
+}
+
+export function probed(store: Store, logger?: Logger): Probed {
+  const agent = defineAgent({
+    name: "Echo",
+    description: "Says it again.",
+    version: "1.0.0",
+    skills: [],
+    onMessage: (turn) => turn.reply(turn.text),
+  });
+  const publicUrl = "http://agent.example";
+  const handler = createHandler(agent, { store, publicUrl, health: true, ...(logger && { logger }) });
+  return {
+    async ready() {
+      const answer = await handler.fetch(new Request(`${publicUrl}/readyz`));
+      return [answer.status, await answer.text()];
+    },
+    close: () => handler.close({ grace: 0 }),
+  };
+}
