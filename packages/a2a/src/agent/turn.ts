@@ -7,10 +7,12 @@ import {
   type JsonValue,
   type Part,
   type StandardSchema,
+  type TaskState,
 } from "../model/index.ts";
 import { LeavableGenerator } from "../base/index.ts";
 import type {
   AgentEvent,
+  AgentMessage,
   AgentYield,
   ArtifactEvent,
   ArtifactInit,
@@ -38,10 +40,44 @@ import type {
 } from "../protocol/index.ts";
 import { receivedFiles } from "../files/received.ts";
 import type { DelegateCall } from "./delegate/keys.ts";
-import { appendTo, artifactOf, status, type StatusOptions } from "./events.ts";
 import { WaitPlaces } from "./wait-places.ts";
 import { FactsOfTurn } from "./turn-facts.ts";
 import { createWriter, streamText } from "./writer.ts";
+
+interface StatusOptions<Metadata> {
+  readonly keep?: boolean;
+  readonly metadata?: Metadata;
+  readonly messageMetadata?: JsonObject;
+}
+
+/** Metadata without a content makes a message without parts, which is refused with what is missing. */
+function messageOf(content?: Content, metadata?: JsonObject): { readonly message?: AgentMessage } {
+  if (metadata !== undefined) return { message: { parts: content === undefined ? [] : partsOf(content), metadata } };
+  return content === undefined ? {} : { message: { parts: partsOf(content) } };
+}
+
+function status(state: TaskState, content?: Content, options?: StatusOptions<unknown>): AgentEvent {
+  return {
+    kind: "status",
+    state,
+    ...messageOf(content, options?.messageMetadata),
+    ...(options?.metadata === undefined ? {} : { metadata: options.metadata as JsonObject }),
+    ...(options?.keep === undefined ? {} : { keep: options.keep }),
+  };
+}
+
+function artifactOf({ open = false, ...artifact }: ArtifactInit & { artifactId: string }): ArtifactEvent {
+  return open ? { kind: "artifact", artifact } : { kind: "artifact", artifact, lastChunk: true };
+}
+
+function appendTo(artifactId: string, parts: readonly Part[], last: boolean): ArtifactEvent {
+  return {
+    kind: "artifact",
+    artifact: { artifactId, parts },
+    append: true,
+    ...(last ? { lastChunk: true } : {}),
+  };
+}
 
 /** A turn with builders of events, around the turn that the engine passes. */
 export class AuthorTurn extends FactsOfTurn implements Turn {

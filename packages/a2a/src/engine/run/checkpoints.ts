@@ -7,7 +7,7 @@ import { agentMistake, jsonOf } from "../mistakes.ts";
 import type { EngineSettings } from "../options.ts";
 import type { Waiting } from "./phase.ts";
 import type { LostRange } from "./replay.ts";
-import { waitRow, wakeEvents } from "./step-rows.ts";
+import { waitRow } from "./step-rows.ts";
 import { attemptOf, type StoredCheckpoint, type SuspendedTurn, type TurnInput } from "./turn.ts";
 
 /** How many times a turn may be called again and do something else, until what it did before counts again. */
@@ -69,15 +69,14 @@ export class Checkpoints {
   }
 
   /** The turn waits. Its run goes on as another attempt of the same turn. */
-  wait({ turn, attempt, input, resumes }: TurnInput, { waits }: WaitEvent, now: number): [TaskEffect[], Waiting] {
+  wait({ turn, attempt, input, resumes }: TurnInput, { waits }: WaitEvent): [TaskEffect[], Waiting] {
     const seen = resumes?.turn ?? turn;
     const rows = waits.map(({ key, wait }) => waitRow(seen, key, wait, wait.until));
     const until = Math.min(...waits.map(({ wait }) => wait.until ?? Infinity));
     const events = waits.some(({ wait }) => wait.event !== undefined);
     const waiting: StoredRun = { turn, attempt, input };
     const checkpoint: TaskEffect = { effect: "checkpoint", value: JSON.stringify({ ...this.#now(), waiting }) };
-    // The rows come last: they are due at their own times.
-    return [[wakeEvents(now), ...rows, checkpoint], { until, events }];
+    return [[...rows, checkpoint], { until, events }];
   }
 
   #now(): StoredCheckpoint {

@@ -9,5 +9,5 @@ export {
   type Waiting,
 } from "./phase.ts";
 export { Run } from "./run.ts";
-export { eventRow, hasWaits, isEvent, isWaitOf, type StoredEvent } from "./step-rows.ts";
+export { changed, eventRow, hasWaits, isDueBy, isEvent, isOver, isWaitOf } from "./step-rows.ts";
 export { messageOf, readResumed, seenTurn, waitingRun } from "./inputs.ts";

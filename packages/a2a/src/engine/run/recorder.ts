@@ -184,7 +184,7 @@ export class Recorder {
   /** What makes the task wait. Its run goes on as another attempt of the same turn. */
   #takeWait(event: WaitEvent): Recorded {
     if (this.#question.refuses(event, this.#turn.turn)) return { ...nothing, endsTurn: true };
-    const [effects, waits] = this.#checkpoints.wait(this.#turn, event, this.#settings.clock.now());
+    const [effects, waits] = this.#checkpoints.wait(this.#turn, event);
     return { records: [], kept: undefined, effects, endsTurn: true, waits };
   }
 

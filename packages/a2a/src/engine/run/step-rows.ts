@@ -59,10 +59,27 @@ export function isEvent({ key }: Pick<FeatureRow, "key">): boolean {
   return scopeOf(key) === "event";
 }
 
-/**
- * Somebody has to look at the events that nobody has to look at, as while the function works, which reads them itself. It gives rows of waits
- * that time, too, so those are set after it.
- */
-export function wakeEvents(due: number): FeatureEffect {
-  return { effect: "feature", op: "wake", feature: waitFeature, due: Math.floor(due) };
+/** Whether a wait is over: by its time, or by an event. */
+export function isOver(row: FeatureRow, now: number, rows: readonly FeatureRow[]): boolean {
+  const { event, until } = JSON.parse(row.value) as OpenWait;
+  if (until !== undefined && until <= now) return true;
+  if (event === undefined) return false;
+  return rows.some((other) => isEvent(other) && (JSON.parse(other.value) as StoredEvent).name === event);
+}
+
+/** Whether somebody has to look at a row. */
+export function isDueBy(now: number): (row: FeatureRow) => boolean {
+  return ({ due = Infinity }) => due <= now;
+}
+
+/** The change of a row as it was read. `park`: nobody has to look at it any more. A number: somebody has, at that time. */
+export function changed({ key, value, due }: FeatureRow, to: "delete" | "park" | number): FeatureEffect {
+  const row = {
+    effect: "feature",
+    feature: waitFeature,
+    key,
+    if: due === undefined ? { value } : { value, due },
+  } as const;
+  if (to === "delete") return { ...row, op: "delete" };
+  return to === "park" ? { ...row, op: "set", value } : { ...row, op: "set", value, due: to };
 }

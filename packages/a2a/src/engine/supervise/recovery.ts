@@ -1,4 +1,4 @@
-import { delegationFeature, type ClaimPosition, type TaskHead } from "../../store/index.ts";
+import { delegationFeature, waitFeature, type ClaimPosition, type TaskHead } from "../../store/index.ts";
 import { hasWaits, safeSentences, seenTurn } from "../run/index.ts";
 import type { EngineSettings } from "../options.ts";
 import type { LeaseWatch } from "./leases.ts";
@@ -13,6 +13,8 @@ const mostNamed = 20;
 interface RecoveryInit extends Omit<TakeoverInit, "committer" | "budget"> {
   readonly leaseWatch: LeaseWatch;
   readonly takeover: Pick<Takeover, "resume" | "endAsked">;
+  /** No task is on trial any more. */
+  readonly onTried: () => void;
 }
 
 /**
@@ -28,13 +30,22 @@ export class Recovery {
   readonly #suspects: Suspects;
   /** Agents with lost tasks that are not hosted here and were named in the log. */
   readonly #named = new Set<string>();
+  #hasScanned = false;
 
   constructor(init: RecoveryInit) {
     const { settings, runs } = init;
     this.#init = init;
     this.#takeover = init.takeover;
     this.#backoff = new Backoff(settings, "A lost task could not be taken over, and will be tried again later");
-    this.#suspects = new Suspects({ clock: settings.clock, runs, resume: (head) => this.#resume(head) });
+    const onTried = (): void => {
+      if (!this.isTrial) init.onTried();
+    };
+    this.#suspects = new Suspects({ clock: settings.clock, runs, resume: (head) => this.#resume(head), onTried });
+  }
+
+  /** Whether a task is on trial that may have caused a crash, or lost tasks were not read yet: one that is started now would be taken for it. */
+  get isTrial(): boolean {
+    return !this.#hasScanned || this.#suspects.busy;
   }
 
   /** Reads all tasks that may be taken over, page by page. `every`: also those whose leases have not expired. */
@@ -53,7 +64,10 @@ export class Recovery {
     } while (after !== undefined);
     leaseWatch.end();
     if (all) await this.#reportStranded(now);
+    const isFirst = !this.#hasScanned;
+    this.#hasScanned = true;
     this.#suspects.startNext();
+    if (isFirst && !this.isTrial) this.#init.onTried();
   }
 
   #isDue({ task: { agent, taskId }, run }: TaskHead): boolean {
@@ -115,6 +129,13 @@ export class Recovery {
       this.#named.add(agent);
       settings.logger.warn("Lost tasks wait for an agent that is not hosted here", { agent, tasks });
     }
+    // A task that waits has no run that could be lost.
+    for (const { task } of await settings.store.dueFeatures({ feature: waitFeature, now, limit: pageSize })) {
+      const { agent, taskId } = task;
+      if (agents.has(agent) || this.#named.has(agent) || this.#named.size >= mostNamed) continue;
+      this.#named.add(agent);
+      settings.logger.warn("Tasks whose time is over wait for an agent that is not hosted here", { agent, taskId });
+    }
   }
 }
 
@@ -150,7 +171,10 @@ export class Backoff {
   }
 
   /** The result of `work`, or `undefined` when it fails. */
-  async guard<Result>({ task: { agent, taskId } }: TaskHead, work: () => Promise<Result>): Promise<Result | undefined> {
+  async guard<Result>(
+    { task: { agent, taskId } }: Pick<TaskHead, "task">,
+    work: () => Promise<Result>,
+  ): Promise<Result | undefined> {
     try {
       const result = await work();
       this.#failures.delete(taskId);

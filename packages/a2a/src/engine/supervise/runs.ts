@@ -4,7 +4,7 @@ import type { Principal } from "../../protocol/index.ts";
 import { ChurnMap } from "../churn-map.ts";
 import { statusRecord, type StatusInit } from "../log/index.ts";
 import { serverIsStopping, tooManyTasks } from "../refusals.ts";
-import { Pace, Run, type OwnRooms, type RunInit, type RunRooms } from "../run/index.ts";
+import { Pace, Run, waitingRun, type OwnRooms, type RunInit, type RunRooms } from "../run/index.ts";
 
 interface EndOptions {
   /** URIs of the extensions that are active in the call that ends the task. */
@@ -90,7 +90,7 @@ export class Runs {
     const { committer, liveLogs, settings } = this.#rooms;
     const { extensions = [], trace, fence, by } = options;
     const { task, contextId, statusTime } = head;
-    const { turn = 1, attempt = 1 } = head.run ?? {};
+    const { turn = 1, attempt = 1 } = head.run ?? waitingRun(head) ?? {};
     const origin = { taskId: task.taskId, contextId, turn, attempt, extensions, trace };
     const messageId = `${task.taskId}-${turn}-system`;
     const record = statusRecord(origin, status, "system", messageId, Math.max(settings.clock.now(), statusTime));

@@ -40,8 +40,10 @@ export function createSupervisor({ agents, ...rooms }: SupervisorInit): Supervis
   const runs = new Runs(rooms, (run) => waker.over(run.key, run.phase.waits));
   const leases = new Leases({ settings, committer, runs, watch: leaseWatch });
   const takeover = new Takeover({ settings, committer, agents, runs, budget });
-  const waker = new Waker({ settings, committer, agents, runs, takeover });
-  const recovery = new Recovery({ settings, agents, runs, takeover, leaseWatch });
+  const isTrial = (): boolean => recovery.isTrial;
+  const waker = new Waker({ settings, committer, agents, runs, takeover, isTrial });
+  const onTried = (): void => void waker.look();
+  const recovery: Recovery = new Recovery({ settings, agents, runs, takeover, leaseWatch, onTried });
   const maintenance = new Maintenance({ settings, liveLogs, runs, leases, recovery });
   return {
     runs,

@@ -13,6 +13,8 @@ interface SuspectsInit {
   readonly runs: Pick<Runs, "stopping">;
   /** Takes a task over; `undefined` when that cannot be done now. */
   readonly resume: (head: TaskHead) => Promise<Run | undefined>;
+  /** The queue is empty. */
+  readonly onTried: () => void;
 }
 
 /**
@@ -32,13 +34,18 @@ export class Suspects {
     return this.#queue.has(taskId);
   }
 
+  /** Whether a task is on trial, or about to be. */
+  get busy(): boolean {
+    return this.#busy || this.#queue.size > 0;
+  }
+
   add(head: TaskHead): void {
     if (this.#queue.size < mostSuspects) this.#queue.set(head.task.taskId, head);
   }
 
   /** Starts the first task of the queue, unless a task of it is already under way. */
   startNext(): void {
-    if (!this.#busy) void this.#startAll();
+    if (!this.#busy && this.#queue.size > 0) void this.#startAll();
   }
 
   async #startAll(): Promise<void> {
@@ -49,6 +56,7 @@ export class Suspects {
       this.#queue.delete(taskId);
     }
     this.#busy = false;
+    this.#init.onTried();
   }
 
   /** Waits until something new of the run is stored, the run is over, or `trialTime` has passed. */

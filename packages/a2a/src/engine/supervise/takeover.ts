@@ -1,6 +1,13 @@
 import { Apart } from "../../base/index.ts";
 import { A2AError, type NewRecord } from "../../model/index.ts";
-import type { AppendOutcome, Store, StoredRun, TaskEffect, TaskHead } from "../../store/index.ts";
+import {
+  waitFeature,
+  type AppendOutcome,
+  type Store,
+  type StoredRun,
+  type TaskEffect,
+  type TaskHead,
+} from "../../store/index.ts";
 import type { ByteBudget } from "../../protocol/index.ts";
 import {
   acquireLease,
@@ -45,14 +52,14 @@ export class Takeover {
     });
   }
 
-  /** Goes on with a task that waits. `waiting`: its run. `effects`: what else is stored with the lease. As `resume`. */
+  /** Goes on with a task that waits. `waiting`: its run. `effects`: what else is stored with the lease. As `resume`, which has no room for it with `noRoom`. */
   async wake(
     hosted: HostedAgent,
     head: TaskHead,
     waiting: StoredRun,
     effects: readonly TaskEffect[],
-  ): Promise<Run | undefined> {
-    if (!this.#init.budget.tryTake(head.task.owner, head.bytes)) return undefined;
+  ): Promise<Run | "noRoom" | undefined> {
+    if (!this.#init.budget.tryTake(head.task.owner, head.bytes)) return "noRoom";
     const { turn, input, attempt } = waiting;
     return this.#within(head, () => this.#start(hosted, head, { turn, input, attempt: attempt + 1 }, effects));
   }
@@ -103,6 +110,10 @@ export class Takeover {
     if (!claimed.ok) return undefined;
     const init = await this.#read(hosted, head, next, claimed);
     if (init === undefined) return undefined;
+    if (runs.stopping) {
+      await this.#release({ ...head, fence: claimed.fence });
+      return undefined;
+    }
     // A task that was lost goes on, however many its owner has.
     runs.enter(head.task.owner, Infinity);
     const run = await this.#apart.call(() => runs.start(init));
@@ -137,7 +148,7 @@ export class Takeover {
     } catch (cause) {
       const now = { ...head, fence: claimed.fence };
       if (cause instanceof A2AError && cause.code === "Unavailable") {
-        await this.#release(now, head.run ?? run);
+        await this.#release(now);
         throw cause;
       }
       await giveUp(settings, runs, now, safeSentences.unreadable, cause);
@@ -145,12 +156,16 @@ export class Takeover {
     }
   }
 
-  async #release({ task, fence }: TaskHead, run: StoredRun): Promise<void> {
-    const effects = [
-      { effect: "run", run },
+  /** Leaves a task that this process has begun to take over, as it was: one that waited goes on waiting, and is due. */
+  async #release({ task, fence, run }: TaskHead): Promise<void> {
+    const { committer, settings } = this.#init;
+    const due = Math.floor(settings.clock.now());
+    const waits = { effect: "feature", op: "wake", feature: waitFeature, due } as const;
+    const effects: TaskEffect[] = [
+      { effect: "run", run: run ?? null },
       { effect: "lease", op: "release" },
-    ] as const;
-    await this.#init.committer.append({ task, fence, records: [], effects });
+    ];
+    await committer.append({ task, fence, records: [], effects: run === undefined ? [...effects, waits] : effects });
   }
 }
 

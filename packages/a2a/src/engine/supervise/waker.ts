@@ -1,9 +1,9 @@
 import { isTerminal } from "../../model/index.ts";
-import type { OpenWait } from "../../protocol/index.ts";
 import {
   waitFeature,
   type DueFeature,
   type FeatureEffect,
+  type FeatureQuery,
   type FeatureRow,
   type TaskHead,
   type TaskKey,
@@ -11,7 +11,7 @@ import {
 import { ChurnMap } from "../churn-map.ts";
 import type { Committer } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
-import { isEvent, isWaitOf, seenTurn, waitingRun, type StoredEvent, type Waiting } from "../run/index.ts";
+import { changed, isDueBy, isOver, isWaitOf, seenTurn, waitingRun, type Run, type Waiting } from "../run/index.ts";
 import { Backoff } from "./recovery.ts";
 import type { Runs } from "./runs.ts";
 import type { Takeover } from "./takeover.ts";
@@ -22,8 +22,12 @@ const pageSize = 100;
 const mostAwake = 256;
 /** A task that works may take its events itself. If its process dies, another one looks after this time, in milliseconds. */
 const whileItWorks = 60_000;
-/** When a task is tried again for which there is no room, in milliseconds. */
-const withoutRoom = 2_000;
+/** When a task is tried again that failed, in milliseconds. */
+const afterFailure = 30_000;
+/** After so many owners without room in one look, there is most likely none for anybody. */
+const mostWithoutRoom = 16;
+/** How many pages one look passes that it can do nothing with. The next one goes on from there. */
+const mostPages = 50;
 
 interface WakerInit {
   readonly settings: EngineSettings;
@@ -31,7 +35,12 @@ interface WakerInit {
   readonly agents: ReadonlyMap<string, HostedAgent>;
   readonly runs: Pick<Runs, "stopping" | "has">;
   readonly takeover: Pick<Takeover, "wake">;
+  /** A task is on trial that may have caused a crash, or it is not known yet whether there is one: nothing else is started meanwhile. */
+  readonly isTrial: () => boolean;
 }
+
+/** What became of a look at a task. */
+type Settled = "changed" | "same" | "failed" | "noRoom";
 
 /**
  * Wakes tasks that wait for a time or an event. They have no run and take no memory: their waits are rows, which are due when their time is
@@ -41,7 +50,7 @@ export class Waker {
   readonly #init: WakerInit;
   readonly #backoff: Backoff;
   /** Tasks that were woken here, and work. */
-  readonly #awake = new ChurnMap<string, true>();
+  readonly #awake = new ChurnMap<string, Run>();
   /** When this process looks next, on the monotonic clock. */
   #next = Infinity;
   #clearTimer: () => void = () => {};
@@ -50,6 +59,8 @@ export class Waker {
   /** Rows were left because too many tasks are awake. */
   #isFull = false;
   #started = false;
+  /** Where the next look goes on: after this `due`. `undefined`: from the beginning. */
+  #after: number | undefined;
 
   constructor(init: WakerInit) {
     this.#init = init;
@@ -72,21 +83,41 @@ export class Waker {
   over(task: TaskKey, waits: Waiting | undefined): void {
     this.#awake.delete(task.taskId);
     if (this.#init.runs.stopping) return;
-    // One may have come just before the run let go of the task.
-    if (waits?.events === true) void this.settle(task);
-    if (waits !== undefined && waits.until !== Infinity) this.#setTimer(waits.until - this.#init.settings.clock.now());
-    if (this.#isFull && this.#awake.size < mostAwake / 2) {
+    if (waits !== undefined) {
+      const left = waits.until - this.#init.settings.clock.now();
+      // An event may have come just before the run let go of the task, and either may have been put off while it worked.
+      if (waits.events || left <= 0) void this.#settled(task, true);
+      if (waits.until !== Infinity) this.#setTimer(left);
+    }
+    if (this.#isFull && this.#working() < mostAwake / 2) {
       this.#isFull = false;
       void this.look();
     }
   }
 
-  /** Wakes a task where one of its waits is over, and else puts off its rows that are due. `false`: nothing has changed. Never rejects. */
-  async settle(task: TaskKey): Promise<boolean> {
-    const { store } = this.#init.settings;
-    const head = await store.head(task, task.taskId).catch(() => undefined);
-    if (head === undefined || this.#init.runs.stopping || !this.#backoff.isDue(task.taskId)) return false;
-    return (await this.#backoff.guard(head, () => this.#settle(head))) === true;
+  /** Wakes a task where one of its waits is over, and else puts off its rows that are due. Never rejects. */
+  async settle(task: TaskKey): Promise<void> {
+    await this.#settled(task);
+  }
+
+  /** `surely`: tries twice, as a row that was put off would be looked at a minute later. */
+  async #settled(task: TaskKey, surely = false): Promise<Settled> {
+    const { settings, runs } = this.#init;
+    if (runs.stopping) return "same";
+    if (!this.#backoff.isDue(task.taskId)) return "failed";
+    const work = async (): Promise<Settled> => {
+      const head = await settings.store.head(task, task.taskId);
+      return head === undefined || runs.stopping || this.#init.isTrial() ? "same" : this.#settle(head);
+    };
+    const twice = async (): Promise<Settled> => {
+      try {
+        return await work();
+      } catch {
+        await new Promise<void>((resolve) => settings.clock.after(settings.pollInterval, resolve));
+        return work();
+      }
+    };
+    return (await this.#backoff.guard({ task }, surely ? twice : work)) ?? "failed";
   }
 
   /** Looks for rows that are due. A call that finds a look under way has it look again. */
@@ -108,35 +139,77 @@ export class Waker {
     const { clock, logger, pollInterval } = this.#init.settings;
     this.#next = Infinity;
     this.#setTimer(pollInterval);
+    if (this.#init.isTrial() || this.#init.runs.stopping) return;
     try {
-      for (let settled = 1; settled > 0 && !this.#init.runs.stopping;) {
-        // One query, where nothing is due.
-        const [next] = await this.#due(Number.MAX_SAFE_INTEGER, 1);
-        if (next === undefined) return;
-        if (next.due > clock.now()) return this.#setTimer(next.due - clock.now());
-        settled = await this.#settleAll(await this.#due(clock.now(), pageSize));
-      }
+      // One query, where nothing is due.
+      const [next] = await this.#due({ now: Number.MAX_SAFE_INTEGER, limit: 1 });
+      if (next === undefined) return;
+      if (next.due > clock.now()) return this.#setTimer(next.due - clock.now());
+      await this.#lookThrough();
     } catch (cause) {
       if (!this.#init.runs.stopping)
         logger.error("Looking for waits that are over failed, and will be tried again", { cause });
     }
   }
 
-  /** Returns how many tasks were settled. */
-  async #settleAll(rows: readonly DueFeature[]): Promise<number> {
+  /** Page by page, from where the last look ended. What cannot be woken now is passed, so that it does not stand before others. */
+  async #lookThrough(): Promise<void> {
+    const { settings, runs } = this.#init;
+    const full = new Set<string>();
+    for (let pages = 0; pages < mostPages && !runs.stopping && !this.#init.isTrial();) {
+      const after = this.#after === undefined ? {} : { after: this.#after };
+      const rows = await this.#due({ now: settings.clock.now(), limit: pageSize, ...after });
+      const settled = await this.#settleAll(rows, full);
+      if (this.#isFull || full.size >= mostWithoutRoom) return;
+      if (settled > 0) continue;
+      pages += 1;
+      this.#after = rows.length < pageSize ? undefined : rows.at(-1)?.due;
+      if (this.#after === undefined) {
+        const { due } =
+          (await this.#due({ now: Number.MAX_SAFE_INTEGER, limit: 1, after: settings.clock.now() }))[0] ?? {};
+        if (due !== undefined) this.#setTimer(due - settings.clock.now());
+        return;
+      }
+    }
+  }
+
+  /** Returns how many tasks were settled. `full`: owners without room. */
+  async #settleAll(rows: readonly DueFeature[], full: Set<string>): Promise<number> {
     const tasks = new Map(rows.map(({ task }) => [`${task.agent}\0${task.taskId}`, task]));
+    let working = this.#working();
     let settled = 0;
-    for (const task of tasks.values()) {
-      this.#isFull = this.#awake.size >= mostAwake;
-      if (this.#isFull || this.#init.runs.stopping) return 0;
-      settled += Number(await this.settle(task));
+    for (const task of shuffled([...tasks.values()])) {
+      this.#isFull = working >= mostAwake;
+      if (this.#isFull || full.size >= mostWithoutRoom || this.#init.runs.stopping) break;
+      if (full.has(task.owner)) continue;
+      const result = await this.#settled(task);
+      if (result === "changed") settled += 1;
+      if (result === "noRoom") full.add(task.owner);
+      if (result === "failed") await this.#putOffFailed(rows.filter((row) => row.task.taskId === task.taskId));
+      working += Number(this.#awake.get(task.taskId) !== undefined);
     }
     return settled;
   }
 
-  #due(now: number, limit: number): Promise<readonly DueFeature[]> {
+  /** How many of the tasks that were woken do more than wait. */
+  #working(): number {
+    let count = 0;
+    for (const run of this.#awake.values()) count += Number(!run.phase.resting);
+    return count;
+  }
+
+  /** What fails again and again does not come first: its rows are due later, as far as they can be changed. */
+  async #putOffFailed(rows: readonly DueFeature[]): Promise<void> {
+    const [first] = rows;
+    const later = Math.ceil(this.#init.settings.clock.now() + afterFailure);
+    if (first === undefined) return;
+    const effects = rows.map((row) => changed(row, later));
+    await this.#init.committer.append({ task: first.task, records: [], effects }).catch(() => {});
+  }
+
+  #due(query: Pick<FeatureQuery, "now" | "limit" | "after">): Promise<readonly DueFeature[]> {
     const { agents, settings } = this.#init;
-    return settings.store.dueFeatures({ feature: waitFeature, agents: [...agents.keys()], now, limit });
+    return settings.store.dueFeatures({ feature: waitFeature, agents: [...agents.keys()], ...query });
   }
 
   /** Looks after this time, where it would not look before. */
@@ -149,13 +222,13 @@ export class Waker {
     this.#next = clock.elapsed() + wait;
   }
 
-  async #settle(head: TaskHead): Promise<boolean> {
+  async #settle(head: TaskHead): Promise<Settled> {
     const { agents, settings, takeover } = this.#init;
     const { task, state } = head;
     const hosted = agents.get(task.agent);
-    if (hosted === undefined) return false;
+    if (hosted === undefined) return "same";
     const rows = await settings.store.features(task, task.taskId, waitFeature);
-    if (rows.length === 0) return false;
+    if (rows.length === 0) return "same";
     if (isTerminal(state))
       return this.#change(
         head,
@@ -165,25 +238,22 @@ export class Waker {
     const waiting = waitingRun(head);
     if (waiting === undefined) return this.#putOff(head, rows, now);
     const isWait = isWaitOf(seenTurn(waiting, head.checkpoint));
-    const over = rows.some((row) => isWait(row) && isOver(waitOf(row), now, rows));
+    const over = rows.some((row) => isWait(row) && isOver(row, now, rows));
     const due = rows.filter(isDueBy(now));
     const parked = due.map((row) => changed(row, "park"));
     // What is due and ends no wait is for a later one: whoever comes to that reads it.
     if (!over) return this.#change(head, parked);
     const run = await takeover.wake(hosted, head, waiting, parked);
-    // There was no room for it, or another process has it.
-    if (run === undefined)
-      return this.#change(
-        head,
-        due.map((row) => changed(row, Math.ceil(now + withoutRoom))),
-      );
+    if (run === "noRoom") return run;
+    // Another process has it.
+    if (run === undefined) return "same";
     // It may be over already.
-    if (this.#init.runs.has(task.taskId)) this.#awake.set(task.taskId, true);
-    return true;
+    if (this.#init.runs.has(task.taskId)) this.#awake.set(task.taskId, run);
+    return "changed";
   }
 
   /** The task works, or waits for its user: its function comes to its waits and events itself, and lets go with new rows. */
-  #putOff(head: TaskHead, rows: readonly FeatureRow[], now: number): Promise<boolean> {
+  #putOff(head: TaskHead, rows: readonly FeatureRow[], now: number): Promise<Settled> {
     const later = Math.ceil(now + whileItWorks);
     return this.#change(
       head,
@@ -192,35 +262,14 @@ export class Waker {
   }
 
   /** Changes rows, unless the task or a row has changed since. */
-  async #change({ task, fence }: TaskHead, effects: readonly FeatureEffect[]): Promise<boolean> {
-    if (effects.length === 0) return false;
-    return (await this.#init.committer.append({ task, fence, records: [], effects })).ok;
+  async #change({ task, fence }: TaskHead, effects: readonly FeatureEffect[]): Promise<Settled> {
+    if (effects.length === 0) return "same";
+    return (await this.#init.committer.append({ task, fence, records: [], effects })).ok ? "changed" : "same";
   }
 }
 
-function waitOf({ value }: FeatureRow): OpenWait {
-  return JSON.parse(value) as OpenWait;
-}
-
-/** Whether a wait is over: by its time, or by an event. */
-function isOver({ event, until }: OpenWait, now: number, rows: readonly FeatureRow[]): boolean {
-  if (until !== undefined && until <= now) return true;
-  if (event === undefined) return false;
-  return rows.some((row) => isEvent(row) && (JSON.parse(row.value) as StoredEvent).name === event);
-}
-
-function isDueBy(now: number): (row: FeatureRow) => boolean {
-  return ({ due = Infinity }) => due <= now;
-}
-
-/** The change of a row as it was read. `park`: nobody has to look at it any more. A number: somebody has, at that time. */
-function changed({ key, value, due }: FeatureRow, to: "delete" | "park" | number): FeatureEffect {
-  const row = {
-    effect: "feature",
-    feature: waitFeature,
-    key,
-    if: due === undefined ? { value } : { value, due },
-  } as const;
-  if (to === "delete") return { ...row, op: "delete" };
-  return to === "park" ? { ...row, op: "set", value } : { ...row, op: "set", value, due: to };
+/** From a place by chance: processes that read the same page begin with other tasks of it. */
+function shuffled<T>(items: readonly T[]): readonly T[] {
+  const from = Math.floor(Math.random() * items.length);
+  return [...items.slice(from), ...items.slice(0, from)];
 }
