@@ -69,7 +69,7 @@ describe.each(stores)("two principals of a server with its tasks in %s", (name, 
         expect(together[name]).toEqual(alone[name]);
       }
     });
-    await fc.assert(isolated, { numRuns: times(1, name === "PostgreSQL" ? 8 : 30), endOnFailure: true });
+    await fc.assert(isolated, { numRuns: times(1, name === "PostgreSQL" ? 8 : 15), endOnFailure: true });
   });
 });
 
