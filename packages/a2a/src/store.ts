@@ -101,7 +101,16 @@ export { NeedsRoom, PageRoom, withRoom } from "./store/index.ts";
 
 // Appending: the rules.
 export type { TaskSearch, SearchTerm, SearchQuery, SearchPage, SearchHit, SearchSnippet } from "./store/index.ts";
-export { type Refusal, type ReadRecord, recordBytes, type ReadItem, readItem, baseOf, decide } from "./store/index.ts";
+export {
+  type Refusal,
+  type ReadRecord,
+  recordBytes,
+  type ReadItem,
+  readItem,
+  readItems,
+  baseOf,
+  decide,
+} from "./store/index.ts";
 export { type FeatureBounds, featureBounds, type FeatureLookup, refuseFeatures } from "./store/index.ts";
 export { unavailable } from "./store/index.ts";
 export { BoundedMap, memoryOf, type MapBounds } from "./base/bounded-map.ts";

@@ -3,7 +3,17 @@ import { utf8Length } from "../base/index.ts";
 import { membersOf, objectOf } from "../base/json-text.ts";
 import { messagesOfStatus, messagesOfTask } from "./assemble.ts";
 import { checkFeature } from "./features.ts";
-import type { AppendOutcome, FeatureEffect, LeaseEffect, StoredRun, TaskAppend, TaskEffect, TaskHead } from "./port.ts";
+import type {
+  AppendItem,
+  AppendOutcome,
+  ContextAppend,
+  FeatureEffect,
+  LeaseEffect,
+  StoredRun,
+  TaskAppend,
+  TaskEffect,
+  TaskHead,
+} from "./port.ts";
 
 /**
  * The rules for items of `append`. They are the same in every store: what an item may contain, and how it changes the head of
@@ -61,6 +71,45 @@ export function readItem(item: TaskAppend): ReadItem {
     return readRecord(record);
   });
   return { item, records, features: features ?? noFeatures };
+}
+
+/**
+ * Reads the items of an append before anything is stored, as every store does. Times that have a fraction become the next whole
+ * millisecond, so that nothing is over too early: not every database stores fractions. Throws a `TypeError` for a malformed item.
+ */
+export function readItems(items: readonly AppendItem[]): readonly (ReadItem | ContextAppend)[] {
+  return items.map((item) => {
+    if (!("task" in item)) {
+      const effects = wholeTimes(item.effects);
+      return effects === item.effects ? item : { ...item, effects };
+    }
+    const records = wholeTimes(item.records);
+    const effects = item.effects && wholeTimes(item.effects);
+    if (records === item.records && effects === item.effects) return readItem(item);
+    return readItem({ ...item, records, ...(effects !== undefined && { effects }) });
+  });
+}
+
+/** When something was, and until when it lasts. The moment at which an item is decided stays as it is. */
+const times = ["time", "until"] as const;
+
+/** The same list where all times are whole, as nearly always. */
+function wholeTimes<T extends object>(list: readonly T[]): readonly T[] {
+  return list.every(isWhole) ? list : list.map(rounded);
+}
+
+function isWhole(value: { readonly time?: unknown; readonly until?: unknown }): boolean {
+  return !isFraction(value.time) && !isFraction(value.until);
+}
+
+function isFraction(time: unknown): boolean {
+  return typeof time === "number" && Number.isFinite(time) && !Number.isInteger(time);
+}
+
+function rounded<T extends object>(value: T): T {
+  const copy: T & { time?: unknown; until?: unknown } = { ...value };
+  for (const name of times) if (isFraction(copy[name])) copy[name] = Math.ceil(copy[name] as number);
+  return copy;
 }
 
 function checkEffect(effect: TaskEffect, { fence }: TaskAppend): void {

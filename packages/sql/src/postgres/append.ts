@@ -117,8 +117,8 @@ class Batch {
     ]);
     if (!contexts || !newKeys || !newTasks) throw new Overtaken("A task, a context or a key was created meanwhile");
     for (const { row, head } of this.#grown) {
-      const { state, seq } = head;
-      await indexTask(sql, { number: row.number, owner: row.owner, seq, isActive: !isPause(state) });
+      const { state, seq, firstSeq } = head;
+      await indexTask(sql, { number: row.number, owner: row.owner, seq, isActive: !isPause(state), firstSeq });
     }
     if (this.#grown.size > 0) await counts();
   }
@@ -209,7 +209,7 @@ class Batch {
         break;
       case "once":
         this.#known.keys.addToContext(effect, owner, context);
-        this.#scopes.touch(context, owner, name, effect.now);
+        this.#scopes.touch(context, owner, name, Math.ceil(effect.now));
         break;
     }
   }

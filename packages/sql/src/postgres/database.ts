@@ -87,6 +87,8 @@ const mostConflicts = 8;
  * not take over its tasks.
  */
 const idleTimeout = 2000;
+/** The same where it only reads: no row is locked, and the program may fold a large task meanwhile. */
+const idleReadTimeout = 60_000;
 
 /** Asks a server what it is, and refuses one that is too old. */
 export async function openDatabase(driver: PostgresDriver, options: DatabaseOptions): Promise<Database> {
@@ -227,7 +229,7 @@ class RetryingDatabase implements Database {
     const limits =
       `SET LOCAL statement_timeout = ${Math.trunc(statementTimeout ?? this.#options.statementTimeout)};` +
       `SET LOCAL lock_timeout = ${Math.trunc(lockTimeout ?? this.#options.lockTimeout)};` +
-      `SET LOCAL idle_in_transaction_session_timeout = ${idleTimeout};`;
+      `SET LOCAL idle_in_transaction_session_timeout = ${mode === "read" ? idleReadTimeout : idleTimeout};`;
     return mode === "read"
       ? `BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY;${limits}`
       : `BEGIN ISOLATION LEVEL READ COMMITTED;${limits}${witness?.begin() ?? ""}`;

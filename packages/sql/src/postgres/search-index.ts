@@ -18,8 +18,8 @@ import { one, type Sql } from "./schema.ts";
  * looked for in `words`.
  */
 
-/** Tasks of one step of the index over what was stored before. */
-const tasksPerStep = 200;
+/** Tasks that one step of the index over what was stored before looks at, and those of them that it reads. */
+const [lookedPerStep, tasksPerStep] = [2000, 200];
 /** About how many bytes of text a step reads, so that its transaction is short. */
 const bytesPerStep = 2 << 20;
 
@@ -41,20 +41,33 @@ export async function stepIndex(sql: Sql): Promise<boolean> {
   const state = await one(sql("SELECT is_on, next FROM parley.search FOR UPDATE"));
   const from = optional(state ?? [], 1);
   if (int(state, 0) === 0 || typeof from !== "number") return false;
+  const looked = await one(
+    sql(
+      `SELECT coalesce(max(number), $1), count(*) FROM (
+         SELECT number FROM parley.tasks WHERE number > $1 ORDER BY number LIMIT ${lookedPerStep}
+       ) t`,
+      from,
+    ),
+  );
+  const last = int(looked, 0);
   // Tasks that have not changed since they were indexed last are not read. Appends wait for the others.
   const stale = await sql(
-    `SELECT t.number, t.owner, t.seq, t.state, t.bytes FROM parley.tasks t
-     WHERE t.number > $1 AND coalesce((SELECT history FROM parley.search_tasks WHERE task = t.number), 0) < t.seq
+    `SELECT t.number, t.owner, t.seq, t.state, t.bytes, t.first_seq FROM parley.tasks t
+     WHERE t.number > $1 AND t.number <= $2 AND coalesce((SELECT history FROM parley.search_tasks WHERE task = t.number), 0) < t.seq
      ORDER BY t.number LIMIT ${tasksPerStep} FOR NO KEY UPDATE OF t`,
     from,
+    last,
   );
+  let next = int(looked, 1) < lookedPerStep && stale.length < tasksPerStep ? null : last;
+  if (stale.length === tasksPerStep) next = int(stale.at(-1), 0);
   let read = 0;
-  let next: number | null = null;
   for (const [at, row] of stale.entries()) {
-    if (read >= bytesPerStep) break;
+    const [number, owner, seq] = [int(row, 0), int(row, 1), int(row, 2)];
+    await indexTask(sql, { number, owner, seq, isActive: int(row, 3) < 2, firstSeq: int(row, 5) });
     read += Math.min(int(row, 4), searchBounds.task);
-    await indexTask(sql, { number: int(row, 0), owner: int(row, 1), seq: int(row, 2), isActive: int(row, 3) < 2 });
-    next = at + 1 < stale.length || stale.length === tasksPerStep ? int(row, 0) : null;
+    if (read < bytesPerStep || at + 1 === stale.length) continue;
+    next = number;
+    break;
   }
   await sql("UPDATE parley.search SET next = $1", next);
   return next !== null;
@@ -67,17 +80,21 @@ export interface GrownTask {
   readonly seq: number;
   /** Whether an agent works on it, so that its artifacts may not be complete. */
   readonly isActive: boolean;
+  /** The first record of its log that was not joined to others. */
+  readonly firstSeq: number;
 }
 
 /** Adds to the index what a log has since it was last called for it. Call it when the records are written, and the task is locked. */
-export async function indexTask(sql: Sql, { number, owner, seq, isActive }: GrownTask): Promise<void> {
+export async function indexTask(sql: Sql, { number, owner, seq, isActive, firstSeq }: GrownTask): Promise<void> {
   const known = await one(sql("SELECT history, artifacts, room FROM parley.search_tasks WHERE task = $1", number));
   const [history, artifacts, before] =
     known === undefined ? [0, 0, searchBounds.task] : [int(known, 0), int(known, 1), int(known, 2)];
   const texts = new SearchTexts(before);
   const rows = new TextRows(sql, number, owner);
   if (texts.left > 0) await readMessages(sql, number, history, texts, rows);
-  if (!isActive) await readArtifacts(sql, number, artifacts, texts, rows);
+  // A sweep has joined what was added to artifacts to their first records. These are read again.
+  const isJoined = firstSeq > artifacts;
+  if (!isActive) await readArtifacts(sql, number, isJoined ? 0 : artifacts, texts, rows);
   await sql(
     `INSERT INTO parley.search_tasks (task, history, artifacts, room) VALUES ($1, $2, $3, $4) ON CONFLICT (task) DO UPDATE
      SET history = excluded.history, artifacts = excluded.artifacts, room = excluded.room`,

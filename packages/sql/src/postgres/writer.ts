@@ -1,5 +1,5 @@
 import { A2AError } from "@parley/a2a";
-import { changedBy, readItem, type AppendItem, type AppendOutcome } from "@parley/a2a/store";
+import { changedBy, readItems, type AppendItem, type AppendOutcome } from "@parley/a2a/store";
 import { applyItems } from "./append.ts";
 import { resolveNames, type ReadAppend } from "./batch-reads.ts";
 import type { Database } from "./database.ts";
@@ -54,7 +54,7 @@ export class Writer {
 
   /** Parses every item before it waits. */
   async append(items: readonly AppendItem[]): Promise<readonly AppendOutcome[]> {
-    const read = items.map((item) => ("task" in item ? readItem(item) : item));
+    const read = readItems(items);
     if (read.length === 0) return [];
     return new Promise((resolve, reject) => {
       this.#waiting.push({ items: read, size: sizeOf(items), until: this.#database.deadline(), resolve, reject });

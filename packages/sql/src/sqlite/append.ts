@@ -3,8 +3,6 @@ import {
   baseOf,
   type BoundedMap,
   decide,
-  readItem,
-  type AppendItem,
   type AppendOutcome,
   type ContextAppend,
   type ContextEffect,
@@ -52,11 +50,6 @@ const insertRecords = insertInto("log", ["key", "context", "place", "base", ...r
 const insertReplies = insertInto("replies", ["context", "place", "time", "json"]);
 
 type ReadAppend = ReadItem | ContextAppend;
-
-/** Parses every item before the transaction begins. */
-export function readItems(items: readonly AppendItem[]): readonly ReadAppend[] {
-  return items.map((item) => ("task" in item ? readItem(item) : item));
-}
 
 /** Applies the items of one transaction. Each task is read and written once, whatever its number of items. */
 export function applyItems(
@@ -151,8 +144,8 @@ class Batch {
     this.#scopes.write();
     // After their records are written.
     for (const { row, head } of this.#grown ?? []) {
-      const { state, seq } = head;
-      indexTask(this.#driver, { number: row.number, owner: row.owner, seq, isActive: !isPause(state) });
+      const { state, seq, firstSeq } = head;
+      indexTask(this.#driver, { number: row.number, owner: row.owner, seq, isActive: !isPause(state), firstSeq });
     }
   }
 
@@ -269,7 +262,7 @@ class Batch {
       case "once": {
         const owner = this.#ids.ensure(key.agent, key.owner);
         this.#keys.addToContext(effect, owner, context);
-        this.#scopes.touch(context, effect.now);
+        this.#scopes.touch(context, Math.ceil(effect.now));
         break;
       }
     }

@@ -92,7 +92,7 @@ export function readDue(driver: Driver, scopes: ScopeIds, query: FeatureQuery): 
     if (scope === undefined) return [];
     const rows = driver
       .prepare(selectDue)
-      .all(encodeName(feature), scope, timeLimit(Math.floor(after) + 1), timeLimit(now), limit);
+      .all(encodeName(feature), scope, timeLimit(Math.floor(after) + 1), timeLimit(Math.floor(now)), limit);
     return rows.map((row) => ({ agent, due: int(row, 0), id: int(row, 1) }));
   });
   found.sort((a, b) => a.due - b.due || a.id - b.id);

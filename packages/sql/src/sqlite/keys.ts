@@ -23,7 +23,7 @@ function findKey(driver: Driver, owner: number, key: string, now: number): OnceR
       `SELECT k.hash, k.seq, t.id, k.answer FROM keys k LEFT JOIN tasks t ON t.number = k.task
        WHERE k.owner = ? AND k.name = ? AND (k.until IS NULL OR k.until > ?)`,
     )
-    .get(owner, encodeName(key), now);
+    .get(owner, encodeName(key), Math.floor(now));
   if (row === undefined) return undefined;
   const taskId = optional(row, 2);
   const answer = optional(row, 3);

@@ -16,7 +16,7 @@ import {
 import { keyOf, type KeptTasks, type Place } from "../shared/kept-tasks.ts";
 import type { Counts, StateList } from "./counts.ts";
 import type { Driver, Value } from "./driver.ts";
-import { decodeName, int, maxSeq, optional, selectTask, stateNumber, states, text } from "./rows.ts";
+import { decodeName, int, maxSeq, optional, selectTask, stateNumber, states, text, timeLimit } from "./rows.ts";
 import { findContexts, tallyOf, type ScopeIds } from "./scopes.ts";
 import { eventText, joinOf, listOf, readPieces, sizeOf, storedEvent, taskOf, type Bounds } from "./task.ts";
 
@@ -34,6 +34,7 @@ export function readList(driver: Driver, memory: ListMemory, scope: Scope, query
   const { level, ids } = listScopes(driver, memory.scopes, scope, query.contextId);
   const after = query.after && placeOf(driver, scope, query.after);
   const wanted = query.state === undefined ? states : [query.state];
+  const since = query.since === undefined ? undefined : timeLimit(Math.ceil(query.since));
   let total = 0;
   const found: Place[] = [];
   for (const id of ids) {
@@ -42,8 +43,8 @@ export function readList(driver: Driver, memory: ListMemory, scope: Scope, query
       const held = tally.held[stateNumber(state)] ?? 0;
       if (held === 0) continue;
       const list = { level, id, state, held, tally };
-      total += query.since === undefined ? held : memory.counts.since(driver, list, query.since);
-      found.push(...positions(driver, level, id, state, { ...query, after }));
+      total += since === undefined ? held : memory.counts.since(driver, list, since);
+      found.push(...positions(driver, level, id, state, { ...query, after, ...(since !== undefined && { since }) }));
     }
   }
   found.sort((a, b) => b.statusTime - a.statusTime || b.number - a.number);

@@ -148,7 +148,7 @@ export function readStranded(
         WHERE run_turn IS NOT NULL AND (lease_until IS NULL OR lease_until <= ?) GROUP BY agent
       ) r JOIN scopes a ON a.id = r.agent`,
     )
-    .all(timeLimit(now));
+    .all(timeLimit(Math.floor(now)));
   return rows
     .filter((row) => !own.has(int(row, 0)))
     .slice(0, limit)
@@ -164,7 +164,7 @@ function compare(a: number, b: number): number {
  * later.
  */
 function runsOf(driver: Driver, agent: number, { limit, after, ...query }: ClaimQuery): readonly ClaimableRun[] {
-  const now = timeLimit(query.now);
+  const now = timeLimit(Math.floor(query.now));
   const found: ClaimableRun[] = [];
   const read = (condition: string, ...values: readonly Value[]): void => {
     if (found.length > limit) return;

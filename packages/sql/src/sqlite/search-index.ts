@@ -56,7 +56,7 @@ export function stepIndex(driver: Driver, step: IndexStep): boolean {
   // Tasks that have not changed since they were indexed last are not read.
   const stale = driver
     .prepare(
-      `SELECT t.number, t.owner, t.seq, t.state, t.bytes FROM tasks t LEFT JOIN search_tasks s ON s.task = t.number
+      `SELECT t.number, t.owner, t.seq, t.state, t.bytes, t.first_seq FROM tasks t LEFT JOIN search_tasks s ON s.task = t.number
        WHERE t.number > ? AND t.number <= ? AND (s.history IS NULL OR s.history < t.seq) ORDER BY t.number`,
     )
     .all(from, from + tasksPerStep);
@@ -69,7 +69,8 @@ export function stepIndex(driver: Driver, step: IndexStep): boolean {
       break;
     }
     read += Math.min(int(row, 4), searchBounds.task);
-    indexTask(driver, { number, owner: int(row, 1), seq: int(row, 2), isActive: int(row, 3) < 2 });
+    const [owner, seq] = [int(row, 1), int(row, 2)];
+    indexTask(driver, { number, owner, seq, isActive: int(row, 3) < 2, firstSeq: int(row, 5) });
   }
   driver.prepare("UPDATE search SET next = ?").run(next >= last ? null : next);
   return next < last;
@@ -82,10 +83,12 @@ export interface GrownTask {
   readonly seq: number;
   /** Whether an agent works on it, so that its artifacts may not be complete. */
   readonly isActive: boolean;
+  /** The first record of its log that was not joined to others. */
+  readonly firstSeq: number;
 }
 
 /** Adds to the index what a log has since it was last called for it. Call it when the records are written. */
-export function indexTask(driver: Driver, { number, owner, seq, isActive }: GrownTask): void {
+export function indexTask(driver: Driver, { number, owner, seq, isActive, firstSeq }: GrownTask): void {
   const known = driver.prepare("SELECT history, artifacts, room FROM search_tasks WHERE task = ?").get(number);
   const [history, artifacts, before] =
     known === undefined ? [0, 0, searchBounds.task] : [int(known, 0), int(known, 1), int(known, 2)];
@@ -94,7 +97,9 @@ export function indexTask(driver: Driver, { number, owner, seq, isActive }: Grow
   const texts = new SearchTexts(before);
   const rows = new TextRows(driver, number, owner);
   if (texts.left > 0) readMessages(driver, number, history, texts, rows);
-  if (!isActive) readArtifacts(driver, number, artifacts, texts, rows);
+  // A sweep has joined what was added to artifacts to their first records. These are read again.
+  const isJoined = firstSeq > artifacts;
+  if (!isActive) readArtifacts(driver, number, isJoined ? 0 : artifacts, texts, rows);
   driver
     .prepare(
       `INSERT INTO search_tasks (task, history, artifacts, room) VALUES (?, ?, ?, ?) ON CONFLICT (task) DO UPDATE

@@ -1,7 +1,7 @@
 import { artifactStarts, compact, type SweepOptions, type SweepReport, type TaskHead } from "@parley/a2a/store";
 import { type Bounds, readPieces, taskOf } from "./task.ts";
 import type { Driver } from "./driver.ts";
-import { count, encodeJson, int, logKey, maxSeq } from "./rows.ts";
+import { count, encodeJson, int, logKey, maxSeq, timeLimit } from "./rows.ts";
 import { ScopeChanges } from "./scopes.ts";
 import { dropWords } from "./search-index.ts";
 
@@ -11,7 +11,11 @@ const effortPerSweep = 10_000;
 const everything = { artifacts: true } as const;
 
 export function sweep(driver: Driver, bounds: Bounds, options: SweepOptions): SweepReport {
-  const { deleteBefore, compactBefore, now, limit } = options;
+  const { limit } = options;
+  const now = timeLimit(Math.floor(options.now));
+  const [deleteBefore, compactBefore] = [options.deleteBefore, options.compactBefore].map((before) =>
+    before === undefined ? undefined : timeLimit(Math.ceil(before)),
+  );
   const keys = driver
     .prepare("SELECT id FROM keys WHERE until <= ? ORDER BY until LIMIT ?")
     .all(now, limit + 1)

@@ -1,5 +1,5 @@
-import type { AppendItem, AppendOutcome, SweepOptions, SweepReport } from "@parley/a2a/store";
-import { applyItems, readItems } from "./append.ts";
+import { readItems, type AppendItem, type AppendOutcome, type SweepOptions, type SweepReport } from "@parley/a2a/store";
+import { applyItems } from "./append.ts";
 import { retryWhileBusy, type Driver } from "./driver.ts";
 import { stepIndex, type IndexStep } from "./search-index.ts";
 import { sweep } from "./sweep.ts";

@@ -47,6 +47,15 @@ async function witnessing(db: Database): Promise<void> {
 
 const write = { mode: "write" } as const;
 
+test("a transaction that reads may leave the server alone for as long as a large task takes to fold, and one that writes may not", async () => {
+  const db = await open();
+  const timeout = async (mode: "read" | "write"): Promise<Value | undefined> => {
+    const query = "SELECT current_setting('idle_in_transaction_session_timeout')";
+    return (await db.transaction({ mode }, (queries) => queries.query(query))).rows[0]?.[0];
+  };
+  expect([await timeout("read"), await timeout("write")]).toEqual(["1min", "2s"]);
+});
+
 describe("values", () => {
   test.each<[type: string, value: Value]>([
     ["bigint", Number.MAX_SAFE_INTEGER],

@@ -8,7 +8,7 @@ import type {
   Owner,
   TaskEffect,
 } from "../port.ts";
-import { decide, readItem, type ReadItem } from "../transition.ts";
+import { decide, readItems, type ReadItem } from "../transition.ts";
 import type { StoredContext, StoredTask } from "./rows.ts";
 import type { MemoryTables } from "./tables.ts";
 
@@ -16,8 +16,7 @@ import type { MemoryTables } from "./tables.ts";
 
 /** Applies items in order. A malformed item throws before anything is changed. */
 export function appendItems(tables: MemoryTables, items: readonly AppendItem[]): readonly AppendOutcome[] {
-  const read = items.map((item) => ("task" in item ? readItem(item) : item));
-  return read.map((item) => ("item" in item ? appendTask(tables, item) : appendContext(tables, item)));
+  return readItems(items).map((item) => ("item" in item ? appendTask(tables, item) : appendContext(tables, item)));
 }
 
 function appendTask(tables: MemoryTables, read: ReadItem): AppendOutcome {

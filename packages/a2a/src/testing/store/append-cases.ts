@@ -12,6 +12,7 @@ import {
   making,
   said,
   status,
+  userMessage,
   verdicts,
   working,
   type Cases,
@@ -213,5 +214,35 @@ export const appendCases: Cases = {
     expect(verdicts(outcomes)).toEqual(["ok", "exists", "ok"]);
     expect("head" in (outcomes[1] ?? {})).toEqual(false);
     expect((await store.load(elsewhere, "t", all))?.task.history?.[0]?.parts).toEqual([{ text: "another" }]);
+  },
+
+  async "times may have fractions of milliseconds, and nothing is over too early"({ store, expect }) {
+    const near = (time: number | undefined, wanted: number): boolean =>
+      time !== undefined && time >= wanted && time < wanted + 1;
+    const item = await append(store, {
+      ...making("t", { time: 1000.25 }),
+      effects: [
+        { effect: "run", run: { turn: 1, attempt: 1, input: 1 } },
+        { effect: "lease", op: "acquire", holder: "node", now: 1000.25, until: 1333.3 },
+        { effect: "once", key: "k", hash: "h", now: 1000.25, until: 1500.5 },
+      ],
+    });
+    expect(item.ok).toEqual(true);
+    const head = await headOf(store, key("t"));
+    expect([near(head.statusTime, 1000.25), near(head.leaseUntil, 1333.3)]).toEqual([true, true]);
+    const page = await store.read(alice, "t", { after: 0, limit: 9 });
+    expect(page?.records.map(({ time }) => near(time, 1000.25))).toEqual([true]);
+    expect((await store.once(alice, "k", 1500.4))?.hash).toEqual("h");
+    expect(await store.once(alice, "k", 1502)).toEqual(undefined);
+    const free = async (now: number): Promise<number> =>
+      (await store.claimable({ now, agents: [alice.agent], limit: 9 })).heads.length;
+    expect([await free(1333.2), await free(1335)]).toEqual([0, 1]);
+    const total = async (since: number): Promise<number> =>
+      (await store.list(alice, { since, limit: 9, artifacts: false })).total;
+    expect([await total(1000.1), await total(1001.5)]).toEqual([1, 0]);
+    const swept = await store.sweep({ now: 1333.2, deleteBefore: 1000.1, compactBefore: 1000.1, limit: 9 });
+    expect(swept).toEqual({ deleted: 0, compacted: 0, more: false });
+    const reply = { effect: "contextMessage", json: JSON.stringify(userMessage("hi")), time: 2000.75 } as const;
+    expect((await append(store, { context: { ...alice, contextId: "direct" }, effects: [reply] })).ok).toEqual(true);
   },
 };

@@ -14,6 +14,7 @@ import {
   working,
   type Cases,
 } from "./given.ts";
+import { find, ids, searching } from "./search-cases.ts";
 
 const bare = { limit: 100, artifacts: false } as const;
 
@@ -25,6 +26,23 @@ const all = { artifacts: true } as const;
 
 /** Retention: what `sweep` deletes and compacts. */
 export const retentionCases: Cases = {
+  "text that was added to an artifact while search was off, and was compacted, is found": searching(
+    async ({ store, search, expect }) => {
+      const asked = status("t", "TASK_STATE_INPUT_REQUIRED");
+      await append(store, making("t"));
+      await append(store, { task: key("t"), records: [chunk("t", "a", "a red sail"), chunk("t", "b", "mast"), asked] });
+      expect(await ids(search, "red")).toEqual(["t"]);
+      await search.use(false);
+      const more = [chunk("t", "a", "boat on a lake", { append: true }), chunk("t", "b", "oars", { append: false })];
+      await append(store, { task: key("t"), records: [...more, completed("t")] });
+      await store.sweep({ now: 0, compactBefore: 9000, limit: 9 });
+      await search.use(true);
+      expect(await ids(search, "red sailboat lake")).toEqual(["t"]);
+      expect([await ids(search, "oars"), await ids(search, "mast")]).toEqual([["t"], []]);
+      expect((await find(search, "sailboat")).hits.map(({ snippets }) => snippets.length)).toEqual([1]);
+    },
+  ),
+
   async "terminal tasks older than the limit are deleted with all their data"({ store, expect }) {
     await store.append([
       { ...making("old", { time: 10 }), effects: [{ effect: "once", key: "k", hash: "h", now: 1 }] },
