@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createProgram, run } from "../../packages/cli/src/program.ts";
 import { recordedIo } from "../../packages/cli/test/support/io.ts";
+import { newestVersion } from "../../packages/sql/src/postgres/migrations.ts";
 import { useDatabase } from "../postgres/database.ts";
 
 /** `parley db`: the tables of PostgreSQL, ahead of the servers that use them. */
@@ -20,24 +21,56 @@ describe("parley db", () => {
       code: 1,
       out: "There is no schema parley of Parley. parley db migrate creates it.\n",
     });
-    expect(await db(["migrate"])).toEqual({ code: 0, out: "Schema parley was created with version 1.\n", err: "" });
+    expect(await db(["migrate"])).toEqual({
+      code: 0,
+      out: `Schema parley was created with version ${newestVersion}.\n`,
+      err: "",
+    });
     expect(await db(["migrate", "--json"])).toMatchObject({
       code: 0,
-      out: '{"schema":"parley","found":1,"newest":1}\n',
+      out: `{"schema":"parley","found":${newestVersion},"newest":${newestVersion}}\n`,
     });
     const status = await db(["status", "--database-url", database().url], {});
-    expect(status).toEqual({ code: 0, out: "Schema parley has version 1, which is that of this release.\n", err: "" });
+    expect(status).toEqual({
+      code: 0,
+      out: `Schema parley has version ${newestVersion}, which is that of this release.\n`,
+      err: "",
+    });
   });
 
   test("names tables of a newer release as what they are", async () => {
     await db(["migrate", "--schema", "newer"]);
-    await database().run("INSERT INTO newer.migrations (version) VALUES (7)");
+    await database().run("INSERT INTO newer.migrations (version) VALUES (99)");
     const status = await db(["status", "--schema", "newer"]);
     expect(status.code).toBe(1);
-    expect(status.out).toContain("Schema newer has version 7. This release supports version 1 and earlier");
+    const own = `This release supports version ${newestVersion + 1} and earlier`;
+    expect(status.out).toContain(`Schema newer has version 99. ${own}`);
     const migrated = await db(["migrate", "--schema", "newer"]);
     expect(migrated).toMatchObject({ code: 1, out: "" });
     expect(migrated.err).toContain("upgrade @parley/sql");
+  });
+
+  test("names tables of the next release, which this one works with", async () => {
+    await db(["migrate", "--schema", "next"]);
+    await database().run(`INSERT INTO next.migrations (version) VALUES (${newestVersion + 1})`);
+    const sentence = `Schema next has version ${newestVersion + 1} of the next release. This one, of version ${newestVersion}, works with it.\n`;
+    expect(await db(["status", "--schema", "next"])).toEqual({ code: 0, out: sentence, err: "" });
+    expect(await db(["migrate", "--schema", "next"])).toEqual({ code: 0, out: sentence, err: "" });
+  });
+
+  test("shows what a migration would do, in statements that do it, and changes nothing", async () => {
+    const planned = await db(["migrate", "--dry-run", "--schema", "dry"]);
+    expect(planned.code).toBe(0);
+    expect(planned.out).toMatch(/^-- version 1 of schema dry\n/);
+    expect((await db(["status", "--schema", "dry"])).out).toContain("There is no schema dry");
+    await database().run(`CREATE SCHEMA dry; ${planned.out}`);
+    const { rows } = await database().run(
+      "SELECT count(*)::int AS n FROM information_schema.tables WHERE table_schema = 'dry'",
+    );
+    expect((rows[0] as { n: number }).n).toBeGreaterThan(10);
+    await db(["migrate", "--schema", "made"]);
+    const nothing = `-- nothing to do: schema made has version ${newestVersion}, and this release version ${newestVersion}\n`;
+    expect((await db(["migrate", "--dry-run", "--schema", "made"])).out).toBe(nothing);
   });
 
   test("says what is missing or wrong, without the password", async () => {

@@ -1,13 +1,14 @@
 // A server for tests: says what its options say, and prints a line of JSON in each process that is ready. The first message of a task
 // says what to do: `exit`, `wait`, or JSON with how many chunks there are, and the milliseconds after each. A chunk is its number, and the
-// process that said it. With `finish` the turn goes on until there is such a file.
+// process that said it. With `finish` the turn goes on until there is such a file, with `until` there are chunks until then.
 
 import { existsSync } from "node:fs";
 import cluster from "node:cluster";
 import { defineAgent, jsonRpcBinding, restBinding, text } from "@parley/a2a";
 import type { Store } from "@parley/a2a/store";
 import { grpcBinding } from "@parley/grpc";
-import { serve, type ServeOptions } from "@parley/node";
+import { serve, standardLogger, type ServeOptions } from "@parley/node";
+import { migrateToNext } from "./next-release.ts";
 import { postgresStore } from "@parley/sql/postgres";
 import { sqliteStore } from "@parley/sql/sqlite";
 
@@ -17,16 +18,19 @@ export interface ManyOptions extends Omit<ServeOptions, "store"> {
   /** The URL of PostgreSQL. */
   readonly database?: string;
   /** What the program does beside serving. */
-  readonly mode?: "fails" | "fails later" | "signals" | "leaves" | "gRPC apart";
+  readonly mode?: "fails" | "fails later" | "signals" | "leaves" | "gRPC apart" | "next release";
+  /** Whether it looks for what others have stored, from time to time. Default: it only hears what they tell. */
+  readonly looks?: boolean;
 }
 
 interface Work {
   readonly chunks: number;
   readonly pause: number;
   readonly finish?: string;
+  readonly until?: string;
 }
 
-const { file, database, mode, ...options } = JSON.parse(process.argv[2] ?? "{}") as ManyOptions;
+const { file, database, mode, looks = false, ...options } = JSON.parse(process.argv[2] ?? "{}") as ManyOptions;
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {
@@ -52,8 +56,8 @@ const agent = defineAgent<{ checkpoint: number }>({
       yield turn.artifact({ parts: [text(JSON.stringify(go))] });
       return;
     }
-    const { chunks, pause: ms, finish } = JSON.parse(turn.text) as Work;
-    for (let at = turn.checkpoint ?? 0; at < chunks; at += 1) {
+    const { chunks, pause: ms, finish, until } = JSON.parse(turn.text) as Work;
+    for (let at = turn.checkpoint ?? 0; until === undefined ? at < chunks : !existsSync(until); at += 1) {
       const parts = [text(`${at}:${process.pid}`)];
       const chunk =
         at === 0 ? turn.artifact({ artifactId: "chunks", parts, open: true }) : turn.append("chunks", parts);
@@ -69,11 +73,19 @@ if (mode === "fails" && cluster.isWorker) throw new Error("This program fails wh
 if (mode === "fails later" && (cluster.worker?.id ?? 0) > 2) process.exit(7);
 
 /** Nothing is found by looking, so what arrives was told by another process. */
-const unwatched = { watchInterval: 3_600_000, pollInterval: 3_600_000 };
-const open = async (): Promise<Store> =>
-  database === undefined
-    ? sqliteStore({ path: file ?? ":memory:", synchronous: "NORMAL", ...unwatched })
-    : postgresStore({ database, connections: 3 });
+const never = 3_600_000;
+const logger = standardLogger();
+const open = async (): Promise<Store> => {
+  if (mode === "next release") await migrateToNext({ ...(file && { file }), ...(database && { database }) });
+  if (database !== undefined)
+    return postgresStore({ database, logger, connections: 3, ...(!looks && { pollInterval: never }) });
+  return sqliteStore({
+    path: file ?? ":memory:",
+    logger,
+    synchronous: "NORMAL",
+    ...(!looks && { watchInterval: never }),
+  });
+};
 const apart = [jsonRpcBinding(), restBinding(), { binding: grpcBinding(), port: 0 }];
 const server = await serve(agent, {
   port: 0,

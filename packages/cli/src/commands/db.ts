@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { migrate, status, type DatabaseOptions } from "../db.ts";
+import { migrate, status, type DatabaseOptions, type MigrateOptions } from "../db.ts";
 import type { Program } from "../options.ts";
 
 export function addDb({ io, command, finish }: Program): void {
@@ -14,18 +14,22 @@ export function addDb({ io, command, finish }: Program): void {
       "migrate",
       {
         summary: "Create the tables, or bring them to the version of this release",
-        description: "Several may run at once: one does it, and the others wait.",
-        examples: ["parley db migrate", "parley db migrate --schema agents"],
+        description:
+          "Several may run at once: one does it, and the others wait. Servers of the release before go on with the new tables.",
+        examples: ["parley db migrate", "parley db migrate --schema agents", "parley db migrate --dry-run"],
       },
       db,
     ),
-  ).action(async (options: DatabaseOptions) => finish(await migrate(io, options)));
+  )
+    .option("--dry-run", "print the statements that it would run, and change nothing")
+    .action(async (options: MigrateOptions) => finish(await migrate(io, options)));
   databaseOptions(
     command(
       "status",
       {
         summary: "Show the version of the tables",
-        description: "It changes nothing. The exit code is 1 where they are not of this release.",
+        description:
+          "It changes nothing. The exit code is 1 where servers of this release cannot work with them as they are: they are older, or newer by more than one version.",
         examples: ["parley db status", "parley db status --json"],
       },
       db,

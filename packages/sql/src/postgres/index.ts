@@ -10,7 +10,16 @@ import { connect, type PostgresConnectOptions } from "./connect.ts";
 import type { Database } from "./database.ts";
 import { sqlState } from "./driver.ts";
 import { readable } from "./errors.ts";
-import { checkVersion, lockNotAvailable, migrate, newestVersion, UnknownVersion, versionOf } from "./migrations.ts";
+import { isTooNew } from "../shared/versions.ts";
+import {
+  checkVersion,
+  lockNotAvailable,
+  migrate,
+  newestVersion,
+  pending,
+  UnknownVersion,
+  versionOf,
+} from "./migrations.ts";
 import { ensurePartitions } from "./partitions.ts";
 import { Retention } from "./retention.ts";
 import { Schema } from "./schema.ts";
@@ -68,8 +77,12 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
     for (const each of opened.splice(0).reverse()) await each.close();
   };
   return told(database, async () => {
-    if (options.migrate === false) await checkVersion(database, schema);
-    else await upgrade(database, schema);
+    const found =
+      options.migrate === false ? await checkVersion(database, schema) : (await upgrade(database, schema)).found;
+    if (found > newestVersion) {
+      const versions = { schema: schema.name, found, newest: newestVersion };
+      options.logger?.info("PostgreSQL: the tables are of the next release, and this one works with them", versions);
+    }
     await useWitnesses(database, schema);
     try {
       const wakeup = await wakeupOf(options, database, schema);
@@ -118,6 +131,14 @@ export interface PostgresVersion {
   readonly newest: number;
 }
 
+/** What `migratePostgres()` would do. */
+export interface PostgresPlan extends PostgresVersion {
+  /** Whether this release works with the tables as they are: they have its version, or the next one. */
+  readonly usable: boolean;
+  /** The statements that it would run, one text for each version. */
+  readonly statements: readonly string[];
+}
+
 /**
  * Creates the tables, or brings them to the version of this release, ahead of the programs that use them. Resolves to the version that
  * was there before. Several may call it at once.
@@ -142,6 +163,21 @@ export async function postgresVersion(options: PostgresStoreOptions): Promise<Po
   const schema = new Schema(options.schema ?? "parley");
   const database = await connect(options);
   return told(database, async () => ({ found: await versionOf(database, schema), newest: newestVersion }), true);
+}
+
+/** Reads what `migratePostgres()` would do. It changes nothing. */
+export async function postgresPlan(options: PostgresStoreOptions): Promise<PostgresPlan> {
+  const schema = new Schema(options.schema ?? "parley");
+  const database = await connect(options);
+  return told(
+    database,
+    async () => {
+      const found = await versionOf(database, schema);
+      const usable = found >= newestVersion && !isTooNew(found, newestVersion);
+      return { found, newest: newestVersion, usable, statements: pending(found, schema) };
+    },
+    true,
+  );
 }
 
 /** A migration may rewrite large tables, and waits for the nodes that migrate. */

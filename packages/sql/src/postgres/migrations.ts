@@ -1,11 +1,12 @@
 import type { Queries } from "./driver.ts";
 import { count } from "../shared/rows.ts";
 import { quoted } from "./pool.ts";
+import { isTooNew, stepsAhead } from "../shared/versions.ts";
 import type { Schema } from "./schema.ts";
 
 /**
- * The tables, by version. A published version never changes: append a new one, which also works while nodes of the release before
- * are running.
+ * The tables, by version. A published version never changes: append a new one, by the rule of `shared/versions.ts`. So nodes of the release
+ * before go on while it is added.
  *
  * - `scopes`: agents and their owners. `counts`: how many tasks each of them has by state, in several rows, so that nodes that
  *   write at once do not wait for one another. `contexts`: the contexts of owners, with their counts.
@@ -19,7 +20,7 @@ import type { Schema } from "./schema.ts";
  *
  * `docs/decisions/postgres.md` says why.
  */
-const versions: readonly string[] = [
+export const versions: readonly string[] = [
   `
   CREATE SEQUENCE parley.numbers;
   CREATE SEQUENCE parley.places;
@@ -227,11 +228,16 @@ const lockClass = 0x70_61_72_6c;
  * is one of the transaction, because that of a session is nobody's behind a pooler. Rejects with `lockNotAvailable` where a table is in use
  * for long.
  */
-export async function migrate(queries: Queries, schema: Schema, to: number = newestVersion): Promise<number> {
+export async function migrate(
+  queries: Queries,
+  schema: Schema,
+  to: number = newestVersion,
+  list: readonly string[] = versions,
+): Promise<number> {
   const sql = schema.over(queries);
   await sql(`SELECT pg_advisory_xact_lock(${lockClass}, hashtext($1))`, schema.name);
   const found = await versionOf(queries, schema);
-  if (found > newestVersion) throw tooNew(found);
+  if (isTooNew(found, list.length)) throw tooNew(found, list.length);
   if (found >= to) return found;
   await queries.query(`SET LOCAL lock_timeout = ${tableTimeout}`);
   // A user who owns the schema, and may create none, can make the tables.
@@ -244,7 +250,7 @@ export async function migrate(queries: Queries, schema: Schema, to: number = new
         "CREATE TABLE parley.migrations (version integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())",
       ),
     );
-  for (const [index, statements] of versions.slice(0, to).entries()) {
+  for (const [index, statements] of list.slice(0, to).entries()) {
     if (index < found) continue;
     await queries.query(schema.text(statements));
     await sql("INSERT INTO parley.migrations (version) VALUES ($1)", index + 1);
@@ -252,19 +258,25 @@ export async function migrate(queries: Queries, schema: Schema, to: number = new
   return found;
 }
 
-/** Refuses tables that `migrate` would change. It changes nothing. */
-export async function checkVersion(queries: Queries, schema: Schema): Promise<void> {
+/** The statements of the versions after `found`: those that `migrate` would run. */
+export function pending(found: number, schema: Schema): readonly string[] {
+  return versions.slice(found).map((statements) => schema.text(statements));
+}
+
+/** Refuses tables that `migrate` would change. It changes nothing. Returns their version. */
+export async function checkVersion(queries: Queries, schema: Schema): Promise<number> {
   const found = await versionOf(queries, schema);
-  if (found > newestVersion) throw tooNew(found);
+  if (isTooNew(found, newestVersion)) throw tooNew(found, newestVersion);
   if (found === 0)
     throw new UnknownVersion(
       `There is no schema ${quoted(schema.name)} of Parley in the database: run \`parley db migrate\``,
     );
   if (found < newestVersion) {
     throw new UnknownVersion(
-      `The database has version ${found}, and this release has version ${newestVersion}: run \`parley db migrate\``,
+      `The database has version ${found}, and this release needs version ${newestVersion}: run \`parley db migrate\``,
     );
   }
+  return found;
 }
 
 /** The version of the tables; 0 where there are none. */
@@ -282,13 +294,13 @@ export async function versionOf(queries: Queries, schema: Schema): Promise<numbe
  * nodes of the one before are running.
  */
 export function conditionOfVersion(found: number): string | undefined {
-  if (found > newestVersion + 1) return tooNew(found).message;
+  if (isTooNew(found, newestVersion)) return tooNew(found, newestVersion).message;
   return found < newestVersion
     ? `The database has version ${found}, and this release has version ${newestVersion}`
     : undefined;
 }
 
-function tooNew(found: number): UnknownVersion {
-  const own = `this release supports version ${newestVersion} and earlier`;
-  return new UnknownVersion(`The database has version ${found}, ${own}: upgrade @parley/sql`);
+function tooNew(found: number, own: number): UnknownVersion {
+  const most = `this release supports version ${own + stepsAhead} and earlier`;
+  return new UnknownVersion(`The database has version ${found}, ${most}: upgrade @parley/sql`);
 }

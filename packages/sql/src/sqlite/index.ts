@@ -17,7 +17,7 @@ import {
   type DriverName,
 } from "./drivers/load.ts";
 import { checkFiles, FileWatch, identityOf } from "./files.ts";
-import { checkVersion, migrate, UnknownVersion } from "./migrations.ts";
+import { checkVersion, migrate, newestVersion, UnknownVersion } from "./migrations.ts";
 import { driverStore } from "./store.ts";
 import { threadFile, threadWriter } from "./thread-writer.ts";
 import { driverWriter, type Writer } from "./writer.ts";
@@ -65,7 +65,7 @@ export interface SqliteStoreOptions {
  * successor runs.
  *
  * Rejects with an `A2AError` of code `Unavailable` if the file cannot be opened, is not such a database or was written by a
- * newer release, and if the driver is missing; the message then says what to install. If the files are removed, renamed or
+ * release that is more than one version of the tables newer, and if the driver is missing; the message then says what to install. If the files are removed, renamed or
  * replaced while the store is open, every call rejects as `Unavailable` until the same files are back.
  */
 export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
@@ -88,7 +88,11 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     if (!create) await retryWhileBusy(() => checkVersion(opened), busyTimeout);
     else {
       await retryWhileBusy(() => opened.prepare("PRAGMA journal_mode = WAL").all(), busyTimeout);
-      await retryWhileBusy(() => migrate(opened), busyTimeout);
+      const found = await retryWhileBusy(() => migrate(opened), busyTimeout);
+      if (found > newestVersion) {
+        const versions = { path, found, newest: newestVersion };
+        logger.info("SQLite: the file is of the next release, and this one works with it", versions);
+      }
     }
     const identity = inMemory ? {} : identityOf(path);
     // If the thread has ended, every call to it rejects.

@@ -1,8 +1,9 @@
 import type { Driver } from "./driver.ts";
+import { isTooNew, stepsAhead } from "../shared/versions.ts";
 import { count } from "./rows.ts";
 
 /**
- * The tables, by version. A published version never changes: append a new one.
+ * The tables, by version. A published version never changes: append a new one, by the rule of `shared/versions.ts`.
  *
  * - `scopes`: agents, their owners, and the contexts of those, each with its number of tasks by state.
  * - `tasks`: the head of a task, in a small row that is rewritten with each append. What can be large is in other tables.
@@ -16,7 +17,7 @@ import { count } from "./rows.ts";
  *
  * `docs/decisions/sqlite-layout.md` has the measurements.
  */
-const versions: readonly string[] = [
+export const versions: readonly string[] = [
   `
   CREATE TABLE scopes (
     id INTEGER PRIMARY KEY,
@@ -177,17 +178,21 @@ const versions: readonly string[] = [
 /** The file was written by a newer release, or cannot be used as it is. */
 export class UnknownVersion extends Error {}
 
-/** Migrates a database to the newest version, in one transaction. `to`: to an earlier one, for tests of later migrations. */
-export function migrate(driver: Driver, to: number = versions.length): void {
-  driver.transaction("write", () => {
+/**
+ * Migrates a database to the newest version, in one transaction. `to`: to an earlier one, for tests of later migrations. `list`: the versions
+ * of another release, for tests of two side by side. Returns the version that was there.
+ */
+export function migrate(driver: Driver, to: number = versions.length, list: readonly string[] = versions): number {
+  return driver.transaction("write", () => {
     driver.exec("CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY) STRICT");
     const found = versionOf(driver);
-    if (found > versions.length) throw tooNew(found);
-    for (const [index, sql] of versions.slice(0, to).entries()) {
+    if (isTooNew(found, list.length)) throw tooNew(found, list.length);
+    for (const [index, sql] of list.slice(0, to).entries()) {
       if (index < found) continue;
       driver.exec(sql);
       driver.prepare("INSERT INTO migrations (version) VALUES (?)").run(index + 1);
     }
+    return found;
   });
 }
 
@@ -196,7 +201,7 @@ export function checkVersion(driver: Driver): void {
   const tables = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('migrations', 'scopes')";
   if (count(driver.prepare(tables).get()) < 2) throw new UnknownVersion("The file is not a database of Parley");
   const found = versionOf(driver);
-  if (found > versions.length) throw tooNew(found);
+  if (isTooNew(found, versions.length)) throw tooNew(found, versions.length);
   if (found < versions.length) {
     throw new UnknownVersion(
       `The database has version ${found}, and this release has version ${versions.length}: start its server with this release first`,
@@ -207,17 +212,20 @@ export function checkVersion(driver: Driver): void {
 /** Why a program that runs cannot use the file, or `undefined`. A file of the next version can be used by programs of this one. */
 export function conditionOfVersion(driver: Driver): string | undefined {
   const found = versionOf(driver);
-  if (found > versions.length + 1) return tooNew(found).message;
+  if (isTooNew(found, versions.length)) return tooNew(found, versions.length).message;
   return found < versions.length
     ? `The database has version ${found}, and this release has version ${versions.length}`
     : undefined;
 }
 
+/** The newest version that this release makes. */
+export const newestVersion: number = versions.length;
+
 function versionOf(driver: Driver): number {
   return count(driver.prepare("SELECT coalesce(max(version), 0) FROM migrations").get());
 }
 
-function tooNew(found: number): UnknownVersion {
-  const own = `this release supports version ${versions.length} and earlier`;
-  return new UnknownVersion(`The database has version ${found}, ${own}: upgrade @parley/sql`);
+function tooNew(found: number, own: number): UnknownVersion {
+  const most = `this release supports version ${own + stepsAhead} and earlier`;
+  return new UnknownVersion(`The database has version ${found}, ${most}: upgrade @parley/sql`);
 }

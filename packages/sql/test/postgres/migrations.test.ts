@@ -82,7 +82,7 @@ describe("migrations", () => {
     const options = { database: database().url, schema: "newer" };
     await migratePostgres(options);
     await database().run("INSERT INTO newer.migrations (version) VALUES (99)");
-    const own = `this release supports version ${newestVersion} and earlier`;
+    const own = `this release supports version ${newestVersion + 1} and earlier`;
     const sentence = `The database has version 99, ${own}: upgrade @parley/sql`;
     expect(await failing(postgresStore(options))).toBe(sentence);
     expect(await failing(postgresStore({ ...options, migrate: false }))).toBe(sentence);

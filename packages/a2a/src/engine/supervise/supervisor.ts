@@ -72,6 +72,8 @@ interface MaintenanceInit {
   readonly recovery: Recovery;
 }
 
+/** The least time between two looks for runs that nobody has announced, in milliseconds. */
+const perhapsEvery = 1_000;
 /** The most tasks that one call of the store deletes or compacts. */
 const sweepLimit = 100;
 
@@ -88,6 +90,8 @@ class Maintenance {
   #leasesDue = -Infinity;
   /** Another process has left a run. `all`: leases that have not expired are looked at, too. */
   #runsDue: { readonly all: boolean } | undefined;
+  /** Before that time it does not look because there may be a run. */
+  #perhapsFrom = -Infinity;
   #pollDue = -Infinity;
   #sweepDue: number;
   #unwatch: (() => void) | undefined;
@@ -109,8 +113,8 @@ class Maintenance {
     const { settings, liveLogs } = this.#init;
     this.#byItself = byItself;
     this.#unwatch = settings.store.watch?.((taskId) => {
-      if (taskId === freeRuns) this.#lookForRuns();
-      else liveLogs.notifyRemote(taskId);
+      if (taskId !== freeRuns) liveLogs.notifyRemote(taskId);
+      if (taskId === freeRuns || taskId === undefined) this.#lookForRuns(taskId === undefined);
     });
     void this.round();
   }
@@ -171,9 +175,12 @@ class Maintenance {
     }
   }
 
-  /** At once, and once for all that is told meanwhile. */
-  #lookForRuns(): void {
+  /** Once for all that is told meanwhile. `perhaps`: nobody said that a run is free, so it is done now and then. */
+  #lookForRuns(perhaps: boolean): void {
     if (this.#runsDue !== undefined || this.#stopped || this.#init.runs.stopping) return;
+    const now = this.#init.settings.clock.elapsed();
+    if (perhaps && now < this.#perhapsFrom) return;
+    this.#perhapsFrom = now + perhapsEvery;
     this.#runsDue = { all: false };
     if (this.#byItself) void this.round();
   }
