@@ -1,0 +1,93 @@
+import { writeFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { connect } from "@parley/a2a/client";
+import { useDatabase } from "../postgres/database.ts";
+import { startBalancer, type Balancer } from "./balancer.ts";
+import type { ManyOptions } from "./many.ts";
+import { Heard, ready, send, upTo, useServers, type Program } from "./servers.ts";
+
+/** A node of several gets SIGTERM: real processes, PostgreSQL, and a load balancer that knows nothing of it. */
+
+const start = useServers();
+const database = useDatabase();
+let folder = "";
+let balancer: Balancer;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "parley-drain-"));
+  balancer = await startBalancer();
+});
+afterEach(async () => {
+  balancer.close();
+  await rm(folder, { recursive: true });
+});
+
+/** Leases that do not end, and nobody looks for anything: what goes on elsewhere does so because it was told. */
+const onlyTold = { lease: { ttl: 3_600_000 } };
+
+async function startNode(options: ManyOptions): Promise<{ program: Program; port: number; pid: number; url: string }> {
+  const program = start({ database: database().url, publicUrl: balancer.url, ...onlyTold, ...options });
+  const { pid, url } = await ready(program);
+  return { program, pid, url, port: Number(new URL(url).port) };
+}
+
+describe("a node that gets SIGTERM", () => {
+  test("leaves its tasks to another node at once, and its clients lose nothing", async () => {
+    const [one, two] = await Promise.all([startNode({ grace: 100 }), startNode({})]);
+    balancer.targets = [one.port, two.port];
+    const chunks = 25;
+    let begun = 0;
+    const stream = async (): Promise<Heard> => {
+      const client = await connect(balancer.url);
+      const heard = new Heard();
+      for await (const event of client.sendStreamingMessage(JSON.stringify({ chunks, pause: 40 }))) {
+        heard.add(event);
+        if (heard.chunks.length === 2 && event.artifactUpdate !== undefined && (begun += 1) === 15)
+          one.program.child.kill("SIGTERM");
+      }
+      return heard;
+    };
+    const heard = await Promise.all(upTo(20).map(() => stream()));
+    for (const each of heard) expect(each).toMatchObject({ chunks: upTo(chunks), state: "TASK_STATE_COMPLETED" });
+    expect(heard.some(({ pids }) => pids.has(one.pid) && pids.has(two.pid))).toBe(true);
+    expect(await one.program.ended).toEqual([null, "SIGTERM"]);
+  });
+
+  test("begins nothing new, lets its own turns finish, and ends streams of tasks that run elsewhere", async () => {
+    const [one, two] = await Promise.all([startNode({ grace: 60_000 }), startNode({})]);
+    balancer.targets = [one.port, two.port];
+    const [finishOne, finishTwo] = [join(folder, "one"), join(folder, "two")];
+    const own = await send(one.url, { chunks: 1, pause: 1, finish: finishOne }, false);
+    const other = await send(two.url, { chunks: 1, pause: 1, finish: finishTwo }, false);
+    const client = await connect(balancer.url);
+    const follow = async (id: string): Promise<Heard> => {
+      const heard = new Heard();
+      for await (const event of client.subscribeToTask({ id })) {
+        heard.add(event);
+        if (event.task !== undefined) following += 1;
+      }
+      return heard;
+    };
+    let following = 0;
+    const followers = [own.id, own.id, own.id, other.id, other.id, other.id].map((id) => follow(id));
+    await expect.poll(() => following, { interval: 20 }).toBe(6);
+    one.program.child.kill("SIGTERM");
+    const status = (): Promise<number> =>
+      fetch(`${one.url}/readyz`).then(
+        ({ status: code }) => code,
+        () => 0,
+      );
+    await expect.poll(status, { interval: 20 }).toBe(503);
+    const works = await Promise.all(upTo(4).map(() => client.sendMessage(JSON.stringify({ chunks: 1, pause: 1 }))));
+    for (const { task } of works) expect(task?.artifacts?.[0]?.parts[0]?.text).toBe(`0:${two.pid}`);
+    // The task of the other node ends while the first one still stops: who follows it there has gone elsewhere.
+    writeFileSync(finishTwo, "");
+    for (const { state } of await Promise.all(followers.slice(3))) expect(state).toBe("TASK_STATE_COMPLETED");
+    expect(one.program.child.exitCode ?? one.program.child.signalCode).toBeNull();
+    writeFileSync(finishOne, "");
+    for (const { state } of await Promise.all(followers)) expect(state).toBe("TASK_STATE_COMPLETED");
+    expect(await one.program.ended).toEqual([null, "SIGTERM"]);
+  });
+});
