@@ -5,7 +5,8 @@
 
 import { unavailable, type Store } from "@parley/a2a/store";
 import type { Driver } from "../sqlite/driver.ts";
-import { migrate, UnknownVersion } from "../sqlite/migrations.ts";
+import { UnknownVersion } from "../shared/versions.ts";
+import { migrate } from "../sqlite/migrations.ts";
 import { driverStore } from "../sqlite/store.ts";
 import { driverWriter, type Writer } from "../sqlite/writer.ts";
 import { objectDriver } from "./driver.ts";

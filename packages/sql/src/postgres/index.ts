@@ -10,16 +10,8 @@ import { connect, type PostgresConnectOptions } from "./connect.ts";
 import type { Database } from "./database.ts";
 import { sqlState } from "./driver.ts";
 import { readable } from "./errors.ts";
-import { isTooNew } from "../shared/versions.ts";
-import {
-  checkVersion,
-  lockNotAvailable,
-  migrate,
-  newestVersion,
-  pending,
-  UnknownVersion,
-  versionOf,
-} from "./migrations.ts";
+import { isTooNew, UnknownVersion } from "../shared/versions.ts";
+import { checkVersion, lockNotAvailable, migrate, newestVersion, pending, versionOf } from "./migrations.ts";
 import { ensurePartitions } from "./partitions.ts";
 import { Retention } from "./retention.ts";
 import { Schema } from "./schema.ts";

@@ -1,7 +1,7 @@
 import type { Queries } from "./driver.ts";
 import { count } from "../shared/rows.ts";
 import { quoted } from "./pool.ts";
-import { isTooNew, stepsAhead } from "../shared/versions.ts";
+import { isTooNew, tooNew, UnknownVersion } from "../shared/versions.ts";
 import type { Schema } from "./schema.ts";
 
 /**
@@ -209,9 +209,6 @@ export const versions: readonly string[] = [
 /** The newest version of the tables that this release knows. */
 export const newestVersion: number = versions.length;
 
-/** The tables were made by a newer release, or cannot be used as they are. */
-export class UnknownVersion extends Error {}
-
 /** SQLSTATE of a lock that was not there in time. */
 export const lockNotAvailable = "55P03";
 /**
@@ -298,9 +295,4 @@ export function conditionOfVersion(found: number): string | undefined {
   return found < newestVersion
     ? `The database has version ${found}, and this release has version ${newestVersion}`
     : undefined;
-}
-
-function tooNew(found: number, own: number): UnknownVersion {
-  const most = `this release supports version ${own + stepsAhead} and earlier`;
-  return new UnknownVersion(`The database has version ${found}, ${most}: upgrade @parley/sql`);
 }

@@ -9,9 +9,17 @@
  */
 
 /** How many versions newer than a program the tables may be. */
-export const stepsAhead = 1;
+const stepsAhead = 1;
 
 /** Whether tables of version `found` are too new for a program whose newest version is `own`. */
 export function isTooNew(found: number, own: number): boolean {
   return found > own + stepsAhead;
+}
+
+/** The tables were made by a release that is too new, or cannot be used as they are. */
+export class UnknownVersion extends Error {}
+
+export function tooNew(found: number, own: number): UnknownVersion {
+  const most = `this release supports version ${own + stepsAhead} and earlier`;
+  return new UnknownVersion(`The database has version ${found}, ${most}: upgrade @parley/sql`);
 }

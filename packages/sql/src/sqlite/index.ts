@@ -17,7 +17,8 @@ import {
   type DriverName,
 } from "./drivers/load.ts";
 import { checkFiles, FileWatch, identityOf } from "./files.ts";
-import { checkVersion, migrate, newestVersion, UnknownVersion } from "./migrations.ts";
+import { UnknownVersion } from "../shared/versions.ts";
+import { checkVersion, migrate, newestVersion } from "./migrations.ts";
 import { driverStore } from "./store.ts";
 import { threadFile, threadWriter } from "./thread-writer.ts";
 import { driverWriter, type Writer } from "./writer.ts";

@@ -1,5 +1,5 @@
 import type { Driver } from "./driver.ts";
-import { isTooNew, stepsAhead } from "../shared/versions.ts";
+import { isTooNew, tooNew, UnknownVersion } from "../shared/versions.ts";
 import { count } from "./rows.ts";
 
 /**
@@ -175,9 +175,6 @@ export const versions: readonly string[] = [
   `,
 ];
 
-/** The file was written by a newer release, or cannot be used as it is. */
-export class UnknownVersion extends Error {}
-
 /**
  * Migrates a database to the newest version, in one transaction. `to`: to an earlier one, for tests of later migrations. `list`: the versions
  * of another release, for tests of two side by side. Returns the version that was there.
@@ -223,9 +220,4 @@ export const newestVersion: number = versions.length;
 
 function versionOf(driver: Driver): number {
   return count(driver.prepare("SELECT coalesce(max(version), 0) FROM migrations").get());
-}
-
-function tooNew(found: number, own: number): UnknownVersion {
-  const most = `this release supports version ${own + stepsAhead} and earlier`;
-  return new UnknownVersion(`The database has version ${found}, ${most}: upgrade @parley/sql`);
 }
