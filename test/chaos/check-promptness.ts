@@ -12,7 +12,8 @@ const recovery = 8_000;
 
 /**
  * Measures the last events of tasks, where no harm was done shortly before their commit, and where the reader was there. No event follows
- * them that could wake a reader who was not woken in time.
+ * them that could wake a reader who was not woken in time. Readers on the node that stores the event need no wake-up, so only
+ * those count who joined a task that was sent by another one.
  */
 export function promptness(history: readonly Entry[], logs: readonly TaskLog[]): Promptness {
   const faults = history.filter((entry): entry is Fault => entry.type === "fault");
@@ -26,7 +27,7 @@ export function promptness(history: readonly Entry[], logs: readonly TaskLog[]):
   }
   const delays: number[] = [];
   for (const read of history) {
-    if (read.type !== "read") continue;
+    if (read.type !== "read" || read.joined !== true) continue;
     const since = began.get(read.stream) ?? read.at;
     began.set(read.stream, since);
     const commit = commitOf(read, commits);

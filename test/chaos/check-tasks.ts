@@ -77,7 +77,11 @@ export const fenceRule: Rule = ({ entries, log }) => {
   return problems;
 };
 
-const interrupted = "The server was interrupted while it worked on this task, and the agent cannot resume it.";
+/** What becomes of a task whose agent cannot go on: its node was killed, or was stopped and its time was over. */
+const interrupted: readonly (string | undefined)[] = [
+  "The server was interrupted while it worked on this task, and the agent cannot resume it.",
+  "The server was stopped while it worked on this task.",
+];
 
 /** The artifacts are those that the agent makes of its orders: all of them in a completed task, their beginnings in others. */
 export const contentRule: Rule = ({ log, orders }) => {
@@ -89,7 +93,7 @@ export const contentRule: Rule = ({ log, orders }) => {
   const problems: string[] = [];
   if (state === "TASK_STATE_FAILED") {
     const said = message?.parts[0]?.text;
-    if (log.isResumable || said !== interrupted) problems.push(`It failed: ${said ?? ""}`);
+    if (log.isResumable || !interrupted.includes(said)) problems.push(`It failed: ${said ?? ""}`);
   }
   const made = new Map((task.artifacts ?? []).map((artifact) => [artifact.artifactId, artifact]));
   if (made.size !== (task.artifacts ?? []).length) problems.push("An artifact is there twice");

@@ -2,7 +2,7 @@ import { A2AError, type AgentCard, type StreamResponse, type Task } from "@parle
 import { isTerminal, message } from "@parley/a2a/model";
 import { connect, type Client, type EventStream } from "@parley/a2a/client";
 import { pause } from "./harms.ts";
-import { digest, type Entry } from "./history.ts";
+import { digest, type Entry, type Read } from "./history.ts";
 import { conversation, type Order, type Planned } from "./orders.ts";
 
 /* Clients of the cluster: conversations at the same time, each with one task after another. They write down what they see. */
@@ -104,7 +104,7 @@ export class Crowd {
     const sent = this.#message(story, at);
     return this.#read(client.sendStreamingMessage(sent), story, (count, event) => {
       if (count === 1) this.#acked(story, sent.messageId, planned.orders[at]);
-      if (count === planned.joinAt && at === 0) story.acts.add(this.#read(client.subscribeToTask(story.taskId), story));
+      if (count === planned.joinAt && at === 0) story.acts.add(this.#join(story));
       onEvent(count, event);
     });
   }
@@ -182,8 +182,17 @@ export class Crowd {
     }
   }
 
+  async #join(story: Story): Promise<void> {
+    await this.#read(story.client.subscribeToTask(story.taskId), story, () => {}, { joined: true });
+  }
+
   /** Reads a stream to its end. Returns its last event. */
-  async #read(events: EventStream, story: Story, onEvent: OnEvent = () => {}): Promise<StreamResponse | undefined> {
+  async #read(
+    events: EventStream,
+    story: Story,
+    onEvent: OnEvent,
+    more: Pick<Read, "joined"> = {},
+  ): Promise<StreamResponse | undefined> {
     const { note } = this.#options;
     const stream = (this.#streams += 1);
     let count = 0;
@@ -202,6 +211,7 @@ export class Crowd {
           digest: digest(event.task ?? event),
           whole,
           ...(seq !== undefined && { seq }),
+          ...more,
         });
         onEvent((count += 1), event);
       }
@@ -232,7 +242,9 @@ export class Crowd {
     const name = way === "plain" ? "plain" : "resumable";
     const known = this.#clients.get(`${name} ${binding}`);
     if (known !== undefined) return known;
-    const client = connect(this.#options.cards[name], { binding, retry: patient, reconnect: patient });
+    // An interface that does not answer for a while is no reason to speak an older version.
+    const how = { binding, version: "1.0", retry: patient, reconnect: patient };
+    const client = connect(this.#options.cards[name], how);
     this.#clients.set(`${name} ${binding}`, client);
     return client;
   }

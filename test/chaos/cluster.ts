@@ -45,7 +45,7 @@ export class ClusterNode {
   #spawn(): ChildProcess {
     const name = `${this.#number}.${(this.#lives += 1)}`;
     const settings: NodeSettings = { ...this.#settings, name };
-    const child = spawn(process.execPath, [this.#script, JSON.stringify(settings)], {
+    const child = spawn(process.execPath, ["--trace-warnings", this.#script, JSON.stringify(settings)], {
       stdio: ["ignore", "ignore", "pipe", "ipc"],
     });
     this.#child = child;

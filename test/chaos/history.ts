@@ -40,6 +40,8 @@ export interface Read extends Moment {
   readonly digest: string;
   /** Whether it is the task, which replaces everything before it. */
   readonly whole: boolean;
+  /** Set for a reader who has not sent the message: the node that it reads from is seldom the one that works on the task. */
+  readonly joined?: true;
 }
 
 /** The end of a stream. */

@@ -19,8 +19,8 @@ export function mutated(store: PostgresStore, mutation: Mutation): void {
   store.wakeup.publish = () => {};
   store.append = async (items) => {
     publish(items.flatMap((item) => ("task" in item ? [item.task.taskId] : [])));
-    // What is published leaves at once; the commit takes longer than that.
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    // What is published has arrived everywhere by then, also on a busy machine.
+    await new Promise((resolve) => setTimeout(resolve, 400));
     return append(items);
   };
 }

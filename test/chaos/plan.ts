@@ -51,7 +51,7 @@ export function plan({ seed, length, nodes }: PlanOptions): readonly PlannedFaul
     .map(([what]) => ({ what, place: next() }))
     .sort((one, other) => one.place - other.place)
     .map(({ what }) => what);
-  for (let after = 2_000; after < length - 5_000; after += 1_000 + next() * 4_000) {
+  for (let after = 2_000; after < length - 5_000; after += 2_000 + next() * 5_000) {
     if (after % 60_000 > 60_000 - calm) continue;
     let choice = next() * total;
     const wanted = first.shift();
