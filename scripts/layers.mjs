@@ -53,9 +53,13 @@ export const rooms = {
     doors: ["index.ts", "port.ts"],
   },
   seal: { imports: ["model"], doors: ["index.ts"] },
+  blobs: {
+    imports: ["files", "seal", "store", "protocol", "model"],
+    doors: ["blobs.ts", "delete.ts", "lazy.ts", "options.ts", "port.ts", "ref.ts", "s3.ts", "segments.ts"],
+  },
   intask: { imports: ["store", "seal", "protocol", "model"], doors: ["index.ts"] },
   push: {
-    imports: ["store", "seal", "net", "wire", "webhooks", "protocol", "model"],
+    imports: ["store", "blobs", "seal", "net", "wire", "webhooks", "protocol", "model"],
     doors: ["index.ts", "keys.ts", "lazy-configs.ts", "parts.ts", "port.ts", "stored.ts"],
   },
   auth: {
@@ -106,6 +110,7 @@ export const rooms = {
       "engine/log",
       "protocol",
       "store",
+      "blobs",
       "push",
       "intask",
       "auth",
@@ -132,6 +137,7 @@ export const rooms = {
       "engine/log",
       "protocol",
       "store",
+      "blobs",
       "push",
       "intask",
       "extensions",
@@ -144,11 +150,11 @@ export const rooms = {
     doors: ["index.ts"],
   },
   "engine/run": {
-    imports: ["engine", "engine/log", "protocol", "store", "intask", "extensions", "model"],
+    imports: ["engine", "engine/log", "protocol", "store", "blobs", "intask", "extensions", "model"],
     doors: ["index.ts"],
   },
   "engine/log": {
-    imports: ["engine", "protocol", "store", "push", "model"],
+    imports: ["engine", "protocol", "store", "blobs", "push", "model"],
     doors: ["index.ts", "timeline.ts"],
   },
   server: {
@@ -164,6 +170,8 @@ export const rooms = {
       "extensions",
       "push",
       "intask",
+      "blobs",
+      "seal",
       "webhooks",
       "engine",
       "model",
@@ -202,6 +210,7 @@ export const composition = {
   "protocol.ts": ["base", "protocol"],
   "store.ts": ["base", "store"],
   "push.ts": ["push"],
+  "blobs.ts": ["blobs"],
   "extensions.ts": ["extensions", "protocol"],
   "display.ts": ["base"],
   "fetch.ts": ["server"],

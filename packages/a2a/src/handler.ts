@@ -16,6 +16,7 @@ import {
 } from "./protocol/index.ts";
 import { authenticationOf, checkCallers, type Authentication } from "./server/authentication.ts";
 import { cardSignerOf } from "./server/cards.ts";
+import { blobsOf, fileEndpoint } from "./server/blobs.ts";
 import { toFetch } from "./server/fetch.ts";
 import { attendant, startedBy, wakeEngine } from "./server/on-demand.ts";
 import {
@@ -99,6 +100,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     ...(authenticator !== undefined && { authenticator }),
     extensions: options.extensions ?? [],
     dedupes: options.dedupe !== false,
+    blobs: options.blobs !== undefined,
     ...(push !== undefined && { push: webhooksParams(push) }),
   };
   const served = mountsOf(agents).map((mount) => serveAgent(mount, by));
@@ -110,7 +112,8 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   const basePath = withoutSlashes(options.basePath ?? publicUrl.pathname);
   const signer = cardSignerOf(options.signCards, { publicUrl: by.publicUrl, basePath, codecs });
   const audit = options.audit && safeAudit(options.audit, logger);
-  const { push: _, audit: _audit, authorization: _authorization, ...engineOptions } = options;
+  const { push: _, audit: _audit, authorization: _authorization, blobs: _blobs, ...engineOptions } = options;
+  const files = blobsOf(options.blobs, { publicUrl: by.publicUrl, pushKeys: push?.keys });
   const where = { publicUrl: by.publicUrl, basePath, agents: served };
   const authentication = authenticationOf(authenticator, where, options.skillOf);
   const engine = createEngine({
@@ -124,6 +127,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
       authenticate: (request) => host.authenticate(request),
     }),
     limits: engineLimits,
+    ...(files !== undefined && { files }),
     agents: served.map((each) => ({
       ...engineAgent(each, signer),
       guarded: () => guarded.get(each.id) as AgentService,
@@ -169,7 +173,11 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
         ...(push === undefined ? [] : [keySetDocument(basePath, push)]),
         ...(signer === undefined ? [] : [signer.document]),
       ],
-      endpoints: [callbackEndpoint(basePath, host.limits.unfinished, () => engine.authorizations), ...probes],
+      endpoints: [
+        callbackEndpoint(basePath, host.limits.unfinished, () => engine.authorizations),
+        ...(files === undefined ? [] : [fileEndpoint(basePath, (request) => engine.file(request))]),
+        ...probes,
+      ],
     },
   );
   const anyPath = bindings.filter(isAnyPath).map((binding) => openAnyPath(binding, host));

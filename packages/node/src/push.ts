@@ -40,6 +40,12 @@ export function authorizationOn(
   return keys === undefined ? authorization : { keys, ...authorization };
 }
 
+/** The option `blobs` of `serve()` for the handler: with the keys of the environment, unless `push` has keys. */
+export function blobsOn(blobs: HandlerOptions["blobs"], push: PushOption): HandlerOptions["blobs"] {
+  const keys = typeof push === "object" && push.keys !== undefined ? undefined : environmentKeys();
+  return blobs === undefined || keys === undefined ? blobs : { keys, ...blobs };
+}
+
 /** Keys with commas between them, the first one in use. */
 function environmentKeys(): readonly string[] | undefined {
   const keys = (process.env[variable] ?? "").split(",").map((key) => key.trim());

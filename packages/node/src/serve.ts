@@ -23,7 +23,7 @@ import {
   urlOf,
   warnOfMutualTls,
 } from "./listen.ts";
-import { authorizationOn, pushOn } from "./push.ts";
+import { authorizationOn, blobsOn, pushOn } from "./push.ts";
 import { onStopSignal, processLease } from "./process.ts";
 import type { Member } from "./processes/member.ts";
 import type { CloseOptions, ServeOptions, Server } from "./serve-options.ts";
@@ -80,12 +80,14 @@ async function serveHere(
     publicUrl = options.publicUrl ?? urlOf(host, port, tls !== undefined);
     const onCards = bindings.map((each) => (hasOwnPort(each) ? elsewhere(each.binding, bound) : each));
     const authorization = authorizationOn(options.authorization, push);
+    const blobs = blobsOn(options.blobs, push);
     const shared = member?.share(store) ?? store;
     const known = { bindings: onCards, logger, store: shared, publicUrl, ...(push !== undefined && { push }) };
     handler = createHandler(agents, {
       ...handlerOptions(options, host, address),
       ...known,
       ...(authorization !== undefined && { authorization }),
+      ...(blobs !== undefined && { blobs }),
     });
   } catch (error) {
     for (const each of ports) each.drain();

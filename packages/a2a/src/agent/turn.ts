@@ -241,11 +241,12 @@ export class AuthorTurn extends FactsOfTurn implements Turn {
   async *file(source: ByteSource, init: FileInit): AsyncGenerator<AgentEvent, SentFile, void> {
     const artifactId = init.artifactId ?? this.makeId();
     const { sendFile } = await import("../files/send.ts");
-    return yield* sendFile(source, artifactId, init, this.signal);
+    return yield* sendFile(source, artifactId, init, this.signal, this.base.outside);
   }
 
   files(options?: FilesOptions): readonly FileContent[] {
-    return receivedFiles(this.message.parts, options, () => this.signal);
+    const { parts = this.message.parts } = options ?? {};
+    return receivedFiles(parts, options, () => this.signal, this.base.outside);
   }
 
   saveCheckpoint<Value extends JsonLike<Value>>(value: Value): AgentEvent {

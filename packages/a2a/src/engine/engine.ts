@@ -1,5 +1,11 @@
 import type { Authorizations } from "../intask/index.ts";
-import { ByteBudget, type AgentService, type SignalOptions } from "../protocol/index.ts";
+import {
+  ByteBudget,
+  type AgentService,
+  type SignalOptions,
+  type UniversalRequest,
+  type UniversalResponse,
+} from "../protocol/index.ts";
 import { Committer, LiveLogs } from "./log/index.ts";
 import { Conversations } from "./conversations.ts";
 import { settingsOf, type EngineOptions } from "./options.ts";
@@ -21,6 +27,8 @@ export interface Engine {
   signal(taskId: string, name: string, data?: JsonValue, options?: SignalOptions): Promise<void>;
   /** Requests for authorizations, for the callback of the host. */
   readonly authorizations: Authorizations | undefined;
+  /** Answers a request for a large file. `undefined`: there are none. */
+  file(request: UniversalRequest): Promise<UniversalResponse | undefined>;
   /**
    * Starts the periodic work: leases, lost runs, timeouts, retention. Until then nothing runs and the store is not asked. `byItself`
    * false: it is done once, and when `round` is called. Further calls do nothing.
@@ -94,7 +102,7 @@ export function createEngine(options: EngineOptions): Engine {
     service(agentId) {
       const service = services.get(agentId);
       if (service === undefined) throw new Error(`No agent has the id ${agentId}`);
-      return service;
+      return settings.blobs?.around(service, agentId, settings.ownerOf) ?? service;
     },
     async signal(...event) {
       if (closing !== undefined) throw serverIsStopping();
@@ -103,6 +111,7 @@ export function createEngine(options: EngineOptions): Engine {
       return signalTask(rooms, ...event);
     },
     authorizations: settings.authorizations,
+    file: async (request) => (await settings.blobs?.load())?.answer(request),
     start(byItself = true) {
       if (started) return;
       started = true;

@@ -1,3 +1,4 @@
+import type { BlobRooms, LazyBlobs } from "../blobs/lazy.ts";
 import { silentLogger, systemClock, timeOrderedIds, type Clock, type Ids, type Logger } from "../base/index.ts";
 import { ExtensionHooks } from "../extensions/hooks.ts";
 import { lazyAuthorizations, type Authorizations, type InTaskSettings } from "../intask/index.ts";
@@ -129,6 +130,8 @@ export interface EngineOptions {
   readonly outbox?: (host: OutboxHost) => Outbox;
   /** How agents get authorizations for their tasks (A2A 1.0 §7.6). Absent: `turn.authorize()` fails. */
   readonly inTask?: InTaskSettings;
+  /** Makes what keeps large files outside of the store. Absent: every file is in it. */
+  readonly files?: (rooms: BlobRooms) => LazyBlobs;
   /** How often readers look for records of other processes, where the store cannot be watched. Milliseconds, default 1 s. */
   readonly pollInterval?: number;
 }
@@ -156,6 +159,7 @@ export interface EngineSettings {
   readonly conversations: "memory" | "store";
   readonly push: PushSettings | undefined;
   readonly authorizations: Authorizations | undefined;
+  readonly blobs: LazyBlobs | undefined;
   readonly pollInterval: number;
 }
 
@@ -240,6 +244,7 @@ export function settingsOf(options: EngineOptions): EngineSettings {
     longPoll: options.longPoll ?? 30_000,
     conversations: options.conversations ?? (options.store.durable ? "store" : "memory"),
     push: options.push,
+    blobs: options.files?.({ tasks: options.store, clock, logger }),
     pollInterval: options.pollInterval ?? 1_000,
   };
   return { ...settings, authorizations: options.inTask && lazyAuthorizations(options.inTask, settings) };

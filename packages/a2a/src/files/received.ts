@@ -1,6 +1,6 @@
 import { utf8Length, type Bytes } from "../base/index.ts";
 import type { Part } from "../model/index.ts";
-import type { ByteStream, FileContent, FilesOptions } from "../protocol/index.ts";
+import type { ByteStream, FileContent, FilesOptions, TurnFiles } from "../protocol/index.ts";
 import {
   continues,
   decoded,
@@ -18,6 +18,7 @@ export function receivedFiles(
   parts: readonly Part[],
   { fetch }: FilesOptions = {},
   signal?: () => AbortSignal,
+  outside?: TurnFiles,
 ): readonly FileContent[] {
   const files: Part[][] = [];
   let before: Part | undefined;
@@ -27,16 +28,27 @@ export function receivedFiles(
     else if (isFile) files.push([part]);
     before = isFile ? part : undefined;
   }
-  return files.map((pieces) => new PartFile(pieces, { ...(fetch && { fetch }) }, signal));
+  return files.map((pieces) => new PartFile(pieces, { ...(fetch && { fetch }) }, signal, outside));
 }
+
+type BytesRead = AsyncGenerator<Bytes, void, void>;
 
 class PartFile extends ReadableFile {
   readonly #parts: readonly Part[];
   readonly #options: FilesOptions;
   readonly #signal: (() => AbortSignal) | undefined;
+  /** Absent where the file is in its parts, or elsewhere. */
+  readonly #outside: ReturnType<TurnFiles["open"]>;
 
-  constructor(parts: readonly Part[], options: FilesOptions, signal: (() => AbortSignal) | undefined) {
+  constructor(
+    parts: readonly Part[],
+    options: FilesOptions,
+    signal: (() => AbortSignal) | undefined,
+    outside: TurnFiles | undefined,
+  ) {
     super();
+    const [{ url } = {}] = parts;
+    this.#outside = url === undefined ? undefined : outside?.open(url);
     this.#parts = parts;
     this.#options = options;
     this.#signal = signal;
@@ -51,6 +63,7 @@ class PartFile extends ReadableFile {
   }
 
   get size(): number | undefined {
+    if (this.#outside !== undefined) return this.#outside.size;
     let size = 0;
     for (const { raw, text } of this.#parts) {
       if (raw !== undefined) size += sizeOfBase64(raw);
@@ -61,11 +74,13 @@ class PartFile extends ReadableFile {
   }
 
   get url(): string | undefined {
-    return this.#first.url;
+    return this.#outside === undefined ? this.#first.url : undefined;
   }
 
   stream(): ByteStream {
     const { url, data } = this.#first;
+    const outside = this.#outside;
+    if (outside !== undefined) return streamOf(() => outside.bytes()[Symbol.asyncIterator]() as BytesRead);
     if (url !== undefined) return streamOf(() => fetched(url, this.name, this.#options.fetch, this.#signal?.()));
     if (data !== undefined) return streamOf(() => one(jsonFile(data)));
     return streamOf(() => this.#pieces());

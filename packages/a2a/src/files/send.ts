@@ -1,6 +1,6 @@
 import { toBase64 } from "../model/index.ts";
-import type { AgentEvent, ByteSource, FileInit, SentFile } from "../protocol/index.ts";
-import { evenPieces } from "./source.ts";
+import type { AgentEvent, ByteSource, FileInit, SentFile, TurnFiles } from "../protocol/index.ts";
+import { evenPieces, type FilePiece } from "./source.ts";
 
 /** A multiple of three, so that base64 has no padding between the chunks: 256 KiB of base64 each. */
 const defaultChunk = 192 << 10;
@@ -20,6 +20,7 @@ export async function* sendFile(
   artifactId: string,
   init: FileInit,
   signal: AbortSignal,
+  outside?: TurnFiles,
 ): AsyncGenerator<AgentEvent, SentFile, void> {
   const { name, description, metadata } = init;
   if (typeof name !== "string" || name === "") throw new TypeError("turn.file(): a file needs a name");
@@ -31,8 +32,19 @@ export async function* sendFile(
     ...(metadata === undefined ? {} : { metadata }),
   };
   const about = { filename: name, ...(mediaType === undefined ? {} : { mediaType }) };
+  const all = evenPieces(source, chunkSize(init), signal);
+  let pieces: Pieces | FilePiece[] = all;
+  if (outside !== undefined) {
+    const { begun, rest } = await beginning(all, outside.inlineBytes);
+    if (rest !== undefined) {
+      const { url, size } = await outside.store(bytesOf(begun, rest), about);
+      yield { kind: "artifact", artifact: { ...head, parts: [{ ...about, url }] }, lastChunk: true };
+      return { artifactId, bytes: size };
+    }
+    pieces = begun;
+  }
   let size = 0;
-  for await (const { bytes, last } of evenPieces(source, chunkSize(init), signal)) {
+  for await (const { bytes, last } of pieces) {
     const parts = [{ raw: toBase64(bytes), ...about }];
     yield {
       kind: "artifact",
@@ -43,6 +55,34 @@ export async function* sendFile(
     size += bytes.byteLength;
   }
   return { artifactId, bytes: size };
+}
+
+type Pieces = AsyncGenerator<FilePiece, void, void>;
+
+/** The first pieces of a file, as many as stay in the task, and the rest of one that does not. */
+async function beginning(
+  pieces: Pieces,
+  most: number,
+): Promise<{ readonly begun: FilePiece[]; readonly rest: Pieces | undefined }> {
+  const begun: FilePiece[] = [];
+  for (let size = 0; ;) {
+    const next = await pieces.next();
+    if (next.done === true) return { begun, rest: undefined };
+    // The source writes its next piece where this one is.
+    begun.push({ ...next.value, bytes: next.value.bytes.slice() });
+    size += next.value.bytes.byteLength;
+    if (size > most) return { begun, rest: pieces };
+  }
+}
+
+async function* bytesOf(begun: FilePiece[], rest: Pieces): AsyncGenerator<Uint8Array, void, void> {
+  try {
+    for (const { bytes } of begun.splice(0)) yield bytes;
+    // A store may keep what it gets until it has enough of it.
+    for await (const { bytes } of rest) yield bytes.slice();
+  } finally {
+    await rest.return();
+  }
 }
 
 function typeOf(source: ByteSource): string | undefined {

@@ -1,5 +1,5 @@
 import type { Bytes } from "../base/index.ts";
-import type { JsonObject } from "../model/index.ts";
+import type { JsonObject, Part } from "../model/index.ts";
 
 /* Files as bytes: what an agent sends and gets, and what a client downloads. */
 
@@ -75,4 +75,6 @@ export type FileFetch = (url: string, init: { readonly signal?: AbortSignal }) =
 export interface FilesOptions {
   /** Reads files that are given as a URL. Default: none is read. */
   readonly fetch?: FileFetch;
+  /** Other parts of the task, such as those of an earlier message or of an artifact. Default: those of the message. */
+  readonly parts?: readonly Part[];
 }

@@ -6,6 +6,7 @@ export * from "./service.ts";
 export { callerToken, keepCallerToken } from "./caller-token.ts";
 export { hasWrongCredentials, judgeCredentials } from "./judged-credentials.ts";
 export { Payload, TextPayload } from "./payload.ts";
+export type { InlineFiles, TurnFiles } from "./inline-files.ts";
 export { intercept, interceptClient, mapItems, spreadable, type Interceptor } from "./intercept.ts";
 export {
   endedBy,

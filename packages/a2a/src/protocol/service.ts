@@ -1,4 +1,5 @@
 import { toA2AError, type A2AError, type StreamResponse } from "../model/index.ts";
+import type { InlineFiles } from "./inline-files.ts";
 import type { Payload } from "./payload.ts";
 import type { MethodRoute, StreamName, StreamOperations, UnaryName, UnaryOperations } from "./operations.ts";
 
@@ -57,6 +58,8 @@ export interface CallContext {
    * interceptor that makes a context passes it on.
    */
   readonly hidden?: true;
+  /** At a server: the binding writes the files of `Reply.inline` into its answer piece by piece. */
+  readonly streamsFiles?: true;
   /** At a client: how the request is sent. */
   readonly outgoing?: Outgoing;
 }
@@ -82,6 +85,8 @@ export interface Reply<T> {
   readonly payload: Payload<T>;
   /** URIs of the extensions that were activated (A2A 1.0 §4.6). */
   readonly extensions?: readonly string[];
+  /** Writes the files of the answer into its text. Only for calls with `streamsFiles`. */
+  readonly inline?: InlineFiles;
   /** For calls of the 1.1 draft (§3.2.7): the generation of each task in the payload, by the id of the task. */
   readonly generations?: ReadonlyMap<string, number>;
   /** For `GetTask` of the 1.1 draft (§3.2.8): the timeline of the task. */
@@ -128,6 +133,8 @@ export interface StreamReply {
   readonly batches: AsyncIterable<readonly StreamItem[]>;
   /** URIs of the extensions that were activated (A2A 1.0 §4.6). */
   readonly extensions?: readonly string[];
+  /** Writes the files of the events into their text. Only for calls with `streamsFiles`. */
+  readonly inline?: InlineFiles;
 }
 
 /**
@@ -171,6 +178,13 @@ export const resumeExtension = "urn:parley:extension:stream-resume:v1";
  * answer of that one, and the agent is not called again. Other content under the same id is a new message.
  */
 export const idempotentSendExtension = "urn:parley:extension:idempotent-send:v1";
+
+/**
+ * URI of the extension for files in answers. A server that keeps large files outside of its database gives their parts as links. To a
+ * request with this URI it gives the files themselves, as bytes in the parts, where its binding can send them in pieces: over JSON-RPC
+ * and REST.
+ */
+export const inlineFilesExtension = "urn:parley:extension:inline-files:v1";
 
 /* The end of a stream. */
 

@@ -21,6 +21,7 @@ import type {
 } from "./delegation.ts";
 import type { ExtensionsOf, TurnOf } from "./extension.ts";
 import type { TurnRows } from "./extension-rows.ts";
+import type { TurnFiles } from "./inline-files.ts";
 import type { TurnSteps } from "./steps.ts";
 import type { Given, Storable, TurnStorage } from "./turn-context.ts";
 import type { TurnFacts } from "./turn-facts.ts";
@@ -39,6 +40,8 @@ export interface TurnBase extends TurnFacts, TurnStorage {
   readonly resumable: boolean;
   /** Adds to a number of this turn, and returns it. A resumed run goes on from the numbers of its checkpoint. */
   count(of: string, more: number): number;
+  /** Files that are outside of the task. Absent: there are none. */
+  readonly outside?: TurnFiles | undefined;
 }
 
 /**

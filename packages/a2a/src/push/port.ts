@@ -1,3 +1,4 @@
+import type { LazyBlobs } from "../blobs/lazy.ts";
 import type { Clock, Logger } from "../base/index.ts";
 import type { StreamResponse } from "../model/index.ts";
 import type { Dialer, NetPolicy } from "../net/index.ts";
@@ -64,6 +65,8 @@ export interface OutboxHost {
   readonly agents: readonly string[];
   /** Of the extensions with which a webhook was registered, those that its agent still has, and what they make of an event. */
   extensionsOf(agent: string, registered: readonly string[]): Promise<DeliveredExtensions>;
+  /** Large files outside of the store: what is delivered has links to them. */
+  readonly blobs?: LazyBlobs | undefined;
   /** How often the outbox looks for rows that other processes have woken, in milliseconds. */
   readonly pollInterval: number;
   /** Appends by the group commit of the engine, so that the changes of many configs share a transaction. */

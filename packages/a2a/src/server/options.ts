@@ -1,3 +1,4 @@
+import type { BlobOptions } from "../blobs/options.ts";
 import type { Authenticator, Authorizer, SkillOf } from "../auth/index.ts";
 import type { EngineLimits, EngineOptions } from "../engine/index.ts";
 import type { InTaskOptions } from "../intask/index.ts";
@@ -77,7 +78,7 @@ export interface HandlerLimits extends EngineLimits {
 /** Options of `createHandler`. `Version`: the names of all versions of the protocol. */
 export interface HandlerOptions<Version extends string = string> extends Omit<
   EngineOptions,
-  "agents" | "inTask" | "limits" | "outbox" | "push"
+  "agents" | "files" | "inTask" | "limits" | "outbox" | "push"
 > {
   /**
    * The URL of this handler for clients, such as `https://agents.example.com`. Cards contain it. It is never taken from a
@@ -130,6 +131,11 @@ export interface HandlerOptions<Version extends string = string> extends Omit<
   readonly push?: boolean | PushOptions;
   /** How agents get authorizations for their tasks, by `turn.authorize()` (A2A 1.0 §7.6). */
   readonly authorization?: InTaskOptions;
+  /**
+   * Keeps large files of messages and artifacts outside of the database. Answers have links to them, or the files themselves where a
+   * client asks for that. Default: every file is in the database, within `limits.eventBytes` and `limits.taskBytes`.
+   */
+  readonly blobs?: BlobOptions;
   /** Limits in bytes and counts. */
   readonly limits?: HandlerLimits;
   /** Time between two keep-alive comments on an open stream, in milliseconds. Default 15 s. */

@@ -4,6 +4,7 @@ import type { EngineOptions } from "../engine/index.ts";
 import { declarationsOf } from "../extensions/declare.ts";
 import {
   idempotentSendExtension,
+  inlineFilesExtension,
   resumeExtension,
   type AgentService,
   type AnyExtension,
@@ -32,6 +33,8 @@ export interface ServedBy {
   readonly dedupes: boolean;
   /** How webhooks are signed. Absent: callers cannot register any. */
   readonly push?: WebhooksParams;
+  /** Whether large files are outside of the database, and answers have links to them. */
+  readonly blobs: boolean;
 }
 
 /** An agent at its address, with its mount. */
@@ -92,7 +95,7 @@ const promises: readonly (readonly [string, string])[] = [
 /** The extensions that this server adds to the card. */
 function extensionsOf(
   { agent }: AgentMount,
-  { dedupes, push, extensions: hooked }: ServedBy,
+  { dedupes, push, blobs, extensions: hooked }: ServedBy,
 ): readonly AgentExtension[] {
   const extensions: AgentExtension[] = [];
   if (agent.capabilities?.streaming ?? true) {
@@ -102,6 +105,12 @@ function extensionsOf(
     extensions.push({
       uri: idempotentSendExtension,
       description: "A send repeated with its messageId and content joins the first one",
+    });
+  }
+  if (blobs) {
+    extensions.push({
+      uri: inlineFilesExtension,
+      description: "Large files are links, or bytes where a request asks for it",
     });
   }
   if (push !== undefined && agent.capabilities?.pushNotifications !== false) {

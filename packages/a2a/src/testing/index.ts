@@ -3,6 +3,7 @@
  * @packageDocumentation
  */
 export * from "./binding-contract.ts";
+export * from "./blob-contract.ts";
 export * from "./extension-contract.ts";
 export * from "./store-contract.ts";
 export * from "./wakeup-contract.ts";

@@ -21,7 +21,7 @@ export interface WriterStart {
 export interface WriterInit {
   readonly committer: Committer;
   readonly liveLogs: LiveLogs;
-  readonly settings: Pick<EngineSettings, "clock" | "lease" | "limits">;
+  readonly settings: Pick<EngineSettings, "blobs" | "clock" | "lease" | "limits">;
   readonly task: TaskKey;
   readonly contextId: string;
   /** Absent: the first records create the task. */

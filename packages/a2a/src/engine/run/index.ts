@@ -11,3 +11,4 @@ export {
 export { Run } from "./run.ts";
 export { changed, eventRow, hasWaits, isDueBy, isEvent, isOver, isWaitOf } from "./step-rows.ts";
 export { messageOf, readResumed, seenTurn, waitingRun } from "./inputs.ts";
+export { checkAddresses, hasLarge } from "./run-files.ts";

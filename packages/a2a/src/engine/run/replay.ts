@@ -1,3 +1,4 @@
+import { withoutKeys } from "../../blobs/ref.ts";
 import {
   eventOf,
   TaskFold,
@@ -238,6 +239,12 @@ function updateOf(record: NewRecord): TaskArtifactUpdateEvent {
 function isRepeated(stored: NewRecord, record: NewRecord, repeatable: EarlierEvents["repeatable"]): boolean {
   if (stored.kind !== record.kind) return false;
   if (stored.json === record.json) return true;
+  const [one, other] = [withoutKeys(stored.json), withoutKeys(record.json)];
+  if (one === other) return true;
+  // The same file is stored again under another key, which the rest of the comparison must not see.
+  if (one !== stored.json || other !== record.json) {
+    return isRepeated({ ...stored, json: one }, { ...record, json: other }, repeatable);
+  }
   if (repeatable !== undefined) return isRepeated(repeatable(stored), repeatable(record), undefined);
   return stored.kind === "statusUpdate" && contentOf(stored) === contentOf(record);
 }

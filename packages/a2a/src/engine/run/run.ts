@@ -1,6 +1,7 @@
 import type { A2AError, Task } from "../../model/index.ts";
 import {
   endedBy,
+  type AgentEvent,
   type AgentYield,
   type AuthorizationInit,
   type Delegations,
@@ -21,6 +22,7 @@ import { contextOf, firstTurnInput } from "./inputs.ts";
 import { TurnKeeps } from "./keeps.ts";
 import type { NextTurn, OwnRooms, Phase, PhaseHost, RunInit, TaskRunInit } from "./phase.ts";
 import { Recorder } from "./recorder.ts";
+import { RunFiles } from "./run-files.ts";
 import { TaskRun } from "./task-run.ts";
 import { TaskValue } from "./task-value.ts";
 import { activeIn, EngineTurn, RunAbort, type TurnHost, type TurnInput } from "./turn.ts";
@@ -57,6 +59,7 @@ export class Run implements TurnHost, PhaseHost, Driven {
   #keeps: TurnKeeps | undefined;
   /** Of `#bytes`: what the turn remembers. */
   #resultBytes = 0;
+  #outside: RunFiles | undefined;
 
   constructor(rooms: OwnRooms, init: RunInit) {
     this.#rooms = rooms;
@@ -211,9 +214,19 @@ export class Run implements TurnHost, PhaseHost, Driven {
   accept(yielded: AgentYield, context: ContextView): boolean | Promise<boolean> {
     this.lastEventAt = this.#rooms.settings.clock.elapsed();
     const events = isArray(yielded) ? yielded : [yielded];
-    const keeps = this.#keeps;
-    if (keeps === undefined) return this.#phase.accept(events, context);
-    return keeps.pass(events, () => this.#phase.accept(events, context));
+    const files = this.outside;
+    const accept = (given: readonly AgentEvent[]): boolean | Promise<boolean> => this.#phase.accept(given, context);
+    // Files are durable before the record that refers to them.
+    const isLarge = files?.has(events) === true && !this.#phase.stopped;
+    const take = isLarge ? () => files.stored(events).then(accept) : () => accept(events);
+    return this.#keeps === undefined ? take() : this.#keeps.pass(events, take);
+  }
+
+  /** For the turn: its files outside of the store. */
+  get outside(): RunFiles | undefined {
+    const { blobs, clock } = this.#rooms.settings;
+    if (blobs === undefined) return undefined;
+    return (this.#outside ??= new RunFiles(blobs, this.key, () => (this.lastEventAt = clock.elapsed())));
   }
 
   /** For `drive()`: lets other runs of a busy process go on. `undefined`: there is no need to. */

@@ -20,6 +20,7 @@ import {
   type TurnAbortKind,
   type TurnBase,
   type TurnContext,
+  type TurnFiles,
   type TurnMemory,
   type TurnRows,
   type TurnSignal,
@@ -115,6 +116,8 @@ export interface TurnHost {
   memory(): Promise<TurnMemory>;
   /** What an extension keeps with the task, by its URI. */
   rows(feature: string): TurnRows;
+  /** Its files outside of the store. `undefined`: there are none. */
+  readonly outside: TurnFiles | undefined;
   /** Whether the agent is called again for a turn whose run was lost. */
   readonly resumable: boolean;
 }
@@ -209,6 +212,10 @@ export class EngineTurn implements TurnBase {
 
   get resumable(): boolean {
     return this.#host.resumable;
+  }
+
+  get outside(): TurnFiles | undefined {
+    return this.#host.outside;
   }
 
   get extensions(): readonly string[] {

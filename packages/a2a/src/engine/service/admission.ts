@@ -47,6 +47,8 @@ export interface Send {
   readonly kept: readonly FeatureEffect[];
   /** Lets the extensions accept the message again, where rows of its task that they have read have changed. */
   readonly again?: () => Send | Promise<Send>;
+  /** The id of the task that the message may make, where its files are stored for that. */
+  readonly newTaskId?: string;
   /** The credential or the refusal that the message brought for a request of its task. */
   readonly answer?: TakenAnswer | undefined;
 }

@@ -19,6 +19,7 @@ import {
   type TaskHead,
   type TaskKey,
 } from "../../store/index.ts";
+import { fileRows } from "../../blobs/ref.ts";
 import { sizeOf } from "../bytes.ts";
 import { readResumed, waitingRun } from "../run/index.ts";
 import { acquireLease, messageRecord, statusRecord, tooManyRows, type Origin } from "../log/index.ts";
@@ -142,7 +143,7 @@ export class FollowUps {
       ...(unchanged && { expect: head.seq }),
       records: [record],
       maxBytes: settings.limits.taskBytes,
-      effects: attempt === undefined ? kept : [attempt.once, ...kept],
+      effects: [...(attempt === undefined ? [] : [attempt.once]), ...kept, ...this.#fileRows([record])],
     };
     const outcome = await committer.append(item, (stored) => {
       if (stored.ok) liveLogs.find(head.task.taskId)?.add(record, stored.seq);
@@ -184,6 +185,7 @@ export class FollowUps {
         { effect: "run", run },
         ...(attempt === undefined ? [] : [attempt.once]),
         ...kept,
+        ...this.#fileRows(records),
       ],
     };
     const outcome = await committer.append(item, undefined, { by: send.principal });
@@ -219,6 +221,10 @@ export class FollowUps {
       ...(resumes !== undefined && checkpoint !== undefined && { resumes, checkpoint }),
     });
     followUp.passedOn = true;
+  }
+
+  #fileRows(records: readonly NewRecord[]): readonly FeatureEffect[] {
+    return this.#rooms.settings.blobs === undefined ? [] : fileRows(records);
   }
 
   /** The turn that the last record of a task belongs to. */

@@ -1,4 +1,5 @@
 import { deferred, type Resolver } from "../../base/index.ts";
+import type { LazyBlobs } from "../../blobs/lazy.ts";
 import type { TakenAnswer } from "../../intask/index.ts";
 import {
   A2AError,
@@ -14,7 +15,7 @@ import { type AcceptedInput, isAuthorizationAnswer, type CallContext, type Reply
 import { assembleLog, roomless, type FeatureEffect, type OnceRecord, type Owner } from "../../store/index.ts";
 import { sizeOf } from "../bytes.ts";
 import { EventStream, keepIn, waitForAnswer } from "../log/index.ts";
-import type { FirstResult } from "../run/index.ts";
+import { checkAddresses, hasLarge, type FirstResult } from "../run/index.ts";
 import {
   answered,
   configsOf,
@@ -130,6 +131,7 @@ export class Sends {
     answer?: TakenAnswer,
   ): Admission | Promise<Admission> {
     checkSize(request, this.#rooms.settings.limits);
+    if (this.#rooms.settings.blobs !== undefined) checkAddresses(request.message);
     const headers = declaredHeaders(hosted, context);
     const call = storedCall(hosted, request, context, extensions, headers);
     const attempt = this.#retries.begin(owner, request.message, extensions);
@@ -196,6 +198,17 @@ export class Sends {
   }
 
   #admit(send: Send): Admission | Promise<Admission> {
+    const { blobs } = this.#rooms.settings;
+    if (blobs === undefined || !hasLarge(send.request.message, blobs.inlineBytes)) return this.#admitStored(send);
+    return this.#storeFiles(send, blobs);
+  }
+
+  async #storeFiles(send: Send, blobs: LazyBlobs): Promise<Admission> {
+    const { withFilesOutside } = await import("./message-files.ts");
+    return this.#admitStored(await withFilesOutside(send, blobs, this.#rooms.settings));
+  }
+
+  #admitStored(send: Send): Admission | Promise<Admission> {
     const { message, configuration } = send.request;
     if (message.taskId !== undefined) return this.#follow(send, message.taskId);
     const webhook = configuration?.taskPushNotificationConfig;
@@ -205,14 +218,14 @@ export class Sends {
   /** A message that makes a task with a webhook. It is not stored where the agent answers without a task. */
   async #beginWith(config: TaskPushNotificationConfig, send: Send): Promise<Admission> {
     const configs = await configsOf(this.#rooms);
-    const taskId = this.#rooms.settings.ids.next();
+    const taskId = send.newTaskId ?? this.#rooms.settings.ids.next();
     const task = { ...send.owner, taskId };
     const { version, extensions } = send.call;
     const accepted = await configs.accept({ config, task, version, extensions, path: `${webhookPath}.` });
     return this.#begin({ ...send, kept: [...send.kept, configs.first(accepted)] }, taskId);
   }
 
-  #begin(send: Send, taskId?: string): Admission | Promise<Admission> {
+  #begin(send: Send, taskId: string | undefined = send.newTaskId): Admission | Promise<Admission> {
     const { budget, runs } = this.#rooms;
     const { owner } = send.owner;
     const bytes = sizeOf(send.request.message);

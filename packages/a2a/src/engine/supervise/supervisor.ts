@@ -94,6 +94,9 @@ class Maintenance {
   #perhapsFrom = -Infinity;
   #pollDue = -Infinity;
   #sweepDue: number;
+  /** When unused files are searched for. Not at the start: many processes may start together. */
+  #collectDue: number;
+  #collecting: Promise<void> | undefined;
   #unwatch: (() => void) | undefined;
   #stopped = false;
   #byItself = true;
@@ -107,6 +110,7 @@ class Maintenance {
     this.#heartbeat = lease.ttl / 3;
     this.#pause = Math.max(1, Math.min(1_000, this.#heartbeat, pollInterval, retention.interval));
     this.#sweepDue = clock.elapsed() + retention.interval;
+    this.#collectDue = clock.elapsed() + (init.settings.blobs?.interval ?? Infinity);
   }
 
   start(byItself: boolean): void {
@@ -125,10 +129,11 @@ class Maintenance {
     if (this.#stopped) return;
     this.#clearTimer();
     if (all) {
-      this.#leasesDue = this.#pollDue = this.#sweepDue = -Infinity;
+      this.#leasesDue = this.#pollDue = this.#sweepDue = this.#collectDue = -Infinity;
       this.#runsDue = { all };
     }
     await (this.#working = this.#round());
+    if (all) await this.#collecting;
   }
 
   stop(): void {
@@ -163,6 +168,7 @@ class Maintenance {
       this.#sweepDue = now + retention.interval;
       await this.#guard("Sweeping", () => this.#sweep());
     }
+    if (now >= this.#collectDue) this.#collect(now);
     this.#isWorking = false;
     if (!this.#stopped && this.#byItself) this.#clearTimer = clock.after(this.#pause, () => void this.round());
   }
@@ -190,6 +196,15 @@ class Maintenance {
     // The clock may have been set while the leases were renewed.
     if (leases.clockWasSet()) await leases.renew();
     await recovery.scan(all);
+  }
+
+  /** Beside the other work: a large bucket is listed for minutes, and leases are renewed meanwhile. */
+  #collect(now: number): void {
+    const { blobs } = this.#init.settings;
+    if (blobs === undefined || this.#collecting !== undefined) return;
+    this.#collectDue = now + blobs.interval;
+    const work = async (): Promise<void> => void (await (await blobs.load()).collect(() => this.#stopped));
+    this.#collecting = this.#guard("Deleting unused files", work).finally(() => (this.#collecting = undefined));
   }
 
   #poll(): void {

@@ -65,6 +65,7 @@ function jsonRpcEndpoint(host: ServerHost, codecs: Codecs): HttpEndpoint {
 /** One request. Its members are set while the request is read, and its answer or its error is written with them. */
 class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventFormat {
   readonly request: UniversalRequest;
+  readonly streamsFiles = true;
   codec: JsonRpcCodec;
   shapes: JsonRpcWire;
   operation: OperationName = "SendMessage";
@@ -150,16 +151,19 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
       pieces === undefined
         ? `${open}${this.shapes.encodeResponse<OperationName>(operation, reply)}}`
         : [open, ...pieces, "}"];
-    return { status: 200, headers, body: bodyOf(text, context) };
+    return { status: 200, headers, body: bodyOf(text, context, reply.inline) };
   }
 
-  stream({ batches, extensions }: StreamReply, context: ServerContext): UniversalResponse | Promise<UniversalResponse> {
+  stream(
+    { batches, extensions, inline }: StreamReply,
+    context: ServerContext,
+  ): UniversalResponse | Promise<UniversalResponse> {
     if (this.#id === undefined) return dropped(batches, context);
     this.#open = this.#begin();
     return {
       status: 200,
       headers: withExtensions(streamHeaders, extensions, this.request),
-      body: writeEvents(batches, this, this.#host, context, this.operation),
+      body: writeEvents(batches, this, this.#host, context, this.operation, inline),
     };
   }
 

@@ -128,6 +128,7 @@ function restEndpoint(host: ServerHost, [first, ...others]: readonly [RestCodec,
 /** One request. Its members are set while the request is read, and its answer or its error is written with them. */
 class RestServerCall implements ServerCall<string, UniversalResponse>, EventFormat {
   readonly request: UniversalRequest;
+  readonly streamsFiles = true;
   readonly #host: ServerHost;
   readonly #versions: RestVersions;
   readonly #target: Target;
@@ -210,7 +211,7 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
     return {
       status: 200,
       headers: withExtensions(this.#version.headers, reply.extensions, this.request),
-      body: bodyOf(pieces ?? shapes.encodeResponse<OperationName>(operation, reply), context),
+      body: bodyOf(pieces ?? shapes.encodeResponse<OperationName>(operation, reply), context, reply.inline),
     };
   }
 
@@ -223,11 +224,11 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
     return answerWith(await tagged(text, headers), this.request);
   }
 
-  stream({ batches, extensions }: StreamReply, context: ServerContext): UniversalResponse {
+  stream({ batches, extensions, inline }: StreamReply, context: ServerContext): UniversalResponse {
     return {
       status: 200,
       headers: withExtensions(streamHeaders, extensions, this.request),
-      body: writeEvents(batches, this, this.#host, context, this.operation),
+      body: writeEvents(batches, this, this.#host, context, this.operation, inline),
     };
   }
 

@@ -37,6 +37,8 @@ export interface ServerCall<Body, Answer> {
   readonly tenant?: string | undefined;
   /** Memory that one byte of the answer takes, in bytes: `converted` where the text of `shapes` is not sent as it is. Default: by `shapes`. */
   readonly weight?: number;
+  /** The binding writes the files of an answer piece by piece (`Reply.inline`). */
+  readonly streamsFiles?: true;
   /** Answers with a reply. The binding calls `context.end()` when the answer is sent, or its reader gone. */
   reply(reply: AnyReply, context: ServerContext): Answer | Promise<Answer>;
   /** Answers with a stream. The binding calls `context.end()` when the stream is over. */
@@ -91,6 +93,7 @@ function invoke<Body>(host: ServerHost, call: ServerCall<Body, unknown>, princip
   const service = codec.adapt === undefined ? found : codec.adapt(found);
   const stream = host.operations[operation]?.stream === true;
   const context = requestContext(request, principal, codec.version, stream, host.limits.answers, weight);
+  if (call.streamsFiles === true) context.streamsFiles = true;
   return stream
     ? { stream, context, reply: service.stream(operation as StreamName, params as never, context) }
     : { stream, context, reply: service.call(operation as UnaryName, params, context) };

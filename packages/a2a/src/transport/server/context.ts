@@ -13,6 +13,7 @@ import {
  * memory.
  */
 export interface ServerContext extends CallContext {
+  streamsFiles?: true;
   reserve(bytes: number): Promise<void>;
   /** Bytes that are reserved. */
   readonly reserved: number;
@@ -57,6 +58,7 @@ class RequestContext implements ServerContext {
   readonly headers: HeaderReader;
   declare after?: number;
   declare trace?: string;
+  declare streamsFiles?: true;
   reserved = 0;
   readonly #request: UniversalRequest;
   readonly #answers: ByteBudget | undefined;

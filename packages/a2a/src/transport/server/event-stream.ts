@@ -1,7 +1,7 @@
 import type { Clock, Logger } from "../../base/index.ts";
-import type { BodyWriter, OperationName, Sink, StreamItem, StreamReply } from "../../protocol/index.ts";
+import type { BodyWriter, InlineFiles, OperationName, Sink, StreamItem, StreamReply } from "../../protocol/index.ts";
 import type { ServerContext } from "./context.ts";
-import { failureOf, writeText, type Headers, type WireError } from "./response.ts";
+import { failureOf, writeWithFiles, type Headers, type WireError } from "./response.ts";
 
 /* Server-sent events (HTML Living Standard §9.2), as a server writes them. */
 
@@ -47,6 +47,7 @@ export function writeEvents(
   { keepAlive, logger }: { readonly keepAlive: KeepAlive; readonly logger: Logger },
   context: ServerContext,
   operation: OperationName,
+  inline?: InlineFiles,
 ): BodyWriter {
   return async (sink) => {
     const source = batches[Symbol.asyncIterator]();
@@ -61,8 +62,8 @@ export function writeEvents(
       while (!sink.closed) {
         next = await source.next();
         if (next.done === true) break;
-        const large = context.reserved > 0 || next.value[0]?.payload.pieces !== undefined;
-        if (large) await writeLarge(sink, beat, next.value, format, context);
+        const large = inline !== undefined || context.reserved > 0 || next.value[0]?.payload.pieces !== undefined;
+        if (large) await writeLarge(sink, beat, next.value, format, context, inline);
         const taken = large || sink.write(batchText(next.value, format));
         // Cleared: each stream that waits here would otherwise keep its last events in memory.
         next = undefined;
@@ -70,6 +71,8 @@ export function writeEvents(
         if (large) context.release();
       }
     } catch (thrown) {
+      // An event without an end: the host resets the connection, and the client asks for this event again.
+      if (thrown instanceof BrokenEvent) throw thrown.cause;
       const error = failureOf(thrown, logger, { operation }, () => sink.closed);
       if (!sink.closed) sink.write(`${format.error(error)}\n\n`);
     } finally {
@@ -86,16 +89,24 @@ async function writeLarge(
   batch: readonly StreamItem[],
   format: EventFormat,
   context: ServerContext,
+  inline: InlineFiles | undefined,
 ): Promise<void> {
   beat.behind = true;
   for (const item of batch) {
     const pieces = format.pieces(item);
     const id = item.seq === undefined ? "" : `id: ${item.seq}\n`;
     const texts = pieces === undefined ? [eventText(item, format)] : [`${id}data: `, ...pieces, "\n\n"];
-    for (const text of texts) await writeText(sink, text, context);
+    try {
+      for (const text of texts) await writeWithFiles(sink, text, context, inline);
+    } catch (cause) {
+      throw new BrokenEvent("An event could not be written to its end", { cause });
+    }
   }
   beat.behind = false;
 }
+
+/** Writing an event has failed after its beginning. */
+class BrokenEvent extends Error {}
 
 /** Closes a stream that nobody reads. */
 export async function discard(batches: StreamReply["batches"]): Promise<void> {

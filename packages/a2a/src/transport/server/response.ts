@@ -1,6 +1,6 @@
 import type { Logger } from "../../base/index.ts";
 import { A2AError, isWireErrorCode, toA2AError, wireErrors, type WireErrorCode } from "../../model/index.ts";
-import type { BodyWriter, Sink, UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
+import type { BodyWriter, InlineFiles, Sink, UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
 import { extensionsHeader, type ServerContext } from "./context.ts";
 
@@ -97,7 +97,12 @@ export function withExtensions(
 const pieceLength = 1 << 16;
 
 /** The body of an answer: its text where it is small, otherwise a writer that waits for its reader after each piece. */
-export function bodyOf(text: string | readonly string[], context: ServerContext): string | BodyWriter {
+export function bodyOf(
+  text: string | readonly string[],
+  context: ServerContext,
+  inline?: InlineFiles,
+): string | BodyWriter {
+  if (inline !== undefined) return writePieces(typeof text === "string" ? [text] : text, context, inline);
   if (typeof text !== "string") return writePieces(text, context);
   if (context.reserved === 0) return text;
   // The values that the text was made from are released by now, and the text may be smaller than was reserved.
@@ -107,17 +112,36 @@ export function bodyOf(text: string | readonly string[], context: ServerContext)
   return text;
 }
 
-function writePieces(pieces: readonly string[], context: ServerContext): BodyWriter {
+function writePieces(pieces: readonly string[], context: ServerContext, inline?: InlineFiles): BodyWriter {
   return async (sink) => {
     try {
       for (const piece of pieces) {
-        const written = writeText(sink, piece, context);
+        const written = writeWithFiles(sink, piece, context, inline);
         if (written !== undefined) await written;
       }
     } finally {
       context.end();
     }
   };
+}
+
+/** Writes a text with the files that it refers to. Rejects where a file cannot be read: what was written has no end then. */
+export function writeWithFiles(
+  sink: Sink,
+  text: string,
+  context: ServerContext,
+  inline: InlineFiles | undefined,
+): Promise<void> | undefined {
+  const pieces = inline?.pieces(text);
+  return pieces === undefined ? writeText(sink, text, context) : writeEach(sink, pieces, context);
+}
+
+async function writeEach(sink: Sink, pieces: AsyncIterable<string>, context: ServerContext): Promise<void> {
+  for await (const piece of pieces) {
+    if (sink.closed) return;
+    const written = writeText(sink, piece, context);
+    if (written !== undefined) await written;
+  }
 }
 
 /** Writes a text. Returns a promise where the reader has to catch up before the next write. */

@@ -1,0 +1,35 @@
+import type { BlobStore } from "./port.ts";
+import { prefixOf } from "./ref.ts";
+
+/** Whose blobs are deleted. */
+export interface BlobScope {
+  /** The id that the tasks of the agent are stored under: `ServedAgent.id`. */
+  readonly agent: string;
+  /** The owner. Absent: all owners. */
+  readonly owner?: string;
+  /** The task. Absent: all tasks of the owner. */
+  readonly taskId?: string;
+}
+
+/**
+ * Deletes the blobs of an agent, of an owner, or of a task, and returns how many there were. A server deletes the blobs of deleted tasks
+ * by itself, within a day and an hour. This is for what has to be gone now.
+ *
+ * @example
+ * ```ts
+ * import type { BlobStore } from "@parley/a2a/blobs";
+ *
+ * const forget = (store: BlobStore, owner: string) => deleteBlobsOf(store, { agent: "/", owner });
+ * ```
+ */
+export async function deleteBlobsOf(store: BlobStore, { agent, owner, taskId }: BlobScope): Promise<number> {
+  const prefix = await prefixOf(agent, owner, taskId);
+  let deleted = 0;
+  for (;;) {
+    // From the beginning each time, since the page before is gone.
+    const { blobs, next } = await store.list({ prefix, limit: 1000 });
+    await store.delete(blobs.map(({ key }) => key));
+    deleted += blobs.length;
+    if (next === undefined) return deleted;
+  }
+}

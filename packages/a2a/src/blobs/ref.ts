@@ -1,0 +1,175 @@
+import type { Bytes } from "../base/index.ts";
+import { toBase64, type NewRecord } from "../model/index.ts";
+import type { FeatureEffect } from "../store/index.ts";
+
+/* How the log of a task names a blob: a part whose URL has a scheme that never leaves the server. */
+
+/** The scheme of a reference to a blob. */
+export const blobScheme = "parley-blob:";
+
+/** A reference as it is in JSON text: the name of the member, and the rest of the URL. In a string its quotes would be escaped. */
+const inText = /"(url|uri|fileWithUri)":"parley-blob:([^"\\]*)"/g;
+
+/** Whose a blob is. */
+export interface BlobOwner {
+  readonly agent: string;
+  readonly owner: string;
+}
+
+/** A reference. */
+export interface BlobRef {
+  /** A hash of the bytes. It tells a repetition, and protects against nobody. */
+  readonly hash: string;
+  /** Size in bytes. */
+  readonly size: number;
+  readonly key: string;
+  /** What the part says of its file: a link says it too. */
+  readonly about: BlobAbout;
+}
+
+/** Name and type of a file, for its link. */
+export interface BlobAbout {
+  readonly filename?: string;
+  readonly mediaType?: string;
+}
+
+/** The URL of a reference. It needs no escape in JSON. */
+export function refUrl({ hash, size, key, about }: BlobRef): string {
+  const said = base64Url(new TextEncoder().encode(JSON.stringify(about)));
+  return `${blobScheme}${hash}.${size}/${key}:${said}`;
+}
+
+/** The reference of a URL; `undefined` where it is none. */
+export function refOf(url: string | undefined): BlobRef | undefined {
+  const [, hash, size, key, said] = whole.exec(url ?? "") ?? [];
+  if (hash === undefined || size === undefined || key === undefined || said === undefined) return undefined;
+  const about = aboutOf(said);
+  return about && { hash, size: Number(size), key, about };
+}
+
+const whole = /^parley-blob:([\w-]{1,64})\.(\d{1,15})\/([\w~/-]{1,800}):([\w-]{1,1000})$/;
+
+function aboutOf(said: string): BlobAbout | undefined {
+  try {
+    return JSON.parse(textOf(`~${said}`) ?? "") as BlobAbout;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a text can have references. */
+export function mayHaveRefs(text: string): boolean {
+  return text.includes(`":"${blobScheme}`);
+}
+
+/** A reference in a text, with what is around it. */
+export interface FoundRef {
+  /** The text before it, from the end of the one before. */
+  readonly before: string;
+  /** The name of its member: `url`, or what a version calls it. */
+  readonly member: string;
+  readonly url: string;
+}
+
+/** The references in a text, in order, and the text after the last one. */
+export function splitRefs(text: string): { readonly refs: readonly FoundRef[]; readonly rest: string } {
+  const refs: FoundRef[] = [];
+  let at = 0;
+  for (const match of text.matchAll(inText)) {
+    refs.push({
+      before: text.slice(at, match.index),
+      member: match[1] as string,
+      url: blobScheme + (match[2] as string),
+    });
+    at = match.index + match[0].length;
+  }
+  return { refs, rest: text.slice(at) };
+}
+
+/** The text without what differs when the same bytes are stored again: the keys of its blobs. */
+export function withoutKeys(text: string): string {
+  return mayHaveRefs(text) ? text.replace(/":"(parley-blob:[\w-]+\.\d+)\/[\w~/-]+:/g, '":"$1:') : text;
+}
+
+/** What is before the keys of all blobs of an agent, and of one of its owners or tasks. */
+export async function prefixOf(agent: string, owner?: string, taskId?: string): Promise<string> {
+  const parts = [segment(agent)];
+  if (owner !== undefined) parts.push(await ownerSegment(owner));
+  if (owner !== undefined && taskId !== undefined) parts.push(segment(taskId));
+  return `${parts.join("/")}/`;
+}
+
+/** What a key says. `undefined`: it is none of a server's. */
+export function placeOf(
+  key: string,
+): { readonly agent: string; readonly taskId: string; readonly id: string } | undefined {
+  const [agent, owner, task, id, ...more] = key.split("/");
+  if (agent === undefined || owner === undefined || task === undefined || id === undefined) return undefined;
+  const [first, third] = [textOf(agent), textOf(task)];
+  return more.length > 0 || first === undefined || third === undefined
+    ? undefined
+    : { agent: first, taskId: third, id };
+}
+
+/** Whether a name is a segment of a key as it is. */
+function isSafe(name: string): boolean {
+  return name.length <= 120 && /^[A-Za-z0-9_-]+$/.test(name);
+}
+
+/** A name as one segment of a key. One with other characters is written in base64url, after a tilde. */
+function segment(name: string): string {
+  return isSafe(name) ? name : `~${base64Url(new TextEncoder().encode(name))}`;
+}
+
+function textOf(part: string): string | undefined {
+  if (!part.startsWith("~")) return part;
+  try {
+    const binary = atob(part.slice(1).replaceAll("-", "+").replaceAll("_", "/"));
+    return new TextDecoder().decode(Uint8Array.from(binary, (character) => character.charCodeAt(0)));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Owners can be long, and secret to whoever may list a bucket. */
+async function ownerSegment(owner: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(owner));
+  return base64Url(new Uint8Array(digest).subarray(0, 24));
+}
+
+function base64Url(bytes: Bytes): string {
+  return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+/** An id that nobody can guess. */
+export function blobId(): string {
+  return base64Url(crypto.getRandomValues(new Uint8Array(18)));
+}
+
+/** The rows that name the blobs of a task. A row is stored together with the record that refers to them, and ends with the task. */
+export const blobFeature = "blob";
+
+/** What is stored together with records, so that the blobs that they refer to are kept. */
+export function fileRows(records: readonly NewRecord[]): readonly FeatureEffect[] {
+  return records.flatMap(({ json }) => rowOf(json) ?? []);
+}
+
+function rowOf(json: string): FeatureEffect | undefined {
+  if (!mayHaveRefs(json)) return undefined;
+  const refs = splitRefs(json).refs.flatMap(({ url }) => refOf(url) ?? []);
+  const [first] = refs;
+  if (first === undefined) return undefined;
+  const keys = [...new Set(refs.map(({ key }) => key))];
+  return {
+    effect: "feature",
+    op: "set",
+    feature: blobFeature,
+    key: first.key.slice(first.key.lastIndexOf("/") + 1),
+    value: JSON.stringify({ keys, bytes: refs.reduce((sum, { size }) => sum + size, 0) }),
+  };
+}
+
+/** The keys of the blobs that a row names. */
+export function keysOfRow(value: string): readonly string[] {
+  return (JSON.parse(value) as { readonly keys: readonly string[] }).keys;
+}

@@ -1,0 +1,117 @@
+import type { BlobRoom, Blobs } from "../../blobs/blobs.ts";
+import type { LazyBlobs } from "../../blobs/lazy.ts";
+import { blobScheme, refOf } from "../../blobs/ref.ts";
+import { invalidParams, type Message, type Part } from "../../model/index.ts";
+import type { AgentEvent, TurnFiles } from "../../protocol/index.ts";
+import type { TaskKey } from "../../store/index.ts";
+import { agentMistake } from "../mistakes.ts";
+
+/** The large files of one run: they are stored before the records that refer to them. */
+export class RunFiles implements TurnFiles {
+  readonly inlineBytes: number;
+  readonly #blobs: LazyBlobs;
+  readonly #task: TaskKey;
+  readonly #onProgress: () => void;
+  #room: Promise<BlobRoom> | undefined;
+
+  /** `onProgress`: is told of each piece that is stored, since the agent yields nothing meanwhile. */
+  constructor(blobs: LazyBlobs, task: TaskKey, onProgress: () => void) {
+    this.inlineBytes = blobs.inlineBytes;
+    this.#blobs = blobs;
+    this.#task = task;
+    this.#onProgress = onProgress;
+  }
+
+  async store(
+    bytes: AsyncIterable<Uint8Array>,
+    about: Parameters<TurnFiles["store"]>[1],
+  ): ReturnType<TurnFiles["store"]> {
+    const [blobs, room] = await this.#open();
+    return blobs.store(this.#task, this.#watched(bytes), about, room);
+  }
+
+  open(url: string): ReturnType<TurnFiles["open"]> {
+    const ref = refOf(url);
+    if (ref === undefined) return undefined;
+    const [task, load] = [this.#task, () => this.#blobs.load()];
+    async function* bytes(): AsyncGenerator<Uint8Array, void, void> {
+      const blobs = await load();
+      const owned = await blobs.owned(url, task);
+      if (owned === undefined) throw agentMistake("the URL names a file of somebody else");
+      yield* blobs.read(owned);
+    }
+    return { size: ref.size, bytes };
+  }
+
+  /** Whether events have files that belong outside. What an agent yields can be anything. */
+  has(events: readonly AgentEvent[]): boolean {
+    return events.some((event) => partsOf(event)?.some((part) => isLarge(part, this.inlineBytes)) === true);
+  }
+
+  /** The events with their large files outside. */
+  async stored(events: readonly AgentEvent[]): Promise<readonly AgentEvent[]> {
+    const [blobs, room] = await this.#open();
+    const stored: AgentEvent[] = [];
+    for (const event of events) stored.push(await this.#storedIn(event, blobs, room));
+    return stored;
+  }
+
+  async #storedIn(event: AgentEvent, blobs: Blobs, room: BlobRoom): Promise<AgentEvent> {
+    const given = partsOf(event);
+    if (given === undefined) return event;
+    this.#onProgress();
+    const parts = await blobs.storeParts(this.#task, given, room);
+    return withParts(event, parts);
+  }
+
+  async #open(): Promise<readonly [Blobs, BlobRoom]> {
+    const blobs = await this.#blobs.load();
+    const room = (this.#room ??= blobs.roomOf(this.#task));
+    room.catch(() => (this.#room = undefined));
+    return [blobs, await room];
+  }
+
+  async *#watched(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, void> {
+    for await (const piece of bytes) {
+      this.#onProgress();
+      yield piece;
+    }
+  }
+}
+
+/** The parts of an event that becomes a record. A direct reply has no task that could keep its files. */
+function partsOf(event: AgentEvent | null | undefined): readonly Part[] | undefined {
+  const own = event?.kind === "delegated" ? event.event : event;
+  const parts: unknown =
+    own?.kind === "artifact" ? own.artifact?.parts : own?.kind === "status" ? own.message?.parts : undefined;
+  return Array.isArray(parts) && parts.every((part) => typeof part === "object" && part !== null)
+    ? (parts as readonly Part[])
+    : undefined;
+}
+
+/** Three bytes are four characters. */
+function isLarge({ raw }: Part, bytes: number): boolean {
+  return typeof raw === "string" && raw.length > 4 * Math.ceil(bytes / 3);
+}
+
+function withParts(event: AgentEvent, parts: readonly Part[]): AgentEvent {
+  if (event.kind === "artifact") return { ...event, artifact: { ...event.artifact, parts } };
+  if (event.kind === "status") return event.message ? { ...event, message: { ...event.message, parts } } : event;
+  if (event.kind !== "delegated" || event.event === undefined) return event;
+  return { ...event, event: withParts(event.event, parts) as typeof event.event };
+}
+
+/** @throws A2AError `InvalidParams` for a part whose URL only the server may write. */
+export function checkAddresses({ parts }: Message): void {
+  const fields = parts.flatMap(({ url }, at) =>
+    url?.startsWith(blobScheme) === true
+      ? [{ field: `message.parts[${at}].url`, description: "has a scheme that is not for clients" }]
+      : [],
+  );
+  if (fields.length > 0) throw invalidParams(fields);
+}
+
+/** Whether a message has files that belong outside. */
+export function hasLarge({ parts }: Message, inlineBytes: number): boolean {
+  return parts.some((part) => isLarge(part, inlineBytes));
+}

@@ -1,0 +1,239 @@
+/**
+ * Large files in a folder.
+ * @packageDocumentation
+ */
+
+import { randomUUID } from "node:crypto";
+import type { Dirent } from "node:fs";
+import { mkdir, open, opendir, readdir, rename, rm, rmdir, stat, type FileHandle } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { A2AError } from "@parley/a2a/model";
+import {
+  checkBlobKey,
+  type BlobContent,
+  type BlobEntry,
+  type BlobPage,
+  type BlobQuery,
+  type BlobStore,
+} from "@parley/a2a/blobs";
+
+/** Bytes of one read. */
+const pieceBytes = 256 << 10;
+/** What an upload that died left behind is deleted after a day. */
+const leftAfter = 24 * 60 * 60 * 1000;
+/** Files that are being written. It is no segment of a key, so no key leads to it. */
+const unfinished = ".unfinished";
+
+/**
+ * Keeps blobs as files below a folder. Processes of one machine can share it; processes of several machines need a file system that they
+ * share, or `s3Blobs()` of `@parley/a2a/blobs`. Files and folders can be read by their user alone.
+ *
+ * @example
+ * ```ts
+ * const blobs = { store: fileBlobs("./data/files") };
+ * ```
+ */
+export function fileBlobs(folder: string): BlobStore {
+  const pathOf = (key: string): string => {
+    checkBlobKey(key);
+    return join(folder, ...key.split("/"));
+  };
+  return {
+    put: (key, body) => stored(() => write(folder, pathOf(key), body)),
+    async get(key, range) {
+      const path = pathOf(key);
+      return stored(() => read(path, range?.start ?? 0, range?.end));
+    },
+    async delete(keys) {
+      const paths = keys.map(pathOf);
+      await stored(async () => {
+        for (const path of paths) await remove(folder, path);
+      });
+    },
+    list: (query) => stored(() => list(folder, query)),
+  };
+}
+
+/** Errors of the file system as errors of the store. What the body throws stays as it is. */
+async function stored<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    throw codeOf(thrown) === undefined ? thrown : unavailable(thrown);
+  }
+}
+
+/** The code alone: a message of the file system has a path. */
+function unavailable(thrown: unknown): A2AError {
+  return new A2AError("Unavailable", `The blob store did not do it: ${codeOf(thrown) ?? "unknown"}`);
+}
+
+function codeOf(thrown: unknown): string | undefined {
+  if (!(thrown instanceof Error) || thrown instanceof A2AError || !("syscall" in thrown)) return undefined;
+  const { code } = thrown as NodeJS.ErrnoException;
+  return code;
+}
+
+function isMissing(thrown: unknown): boolean {
+  const code = codeOf(thrown);
+  return code === "ENOENT" || code === "ENOTDIR" || code === "EISDIR";
+}
+
+/** Written beside, synced, and moved to its place: a reader sees all of it or nothing, also after a crash of the machine. */
+async function write(folder: string, path: string, body: AsyncIterable<Uint8Array>): Promise<void> {
+  const before = join(folder, unfinished);
+  await mkdir(before, { recursive: true, mode: 0o700 });
+  const own = join(before, randomUUID());
+  try {
+    const file = await open(own, "wx", 0o600);
+    try {
+      for await (const piece of body) await writeAll(file, piece);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await moved(own, path);
+    await syncFolders(folder, path);
+  } catch (error) {
+    await rm(own, { force: true });
+    throw error;
+  }
+}
+
+async function writeAll(file: FileHandle, piece: Uint8Array): Promise<void> {
+  for (let at = 0; at < piece.length;) at += (await file.write(piece, at)).bytesWritten;
+}
+
+/** A deletion of the last blob of a task may remove its folder at the same time. */
+async function moved(from: string, to: string): Promise<void> {
+  for (let tries = 0; ; tries += 1) {
+    await mkdir(dirname(to), { recursive: true, mode: 0o700 });
+    try {
+      await rename(from, to);
+      return;
+    } catch (error) {
+      if (codeOf(error) !== "ENOENT" || tries === 3) throw error;
+    }
+  }
+}
+
+/** The entries of new folders, and of the file, are durable too. */
+async function syncFolders(folder: string, path: string): Promise<void> {
+  for (
+    let at = dirname(path);
+    at.length >= folder.length && at.startsWith(dirname(join(folder, "x")));
+    at = dirname(at)
+  ) {
+    const opened = await open(at, "r");
+    try {
+      // Windows cannot sync a folder.
+      await opened.sync().catch(() => {});
+    } finally {
+      await opened.close();
+    }
+  }
+}
+
+async function read(path: string, start: number, end = Infinity): Promise<BlobContent | undefined> {
+  let size: number;
+  try {
+    const found = await stat(path);
+    if (!found.isFile()) return undefined;
+    size = found.size;
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+  // Opened when it is read, so that nothing stays open of what nobody reads.
+  return { size, body: pieces(path, start, Math.min(size, end + 1)) };
+}
+
+async function* pieces(path: string, start: number, end: number): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
+  if (start >= end) return;
+  try {
+    const file = await open(path, "r");
+    try {
+      for (let at = start; at < end;) {
+        const buffer = new Uint8Array(Math.min(pieceBytes, end - at));
+        const { bytesRead } = await file.read(buffer, 0, buffer.length, at);
+        if (bytesRead === 0) throw new A2AError("Unavailable", "A blob is shorter than it was");
+        at += bytesRead;
+        yield buffer.subarray(0, bytesRead);
+      }
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    throw codeOf(error) === undefined ? error : unavailable(error);
+  }
+}
+
+async function remove(folder: string, path: string): Promise<void> {
+  try {
+    await rm(path);
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
+  // Folders without blobs go too. One that another process has just put a blob into is not empty, and stays.
+  for (let at = dirname(path); at.length > folder.length; at = dirname(at)) {
+    const removed = await rmdir(at).then(
+      () => true,
+      () => false,
+    );
+    if (!removed) return;
+  }
+}
+
+async function list(folder: string, { prefix, after, limit }: BlobQuery): Promise<BlobPage> {
+  if (prefix === "" && after === undefined) await removeLeft(join(folder, unfinished));
+  const blobs: BlobEntry[] = [];
+  const last = after?.split("/") ?? [];
+  const from = prefix.split("/").slice(0, -1);
+  for await (const key of keysBelow(folder, from, last)) {
+    const found = await stat(join(folder, ...key.split("/"))).catch(() => undefined);
+    if (found === undefined) continue;
+    if (blobs.length === limit) return { blobs, next: blobs.at(-1)?.key ?? "" };
+    blobs.push({ key, size: found.size, time: found.mtimeMs });
+  }
+  return { blobs };
+}
+
+/** The keys below a folder, in the order of their segments, after those of `last`. */
+async function* keysBelow(
+  folder: string,
+  at: readonly string[],
+  last: readonly string[],
+): AsyncGenerator<string, void, void> {
+  const entries = await entriesOf(join(folder, ...at));
+  const depth = at.length;
+  const onPath = last.length > 0 && at.every((segment, index) => last[index] === segment);
+  const border = onPath ? last[depth] : undefined;
+  for (const entry of entries) {
+    if (entry.name.startsWith(".")) continue;
+    if (border !== undefined && (entry.name < border || (entry.name === border && depth === last.length - 1))) continue;
+    if (entry.isDirectory()) yield* keysBelow(folder, [...at, entry.name], last);
+    else yield [...at, entry.name].join("/");
+  }
+}
+
+async function entriesOf(path: string): Promise<Dirent[]> {
+  try {
+    return (await readdir(path, { withFileTypes: true })).sort((one, other) => (one.name < other.name ? -1 : 1));
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
+}
+
+/** Deletes what uploads have left that died with their process. */
+async function removeLeft(path: string): Promise<void> {
+  try {
+    for await (const { name } of await opendir(path)) {
+      const own = join(path, name);
+      const found = await stat(own).catch(() => undefined);
+      if (found !== undefined && Date.now() - found.mtimeMs > leftAfter) await rm(own, { force: true });
+    }
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
+}

@@ -1,0 +1,426 @@
+import { createHash } from "node:crypto";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  A2AError,
+  defineAgent,
+  memoryStore,
+  type Artifact,
+  type Part,
+  type StreamResponse,
+  type Task,
+} from "@parley/a2a";
+import { bearer } from "@parley/a2a/auth";
+import { connect } from "@parley/a2a/client";
+import { fakeClock } from "@parley/a2a/testing";
+import { grpcBinding } from "@parley/grpc/client";
+import { sqliteStore } from "@parley/sql/sqlite";
+import { afterEach, describe, expect, it, onTestFinished } from "vitest";
+import { fileBlobs } from "../src/blobs.ts";
+import { serve, type ServeOptions, type Server } from "../src/index.ts";
+
+const inline = "urn:parley:extension:inline-files:v1";
+const size = 400_000;
+const large = Buffer.alloc(size, "0123456789");
+const largeBase64 = large.toString("base64");
+
+/** Sends a file back: the one of the message, a large one of its own, and a small one. */
+const agent = defineAgent({
+  name: "Files",
+  description: "Sends files",
+  version: "1.0.0",
+  skills: [],
+  defaultInputModes: ["text/plain", "application/octet-stream", "application/pdf", "application/json"],
+  async *onMessage(turn) {
+    if (turn.text === "direct") {
+      yield turn.reply([{ raw: largeBase64 }]);
+      return;
+    }
+    for (const file of turn.files()) {
+      const hash = createHash("sha256");
+      for await (const bytes of file.stream()) hash.update(bytes);
+      yield turn.artifact({ name: "digest", parts: [{ text: `${file.name} ${file.size} ${hash.digest("hex")}` }] });
+    }
+    if (turn.text === "break") throw new Error("broken");
+    const about = { filename: "Übersicht (1).pdf", mediaType: "application/pdf" };
+    yield turn.artifact({ artifactId: "large", parts: [{ raw: largeBase64, ...about }, { raw: "AAAA" }] });
+    yield* turn.file(pieces(), { name: "streamed.bin", artifactId: "streamed" });
+    yield* turn.file(Buffer.alloc(1000, "s"), { name: "small.bin", artifactId: "small" });
+    yield turn.completed([{ text: "Done" }, { raw: largeBase64 }]);
+  },
+});
+
+async function* pieces(): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < size; at += 1000) yield await Promise.resolve(large.subarray(at, at + 1000));
+}
+
+const servers: Server[] = [];
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close({ grace: 0 })));
+});
+
+async function folderOfTest(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "blobs-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+async function start(options: Partial<ServeOptions> = {}): Promise<{ server: Server; folder: string }> {
+  const folder = await folderOfTest();
+  const server = await serve(agent, {
+    port: 0,
+    signals: false,
+    logger: false,
+    store: memoryStore(),
+    blobs: { store: fileBlobs(folder) },
+    ...options,
+  });
+  servers.push(server);
+  return { server, folder };
+}
+
+interface Ask {
+  readonly version?: string;
+  readonly asks?: boolean;
+  readonly token?: string;
+}
+
+function headersOf({ version = "1.0", asks = false, token }: Ask): Record<string, string> {
+  return {
+    "a2a-version": version,
+    "content-type": "application/json",
+    ...(asks && { "a2a-extensions": inline }),
+    ...(token !== undefined && { authorization: `Bearer ${token}` }),
+  };
+}
+
+async function rpc<T>(url: string, method: string, params: unknown, ask: Ask = {}): Promise<T> {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+  const response = await fetch(url, { method: "POST", headers: headersOf(ask), body });
+  if (ask.asks === true) expect(response.headers.get("a2a-extensions")).toContain(inline);
+  const { result, error } = (await response.json()) as { result?: T; error?: unknown };
+  if (result === undefined) throw new Error(JSON.stringify(error));
+  return result;
+}
+
+let ids = 0;
+function messageOf(...parts: Part[]): object {
+  ids += 1;
+  return { message: { messageId: `m${ids}`, role: "ROLE_USER", parts: parts.length > 0 ? parts : [{ text: "Go" }] } };
+}
+
+async function send(server: Server, ask: Ask = {}, ...parts: Part[]): Promise<Task> {
+  return (await rpc<{ task: Task }>(server.url, "SendMessage", messageOf(...parts), ask)).task;
+}
+
+const isLink = /^http:\/\/[^/]+\/\.well-known\/parley\/file\?link=[\w.%+-]+$/;
+
+/** The parts of a task whose link is tested apart: each is another one. */
+function withoutLinks(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value).replace(/"http[^"]*\/parley\/file\?link=[^"]*"/g, '"LINK"'));
+}
+
+async function eventsOf(server: Server, task: Task, ask: Ask = {}): Promise<StreamResponse[]> {
+  const headers = { ...headersOf(ask), "last-event-id": "0", accept: "text/event-stream" };
+  const response = await fetch(`${server.url}/tasks/${task.id}:subscribe`, { method: "POST", headers });
+  const lines = (await response.text()).split("\n").filter((line) => line.startsWith("data: "));
+  return lines.map((line) => JSON.parse(line.slice(6)) as StreamResponse);
+}
+
+function partsOf({ artifacts = [] }: Task, id: string): readonly Part[] {
+  return artifacts.find(({ artifactId }) => artifactId === id)?.parts ?? [];
+}
+
+async function bytesAt(part: Part | undefined): Promise<Buffer> {
+  const response = await fetch(part?.url ?? "about:blank");
+  expect(response.status).toBe(200);
+  return Buffer.from(await response.arrayBuffer());
+}
+
+describe("files over `blobs.inlineBytes` (A2A 1.0 §4.1.6)", () => {
+  it("are links in every answer, and not in the database", async () => {
+    const store = memoryStore();
+    const { server, folder } = await start({ store });
+    const task = await send(server);
+    const [part, small] = partsOf(task, "large");
+    expect(part).toEqual({
+      filename: "Übersicht (1).pdf",
+      mediaType: "application/pdf",
+      url: expect.stringMatching(isLink) as string,
+    });
+    expect(small).toEqual({ raw: "AAAA" });
+    expect(partsOf(task, "streamed")).toEqual([
+      { filename: "streamed.bin", url: expect.stringMatching(isLink) as string },
+    ]);
+    expect(partsOf(task, "small")[0]?.raw).toBe(Buffer.alloc(1000, "s").toString("base64"));
+    expect((await bytesAt(part)).equals(large)).toBe(true);
+    expect((await bytesAt(partsOf(task, "streamed")[0])).equals(large)).toBe(true);
+    expect((await bytesAt(task.status.message?.parts[1])).equals(large)).toBe(true);
+    const head = await store.head({ agent: "/" }, task.id);
+    expect(head?.bytes).toBeLessThan(8192);
+    const files = await readdir(folder, { recursive: true, withFileTypes: true });
+    expect(files.filter((file) => file.isFile()).length).toBe(3);
+  });
+
+  it("are the same parts in the send, the task, the list, the stream, over each binding and version", async () => {
+    const { server } = await start();
+    const sent = await send(server);
+    const wanted = withoutLinks(sent);
+    expect(withoutLinks(await rpc(server.url, "GetTask", { id: sent.id }))).toEqual(wanted);
+    const rest = await fetch(`${server.url}/tasks/${sent.id}`, { headers: headersOf({}) });
+    expect(withoutLinks(await rest.json())).toEqual(wanted);
+    const listed = await rpc<{ tasks: Task[] }>(server.url, "ListTasks", { includeArtifacts: true });
+    expect(withoutLinks(listed.tasks)).toEqual([wanted]);
+    const events = await eventsOf(server, sent);
+    const chunks = events.flatMap(({ artifactUpdate }) => artifactUpdate?.artifact ?? []);
+    expect(withoutLinks(chunks.map(({ parts }) => parts))).toEqual(
+      (wanted as Task).artifacts?.map(({ parts }: Artifact) => parts),
+    );
+    const grpc = await connect(server.agents[0]?.card ?? "", { bindings: [grpcBinding()], binding: "GRPC" });
+    expect(withoutLinks(await grpc.getTask(sent.id))).toEqual(wanted);
+    const old = await rpc<OldTask>(server.url, "tasks/get", { id: sent.id }, { version: "0.3" });
+    const file = old.artifacts[0]?.parts[0]?.file;
+    expect(file).toEqual({
+      name: "Übersicht (1).pdf",
+      mimeType: "application/pdf",
+      uri: expect.stringMatching(isLink) as string,
+    });
+    const draft = await rpc<Task>(server.url, "GetTask", { id: sent.id }, { version: "1.1" });
+    expect(partsOf(draft, "large")[0]?.url).toMatch(isLink);
+  });
+
+  it("are bytes in the parts where a request has the extension, over JSON-RPC and REST, in each version", async () => {
+    const { server } = await start();
+    const task = await send(server, { asks: true });
+    const check = (found: Task): void => {
+      const [part] = partsOf(found, "large");
+      expect(part?.raw === largeBase64).toBe(true);
+      expect(part?.url).toBeUndefined();
+      expect(partsOf(found, "streamed")[0]?.raw === largeBase64).toBe(true);
+      expect(found.status.message?.parts[1]?.raw === largeBase64).toBe(true);
+    };
+    check(task);
+    check(await rpc(server.url, "GetTask", { id: task.id }, { asks: true }));
+    check(await rpc(server.url, "GetTask", { id: task.id }, { asks: true, version: "1.1" }));
+    const rest = await fetch(`${server.url}/tasks/${task.id}`, { headers: headersOf({ asks: true }) });
+    check((await rest.json()) as Task);
+    const listed = await rpc<{ tasks: Task[] }>(server.url, "ListTasks", { includeArtifacts: true }, { asks: true });
+    check(listed.tasks[0] as Task);
+    const events = await eventsOf(server, task, { asks: true });
+    const update = events.find(({ artifactUpdate }) => artifactUpdate?.artifact.artifactId === "streamed");
+    expect(update?.artifactUpdate?.artifact.parts[0]?.raw === largeBase64).toBe(true);
+    const old = await rpc<OldTask>(server.url, "tasks/get", { id: task.id }, { asks: true, version: "0.3" });
+    expect(old.artifacts[0]?.parts[0]?.file["bytes"] === largeBase64).toBe(true);
+    const oldRest = await fetch(`${server.url}/v1/tasks/${task.id}`, {
+      headers: headersOf({ asks: true, version: "0.3" }),
+    });
+    expect((await oldRest.text()).includes(`"${largeBase64}"`)).toBe(true);
+  });
+
+  it("of messages are links in the history, and the agent reads them with turn.files()", async () => {
+    const { server } = await start();
+    const about = { filename: "sent.bin", mediaType: "application/octet-stream" };
+    const task = await send(server, {}, { text: "Look" }, { raw: largeBase64, ...about });
+    const digest = createHash("sha256").update(large).digest("hex");
+    expect(partsOf(task, task.artifacts?.[0]?.artifactId ?? "")[0]?.text).toBe(`sent.bin ${size} ${digest}`);
+    const [message] = task.history ?? [];
+    expect(message?.parts[1]).toEqual({ ...about, url: expect.stringMatching(isLink) as string });
+    expect((await bytesAt(message?.parts[1])).equals(large)).toBe(true);
+  });
+
+  it("of a message that is sent again join the first one, and are stored once", async () => {
+    const { server, folder } = await start();
+    const message = messageOf({ raw: largeBase64 });
+    const one = await rpc<{ task: Task }>(server.url, "SendMessage", message);
+    const count = async (): Promise<number> => (await readdir(folder, { recursive: true })).length;
+    const before = await count();
+    const other = await rpc<{ task: Task }>(server.url, "SendMessage", message);
+    expect(other.task.id).toBe(one.task.id);
+    expect(await count()).toBe(before);
+  });
+
+  it("stay in a direct reply, which has no task", async () => {
+    const { server } = await start();
+    const { message } = await rpc<{ message: { parts: Part[] } }>(
+      server.url,
+      "SendMessage",
+      messageOf({ text: "direct" }),
+    );
+    expect(message.parts[0]?.raw === largeBase64).toBe(true);
+  });
+});
+
+interface OldTask {
+  readonly artifacts: readonly { readonly parts: readonly { readonly file: Record<string, string> }[] }[];
+}
+
+describe("a link to a file", () => {
+  it("is read without credentials, whole or in ranges (RFC 9110 §14), and no browser runs it", async () => {
+    const { server } = await start();
+    const [part] = partsOf(await send(server), "large");
+    const url = part?.url ?? "";
+    const whole = await fetch(url);
+    expect(Object.fromEntries(whole.headers)).toMatchObject({
+      "content-type": "application/pdf",
+      "content-length": String(size),
+      "content-disposition": "attachment; filename*=UTF-8''%C3%9Cbersicht%20%281%29.pdf",
+      "x-content-type-options": "nosniff",
+      "content-security-policy": "sandbox; default-src 'none'",
+      "accept-ranges": "bytes",
+    });
+    await whole.body?.cancel();
+    const range = async (value: string): Promise<[number, string | null, string]> => {
+      const response = await fetch(url, { headers: { range: value } });
+      const text = await response.text();
+      return [response.status, response.headers.get("content-range"), text.length > 20 ? `${text.length}` : text];
+    };
+    expect(await range("bytes=0-4")).toEqual([206, `bytes 0-4/${size}`, "01234"]);
+    expect(await range(`bytes=${size - 3}-`)).toEqual([206, `bytes ${size - 3}-${size - 1}/${size}`, "789"]);
+    expect(await range("bytes=-2")).toEqual([206, `bytes ${size - 2}-${size - 1}/${size}`, "89"]);
+    expect(await range(`bytes=${size}-`)).toEqual([416, `bytes */${size}`, ""]);
+    expect(await range("bytes=5-2")).toEqual([200, null, String(size)]);
+    expect(await range("lines=1-2")).toEqual([200, null, String(size)]);
+    const head = await fetch(url, { method: "HEAD" });
+    expect([head.status, head.headers.get("content-length"), await head.text()]).toEqual([200, String(size), ""]);
+    expect((await fetch(url, { method: "POST" })).status).toBe(405);
+  });
+
+  it("cannot be changed, and ends: a new one comes with the next answer", async () => {
+    const clock = fakeClock();
+    const { server } = await start({ clock });
+    const sending = send(server);
+    const task = await sending;
+    const url = new URL(partsOf(task, "large")[0]?.url ?? "");
+    const link = url.searchParams.get("link") ?? "";
+    for (const changed of [
+      "",
+      "x",
+      `${link}x`,
+      link.slice(0, -6),
+      link.replace(/\..{4}/, ".AAAA"),
+      "a.b.c",
+      "x".repeat(20_000),
+    ]) {
+      url.searchParams.set("link", changed);
+      const response = await fetch(url);
+      expect([response.status === 404 || response.status === 414 || response.status === 431, changed.length]).toEqual([
+        true,
+        changed.length,
+      ]);
+      await response.body?.cancel();
+    }
+    url.searchParams.set("link", link);
+    expect((await fetch(url, { method: "HEAD" })).status).toBe(200);
+    clock.advance(15 * 60_000 + 1);
+    expect((await fetch(url)).status).toBe(410);
+    const again = await rpc<Task>(server.url, "GetTask", { id: task.id });
+    expect((await bytesAt(partsOf(again, "large")[0])).equals(large)).toBe(true);
+  });
+
+  it("shows no key of a blob and no owner, and nobody gets one for the file of another owner", async () => {
+    const tokens = { ada: "secret-of-ada-0123456789", bob: "secret-of-bob-0123456789" };
+    const authenticator = bearer({ [tokens.ada]: { subject: "ada" }, [tokens.bob]: { subject: "bob" } });
+    const { server, folder } = await start({ authenticator });
+    const task = await send(server, { token: tokens.ada });
+    const { url = "" } = partsOf(task, "large")[0] ?? {};
+    const files = (await readdir(folder, { recursive: true })).filter((name) => name.includes(task.id));
+    for (const name of files) for (const segment of name.split("/")) expect(url).not.toContain(segment);
+    expect(files.join()).not.toContain("ada");
+    const [key = ""] = files.filter((name) => name.split("/").length === 4);
+    // What the log has is known to nobody. Suppose that it is: neither a part nor data gets a link.
+    const ref = `parley-blob:0123456789abcdef.${size}/${key}:e30`;
+    await expect(send(server, { token: tokens.bob }, { url: ref })).rejects.toThrow(
+      "has a scheme that is not for clients",
+    );
+    const forged = await send(server, { token: tokens.bob }, { text: "Go" }, { data: { url: ref } });
+    expect(forged.history?.[0]?.parts[1]).toEqual({ data: { url: "about:blank#unavailable" } });
+    const got = await rpc<Task>(server.url, "GetTask", { id: forged.id }, { token: tokens.bob, asks: true });
+    expect(got.history?.[0]?.parts[1]).toEqual({ data: { url: "about:blank#unavailable" } });
+    await expect(rpc(server.url, "GetTask", { id: task.id }, { token: tokens.bob })).rejects.toThrow("TASK_NOT_FOUND");
+  });
+
+  it("works after a restart with the same keys, and on another process of the same store", async () => {
+    const folder = await folderOfTest();
+    const keys = [Buffer.alloc(32, 7).toString("base64")];
+    const options = async () => ({
+      store: await sqliteStore({ path: join(folder, "tasks.db") }),
+      blobs: { store: fileBlobs(join(folder, "files")), keys },
+    });
+    const before = await options();
+    const one = (await start(before)).server;
+    const task = await send(one);
+    const url = new URL(partsOf(task, "large")[0]?.url ?? "");
+    await servers.splice(0)[0]?.close();
+    await before.store.close();
+    const after = await options();
+    const other = (await start(after)).server;
+    onTestFinished(() => after.store.close());
+    url.port = new URL(other.url).port;
+    expect((await fetch(url, { method: "HEAD" })).status).toBe(200);
+    const again = await rpc<Task>(other.url, "GetTask", { id: task.id });
+    expect((await bytesAt(partsOf(again, "streamed")[0])).equals(large)).toBe(true);
+  });
+});
+
+describe("files that no task has", () => {
+  it("are deleted after `keepUnused`, and those of a deleted task with it; those of a task stay", async () => {
+    const folder = await folderOfTest();
+    const clock = fakeClock(Date.now());
+    const store = memoryStore();
+    const minute = 60_000;
+    const { server } = await start({
+      store,
+      clock,
+      blobs: { store: fileBlobs(folder), keepUnused: 3 * minute, interval: minute },
+      retention: { terminal: 10 * minute },
+    });
+    const task = await send(server);
+    const orphan = fileBlobs(folder);
+    const [name = ""] = (await readdir(folder, { recursive: true })).filter((each) => each.includes(`${task.id}/`));
+    // A process that died between the file and the record has left this.
+    const left = name.replace(/[^/]+$/, "left-behind");
+    await orphan.put(left, pieces() as never);
+    const names = async (): Promise<string[]> =>
+      (await orphan.list({ prefix: "", limit: 100 })).blobs.map(({ key }) => key);
+    expect((await names()).length).toBe(4);
+    const passes = async (ms: number): Promise<string[]> => {
+      clock.advance(ms);
+      return names();
+    };
+    await passes(2 * minute);
+    // Too young to be deleted: a turn may still come to it.
+    expect(await names()).toContain(left);
+    await expect.poll(() => passes(minute / 4)).not.toContain(left);
+    expect((await names()).length).toBe(3);
+    expect((await bytesAt(partsOf(await rpc<Task>(server.url, "GetTask", { id: task.id }), "large")[0])).length).toBe(
+      size,
+    );
+    clock.advance(10 * minute);
+    await expect.poll(() => passes(minute)).toEqual([]);
+  });
+});
+
+describe("a blob store that fails", () => {
+  it("fails the turn that has a file, and refuses the message that has one, and no record refers to nothing", async () => {
+    const folder = await folderOfTest();
+    const files = fileBlobs(folder);
+    const put = (): Promise<never> => Promise.reject(new A2AError("Unavailable"));
+    const { server } = await start({ blobs: { store: { ...files, put } } });
+    const task = await send(server);
+    expect(task.status.state).toBe("TASK_STATE_FAILED");
+    expect(JSON.stringify(task)).not.toContain("parley-blob");
+    await expect(send(server, {}, { raw: largeBase64 })).rejects.toThrow("UNAVAILABLE");
+  });
+
+  it("that lost a file breaks the answer with it off, and the links are 404", async () => {
+    const { server, folder } = await start();
+    const task = await send(server);
+    const [part] = partsOf(task, "large");
+    await rm(folder, { recursive: true });
+    expect((await fetch(part?.url ?? "")).status).toBe(404);
+    await expect(rpc(server.url, "GetTask", { id: task.id }, { asks: true })).rejects.toThrow(TypeError);
+    await expect(eventsOf(server, task, { asks: true })).rejects.toThrow(TypeError);
+    expect((await rpc<Task>(server.url, "GetTask", { id: task.id })).id).toBe(task.id);
+  });
+});

@@ -1,0 +1,62 @@
+import { mkdtemp, readdir, rm, stat, utimes, writeFile, mkdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { blobStoreContract } from "@parley/a2a/testing";
+import { fileBlobs } from "@parley/node/blobs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+let folder = "";
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "blobs-"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+blobStoreContract({ describe, it, expect }, { open: () => fileBlobs(folder) });
+
+async function* one(text: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  yield await Promise.resolve(new TextEncoder().encode(text));
+}
+
+describe("blobs in a folder", () => {
+  it("are files that only their user can read", async () => {
+    const own = await mkdtemp(join(folder, ".modes-"));
+    await fileBlobs(join(own, "deep", "er")).put("a/b/c", one("x"));
+    const file = await stat(join(own, "deep", "er", "a", "b", "c"));
+    expect(file.mode & 0o777).toBe(0o600);
+    expect((await stat(join(own, "deep", "er", "a"))).mode & 0o777).toBe(0o700);
+  });
+
+  it("leave no empty folders behind, and take a blob while the folder of its task is removed", async () => {
+    const own = await mkdtemp(join(folder, ".empty-"));
+    const store = fileBlobs(own);
+    await store.put("agent/owner/task/one", one("1"));
+    const rounds = Array.from({ length: 20 }, async (_, at) => {
+      await store.put(`agent/owner/task/x${at}`, one("2"));
+      await store.delete([`agent/owner/task/x${at}`]);
+    });
+    await Promise.all([...rounds, store.delete(["agent/owner/task/one"])]);
+    expect(await readdir(own)).toEqual([".unfinished"]);
+    expect(await readdir(join(own, ".unfinished"))).toEqual([]);
+  });
+
+  it("are not what an upload left that died with its process, and that is deleted after a day", async () => {
+    const own = await mkdtemp(join(folder, ".left-"));
+    const store = fileBlobs(own);
+    await mkdir(join(own, ".unfinished"), { recursive: true });
+    await writeFile(join(own, ".unfinished", "old"), "half");
+    await writeFile(join(own, ".unfinished", "new"), "half");
+    const before = new Date(Date.now() - 25 * 60 * 60 * 1000);
+    await utimes(join(own, ".unfinished", "old"), before, before);
+    expect(await store.list({ prefix: "", limit: 10 })).toEqual({ blobs: [] });
+    expect(await readdir(join(own, ".unfinished"))).toEqual(["new"]);
+  });
+
+  it("name no path when the file system fails", async () => {
+    const own = await mkdtemp(join(folder, ".fails-"));
+    await writeFile(join(own, "agent"), "a file where a folder has to be");
+    await expect(fileBlobs(own).put("agent/owner/x", one("1"))).rejects.toMatchObject({
+      code: "Unavailable",
+      message: expect.not.stringContaining(own) as unknown,
+    });
+  });
+});
