@@ -17,9 +17,9 @@ export interface BlobScope {
  *
  * @example
  * ```ts
- * import type { BlobStore } from "@parley/a2a/blobs";
- *
- * const forget = (store: BlobStore, owner: string) => deleteBlobsOf(store, { agent: "/", owner });
+ * async function forget(store: BlobStore, owner: string) {
+ *   return await deleteBlobsOf(store, { agent: "/", owner });
+ * }
  * ```
  */
 export async function deleteBlobsOf(store: BlobStore, { agent, owner, taskId }: BlobScope): Promise<number> {

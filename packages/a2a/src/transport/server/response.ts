@@ -145,7 +145,7 @@ async function writeEach(sink: Sink, pieces: AsyncIterable<string>, context: Ser
 }
 
 /** Writes a text. Returns a promise where the reader has to catch up before the next write. */
-export function writeText(sink: Sink, text: string, context: ServerContext): Promise<void> | undefined {
+function writeText(sink: Sink, text: string, context: ServerContext): Promise<void> | undefined {
   if (text.length > pieceLength) return writeLong(sink, text, context);
   return sink.closed || sink.write(text) ? undefined : context.awaitReader(sink.ready());
 }
