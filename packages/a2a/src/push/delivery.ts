@@ -136,7 +136,8 @@ export class Delivery {
       const secrets = config.sealed === undefined ? {} : await this.#open(config.sealed, this.task, this.configId);
       const { uris, deliver } = await this.#extensions();
       const given = deliver === undefined ? event.payload : event.payload.map(deliver);
-      const payload = (await this.#context.blobs?.linked(given, this.task)) ?? given;
+      const { blobs } = this.#context;
+      const payload = blobs === undefined ? given : await blobs.linked(given, this.task);
       const body = bodyOf(codec, { ...event, payload }, events.bodyBytes);
       const headers = await headersOf(signer, this.#row.now(), config, secrets, { ...about, body });
       if (uris.length > 0) headers[codec.webhook.extensions] = uris.join(", ");
