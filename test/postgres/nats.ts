@@ -16,8 +16,8 @@ export interface NatsServer {
   stop(): Promise<void>;
 }
 
-/** Starts a server: the program `NATS_SERVER`, else `nats-server` of `PATH`. Where there is none, it rejects. */
-export async function startNats(wanted?: number): Promise<NatsServer> {
+/** Starts a server, with more options of its command line: the program `NATS_SERVER`, else `nats-server` of `PATH`. Where there is none, it rejects. */
+export async function startNats(wanted?: number, more: readonly string[] = []): Promise<NatsServer> {
   const port = wanted ?? (await reservePort());
   const program = process.env["NATS_SERVER"] ?? "nats-server";
   let child: ChildProcess | undefined;
@@ -26,7 +26,7 @@ export async function startNats(wanted?: number): Promise<NatsServer> {
     url: `nats://127.0.0.1:${port}`,
     async start() {
       process.once("exit", kill);
-      const started = (child = spawn(program, ["-a", "127.0.0.1", "-p", String(port)], {
+      const started = (child = spawn(program, ["-a", "127.0.0.1", "-p", String(port), ...more], {
         stdio: "ignore",
         env: withSystemPrograms,
       }));

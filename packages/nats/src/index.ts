@@ -56,7 +56,7 @@ export interface NatsWakeupOptions {
   readonly subject?: string;
   /** The least time between two messages of this node, in milliseconds. Default 2. */
   readonly interval?: number;
-  /** Milliseconds that the first connection may take before the node goes on without it, and connects later. Default 5000. */
+  /** Milliseconds that the first connection to each server may take before the node goes on without it, and connects later. Default 5000. */
   readonly connectTimeout?: number;
   /** Time. Default: that of the runtime. */
   readonly clock?: Clock;
@@ -68,7 +68,7 @@ export interface NatsWakeupOptions {
  * Wake-ups over NATS core, which delivers at most once: that is all that they need. Resolves when it is connected, or has found that it
  * cannot connect now: `isConnected` says which. It then keeps trying, and readers poll meanwhile.
  *
- * Rejects with an `A2AError` of code `Unavailable` where a connection of the program is closed.
+ * Rejects with an `A2AError` of code `Unavailable` where a connection of the program is closed, and for a subject with spaces or wildcards.
  *
  * @example
  * ```ts
@@ -106,6 +106,10 @@ class NatsWakeup implements Wakeup {
     const { subject = "parley.wakeup", clock = systemClock, logger = silentLogger, interval = 2 } = options;
     this.#options = options;
     this.#subject = subject;
+    // Else each subscription would throw, where nobody hears it.
+    if (!/^[^\s.*>]+(?:\.[^\s.*>]+)*$/.test(subject)) {
+      throw unavailable(`The subject ${JSON.stringify(subject)} is none that NATS can publish to`);
+    }
     this.#clock = clock;
     this.#logger = logger;
     this.#batch = new WakeupBatch({
@@ -155,7 +159,7 @@ class NatsWakeup implements Wakeup {
 
   async #connect(options: NatsConnectOptions | undefined, failures: number): Promise<void> {
     const { servers, connectTimeout = 5000 } = this.#options;
-    let connection: NatsConnection;
+    let connection: NatsConnection | undefined;
     try {
       connection = await connect({
         name: "parley",
@@ -164,21 +168,29 @@ class NatsWakeup implements Wakeup {
         reconnectTimeWait: 250,
         ...(options as ConnectionOptions | undefined),
         ...(servers === undefined ? {} : { servers: typeof servers === "string" ? servers : [...servers] }),
-        // It comes back by itself, however long that takes.
+        // It comes back by itself, however long that takes: also where credentials are refused for a while.
         reconnect: true,
+        ignoreAuthErrorAbort: true,
         maxReconnectAttempts: -1,
         noEcho: true,
       });
+      if (this.#isClosed) return connection.close();
+      await this.#use(connection);
     } catch (cause) {
-      this.#lose(cause);
-      const pause = Math.min(longestPause, 250 * 2 ** Math.min(failures, 8)) * (0.5 + Math.random() / 2);
-      this.#cancelTimer = this.#clock.after(pause, () => {
-        if (!this.#isClosed) void this.#connect(options, failures + 1);
-      });
-      return;
+      await connection?.close().catch(() => undefined);
+      this.#connectLater(cause, options, failures);
     }
-    if (this.#isClosed) return connection.close();
-    await this.#use(connection);
+  }
+
+  /** Connects after a pause, which grows with the failures. */
+  #connectLater(cause: unknown, options: NatsConnectOptions | undefined, failures: number): void {
+    this.#lose(cause);
+    if (this.#isClosed) return;
+    const pause = Math.min(longestPause, 250 * 2 ** Math.min(failures, 8)) * (0.5 + Math.random() / 2);
+    this.#cancelTimer?.();
+    this.#cancelTimer = this.#clock.after(pause, () => {
+      if (!this.#isClosed) void this.#connect(options, failures + 1);
+    });
   }
 
   /** Resolves when the server knows of the subscription. */
@@ -191,7 +203,7 @@ class NatsWakeup implements Wakeup {
       },
     });
     this.#unsubscribe = () => subscription.unsubscribe();
-    void this.#watch(connection);
+    this.#watch(connection).catch((cause: unknown) => this.#lose(cause));
     try {
       await connection.flush();
       this.#gain();
@@ -209,7 +221,12 @@ class NatsWakeup implements Wakeup {
     }
     // The program has closed its connection, or the server refuses this client.
     const reason = await connection.closed();
-    if (!this.#isClosed) this.#lose(reason instanceof Error ? reason : new Error("The connection was closed"));
+    if (this.#isClosed || this.#connection !== connection) return;
+    const cause = reason instanceof Error ? reason : new Error("The connection was closed");
+    const { connection: given } = this.#options;
+    // That of a program is not made again here.
+    if (isConnection(given)) this.#lose(cause);
+    else this.#connectLater(cause, given, 0);
   }
 
   #gain(): void {

@@ -2,6 +2,9 @@ import { connect } from "@nats-io/transport-node";
 import type { LogFields, Logger } from "@parley/a2a";
 import { wakeupContract } from "@parley/a2a/testing";
 import { natsWakeup } from "@parley/nats";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { reservePort } from "../../../test/ports.ts";
 import { startNats, type NatsServer } from "../../../test/postgres/nats.ts";
@@ -70,6 +73,37 @@ describe("wake-ups over NATS", () => {
       await wakeup.close();
       await late.stop();
     }
+  });
+
+  it("come back after a server has refused their credentials for a while", async () => {
+    const port = await reservePort();
+    const folder = mkdtempSync(join(tmpdir(), "parley-nats-"));
+    const log = join(folder, "log");
+    const start = (password: string): Promise<NatsServer> =>
+      startNats(port, ["--user", "parley", "--pass", password, "-l", log]);
+    let current = await start("first-of-nobody-0123456789");
+    const connection = { user: "parley", pass: "first-of-nobody-0123456789", reconnectTimeWait: 10 };
+    const wakeup = await natsWakeup({ servers: current.url, connection });
+    try {
+      expect(wakeup.isConnected).toBe(true);
+      await current.stop();
+      current = await start("second-of-nobody-0123456789");
+      await expect.poll(() => wakeup.isConnected).toBe(false);
+      // The client of NATS gives up after two refusals, if it is let.
+      const refusals = (): number => readFileSync(log, "utf8").split("authentication error").length - 1;
+      await expect.poll(refusals).toBeGreaterThan(3);
+      await current.stop();
+      current = await start("first-of-nobody-0123456789");
+      await expect.poll(() => wakeup.isConnected).toBe(true);
+    } finally {
+      await wakeup.close();
+      await current.stop();
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it.each(["a b", "", "a..b", "a.*", ">"])("refuse the subject %j at once", async (subject) => {
+    await expect(natsWakeup({ servers: server.url, subject })).rejects.toMatchObject({ code: "Unavailable" });
   });
 
   it("tell apart clusters by their subject, and ignore what others publish there", async () => {

@@ -19,7 +19,9 @@ export interface Target {
 export function readUrl(url: string): Target {
   const parsed = parse(url);
   const { searchParams } = parsed;
-  const own = ["ssl", "sslnegotiation", "uselibpqcompat"].some((name) => searchParams.has(name));
+  refuseUnknown(searchParams);
+  // What asks for TLS of its own. Other settings of it say nothing about whether there is any.
+  const own = searchParams.has("ssl") || searchParams.get("sslnegotiation") === "direct";
   const mode = searchParams.get("sslmode") ?? (own ? undefined : isLocal(parsed) ? "disable" : "prefer");
   if (mode === "allow") throw refused("sslmode=allow is not supported. `prefer` is");
   // A name of `pg`.
@@ -43,6 +45,15 @@ export function withoutTls(url: string): string {
   return parsed.href;
 }
 
+/**
+ * Settings of PostgreSQL's own clients that `pg` takes no notice of: a program would reach another server than its URL says.
+ */
+function refuseUnknown(searchParams: URLSearchParams): void {
+  for (const name of ["target_session_attrs", "hostaddr", "load_balance_hosts", "service"]) {
+    if (searchParams.has(name)) throw refused(`pg does not know ${name}`);
+  }
+}
+
 const modes: ReadonlySet<string> = new Set(["disable", "prefer", "require", "verify-ca", "verify-full"]);
 
 function parse(url: string): URL {
@@ -52,6 +63,8 @@ function parse(url: string): URL {
   } catch {
     throw refused("it is no URL");
   }
+  if (parsed.host.includes(",") || parsed.searchParams.get("host")?.includes(","))
+    throw refused("it has several hosts");
   if (!/^postgres(?:ql)?:$/.test(parsed.protocol)) throw refused("it must begin with postgres:// or postgresql://");
   return parsed;
 }

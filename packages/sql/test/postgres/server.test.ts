@@ -197,6 +197,11 @@ describe("TLS", () => {
     expect((await authority.query(encrypted)).rows).toEqual([[true]]);
   });
 
+  test("a certificate that is not there is named, and is no outage", async () => {
+    const missing = withMode("verify-full", { sslrootcert: "/nowhere/ca.pem" });
+    expect(await refusal(connect({ database: missing }))).toContain("is missing");
+  });
+
   test("prefer goes on without it where the server has none, and says so; require does not", async () => {
     const plain = await startPostgres();
     try {

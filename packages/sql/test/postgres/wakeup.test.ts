@@ -35,9 +35,9 @@ describe("the contract of wake-ups, by LISTEN and NOTIFY", () => {
   wakeupContract({ describe, it, expect }, { open: () => open(), disconnect: () => database().disconnectAll() });
 });
 
-/** A node whose notifications a test may swallow. */
-async function node(options: NotifyWakeupOptions & { readonly deaf?: boolean } = {}) {
-  const { deaf = false, ...more } = options;
+/** A node whose notifications a test may swallow. `pooled`: it believes that it is behind a pooler. */
+async function node(options: NotifyWakeupOptions & { readonly deaf?: boolean; readonly pooled?: boolean } = {}) {
+  const { deaf = false, pooled = false, ...more } = options;
   const db = await connect({ database: database().url });
   opened.push(db);
   const state = { deaf, listens: 0 };
@@ -52,7 +52,8 @@ async function node(options: NotifyWakeupOptions & { readonly deaf?: boolean } =
       return (await db.driver.listen?.(channel, { ...listener, notified })) as never;
     },
   };
-  const wakeup = await notifyWakeup(driver, false, { logger, echoTimeout: 200, ...more });
+  // Short only where nothing is to arrive: a busy machine needs its time.
+  const wakeup = await notifyWakeup(driver, pooled, { logger, echoTimeout: deaf ? 200 : 10_000, ...more });
   opened.push(wakeup);
   const told: (string | undefined)[] = [];
   wakeup.subscribe((taskId) => told.push(taskId));
@@ -62,7 +63,7 @@ async function node(options: NotifyWakeupOptions & { readonly deaf?: boolean } =
 /** How many sessions listen, and what they hold. */
 async function listeners(db: Database): Promise<unknown> {
   const { rows } = await db.query(
-    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'",
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'SET idle_session_timeout%'",
   );
   return rows[0]?.[0];
 }
@@ -80,9 +81,10 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
   });
 
   it("notice later that notifications arrive no more, on a connection that looks alive", async () => {
-    const { wakeup, state, told } = await node({ heartbeat: 50 });
+    const { wakeup, state, told } = await node({ heartbeat: 50, echoTimeout: 500 });
     const other = await node();
-    expect(wakeup.isConnected).toBe(true);
+    await expect.poll(() => wakeup.isConnected).toBe(true);
+    told.length = 0;
     state.deaf = true;
     await expect.poll(() => wakeup.isConnected).toBe(false);
     expect(told).toEqual([undefined]);
@@ -126,6 +128,69 @@ describe("wake-ups by LISTEN and NOTIFY", () => {
     expect(lines).toEqual([expect.stringContaining("Readers poll")]);
     wakeup.publish(["a"]);
     await expect(db.query("SELECT 1")).resolves.toMatchObject({ count: 1 });
+  });
+
+  it("that no pooler lets through are looked for again, said once, and sent all the same", async () => {
+    const pauses: (() => void)[] = [];
+    const clock: Clock = {
+      ...systemClock,
+      after: (ms, run) => (ms === 300_000 ? (pauses.push(run), () => undefined) : systemClock.after(ms, run)),
+    };
+    const { wakeup, state, lines } = await node({ deaf: true, pooled: true, clock });
+    const other = await node();
+    expect(wakeup.isConnected).toBe(false);
+    wakeup.publish(["sent"]);
+    await expect.poll(() => other.told).toContain("sent");
+    // The next time it is deaf, and then not.
+    pauses.shift()?.();
+    await expect.poll(() => pauses.length).toBe(1);
+    state.deaf = false;
+    pauses.shift()?.();
+    await expect.poll(() => wakeup.isConnected).toBe(true);
+    expect(lines).toEqual([expect.stringContaining("do not pass the pooler"), expect.stringContaining("arrive again")]);
+  });
+
+  it("that came through a pooler before are tried again at once", async () => {
+    const { wakeup, state } = await node({ pooled: true, heartbeat: 50, echoTimeout: 500 });
+    await expect.poll(() => wakeup.isConnected).toBe(true);
+    state.deaf = true;
+    await expect.poll(() => state.listens).toBeGreaterThan(2);
+    state.deaf = false;
+    await expect.poll(() => wakeup.isConnected).toBe(true);
+  });
+
+  it("do not believe in a connection that ends in the moment in which it listens", async () => {
+    const db = await connect({ database: database().url });
+    opened.push(db);
+    let listens = 0;
+    const driver = {
+      ...db.driver,
+      async listen(...[channel, listener]: Parameters<NonNullable<typeof db.driver.listen>>) {
+        listens += 1;
+        const listening = await db.driver.listen?.(channel, listener);
+        if (listens === 1) listener.ended(new Error("gone"));
+        return listening as never;
+      },
+    };
+    const wakeup = await notifyWakeup(driver, false, { echoTimeout: 600_000 });
+    opened.push(wakeup);
+    await expect.poll(() => wakeup.isConnected).toBe(true);
+    expect(listens).toBe(2);
+  });
+
+  it("listen on a session that the server never ends for being idle", async () => {
+    const [name] = new URL(database().url).pathname.slice(1).split("/");
+    await database().run(`ALTER DATABASE ${name ?? ""} SET idle_session_timeout = 200`);
+    try {
+      const { db, wakeup, lines } = await node();
+      expect(await listeners(db)).toBe(1);
+      // The others of the pool end meanwhile.
+      const idle = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle'";
+      await expect.poll(async () => (await database().run(idle)).rows).toEqual([{ count: "1" }]);
+      expect([wakeup.isConnected, lines]).toEqual([true, []]);
+    } finally {
+      await database().run(`ALTER DATABASE ${name ?? ""} RESET idle_session_timeout`);
+    }
   });
 
   it("leave nothing behind when they are closed, also while they connect", async () => {
