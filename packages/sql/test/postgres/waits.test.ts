@@ -1,0 +1,144 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { defineAgent, systemClock, type AgentYield, type Turn } from "@parley/a2a";
+import { postgresStore } from "@parley/sql/postgres";
+import { callContext, inProcess, type InProcess } from "@parley/a2a/testing";
+import { useDatabase } from "../../../../test/postgres/database.ts";
+
+/* Steps and waits of tasks on PostgreSQL, in processes that share it: docs/waiting.md. */
+
+const database = useDatabase();
+const day = 24 * 3_600_000;
+const patient = { timeout: 30_000, interval: 10 };
+
+/** A clock that a test sets forward. */
+function clockOf(time: { later: number }) {
+  return { ...systemClock, now: () => Date.now() + time.later };
+}
+
+async function process(
+  schema: string,
+  onMessage: (turn: Turn) => AsyncGenerator<AgentYield, void, void>,
+  time = { later: 0 },
+): Promise<InProcess> {
+  const agent = defineAgent({ name: "Waiter", description: "Waits", version: "1", skills: [], onMessage });
+  const store = await postgresStore({ database: database().url, schema });
+  const made = inProcess(agent, { store, clock: clockOf(time) });
+  onTestFinished(async () => {
+    await made.engine.close();
+    await store.close();
+  });
+  return made;
+}
+
+async function send({ service }: InProcess, text: string): Promise<string> {
+  const message = { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text }] } as const;
+  const request = { message, configuration: { returnImmediately: true } };
+  return (await service.call("SendMessage", request, callContext())).payload.value.task?.id ?? "";
+}
+
+async function waits({ store }: InProcess, id: string): Promise<void> {
+  await vi.waitFor(async () => {
+    const head = await store.head({ agent: "agent" }, id);
+    expect(head?.run).toBeUndefined();
+    expect(head?.checkpoint).toContain("waiting");
+  }, patient);
+}
+
+async function said({ service }: InProcess, id: string): Promise<string | undefined> {
+  return vi.waitFor(async () => {
+    const { status } = (await service.call("GetTask", { id }, callContext())).payload.value;
+    expect(status.state).toBe("TASK_STATE_COMPLETED");
+    return status.message?.parts[0]?.text;
+  }, patient);
+}
+
+describe("two processes", () => {
+  test("share a task that waits: an event that one is told of, and a time, wake it, and its step is done once", async () => {
+    const time = { later: 0 };
+    let booked = 0;
+    const waiter = async function* (turn: Turn): AsyncGenerator<AgentYield, void, void> {
+      const booking = await turn.step("book", () => (booked += 1));
+      const by = yield* turn.waitFor("approved");
+      yield* turn.sleep(day);
+      yield turn.completed(JSON.stringify([booking, by, turn.attempt]));
+    };
+    const [one, two] = [await process("shared", waiter, time), await process("shared", waiter, time)];
+    const id = await send(one, "Go");
+    await waits(one, id);
+    await two.engine.signal(id, "approved", "ada", { id: "event-1" });
+    await two.engine.signal(id, "approved", "ada", { id: "event-1" });
+    await vi.waitFor(
+      async () => expect((await two.store.features({ agent: "agent" }, id, "wait"))[0]?.value).toContain("until"),
+      patient,
+    );
+    await waits(two, id);
+    // The process that took the message is gone when the time is over.
+    await one.engine.close();
+    time.later = day;
+    expect(await said(two, id)).toBe('[1,"ada",3]');
+    expect(booked).toBe(1);
+  });
+
+  test("share a task that works: an event that one is told of reaches the run of the other", async () => {
+    let goOn = (): void => {};
+    const told = new Promise<void>((resolve) => (goOn = resolve));
+    const calls: string[] = [];
+    const waiter = (name: string) =>
+      async function* (turn: Turn): AsyncGenerator<AgentYield, void, void> {
+        calls.push(name);
+        yield turn.working("Working");
+        await told;
+        yield turn.completed(JSON.stringify(yield* turn.waitFor("paid")));
+      };
+    const [one, two] = [await process("busy", waiter("one")), await process("busy", waiter("two"))];
+    const id = await send(one, "Go");
+    await two.engine.signal(id, "paid", 7);
+    goOn();
+    expect(await said(one, id)).toBe("7");
+    expect(calls).toEqual(["one"]);
+  });
+});
+
+test("400 tasks that wait for a human or a timer are rows: no run is left, and the heap is not used for them", async () => {
+  const tasks = 400;
+  const time = { later: 0 };
+  let calls = 0;
+  const on = await process(
+    "many",
+    async function* (turn) {
+      calls += 1;
+      // What a suspended function would hold: 48 kB, which is 19 MB in all.
+      const load = new Array<number>(6000).fill(calls);
+      if (turn.text === "sleep") yield* turn.sleep(30 * day);
+      else yield* turn.waitFor("approved");
+      yield turn.completed(String(load.length > 0));
+    },
+    time,
+  );
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const heap = (): number => {
+    collect();
+    return globalThis.process.memoryUsage().heapUsed;
+  };
+  const before = heap();
+  const ids: string[] = [];
+  for (let from = 0; from < tasks; from += 100) {
+    const texts = Array.from({ length: 100 }, (_, at) => (at % 2 === 0 ? "sleep" : "wait"));
+    ids.push(...(await Promise.all(texts.map((text) => send(on, text)))));
+  }
+  await vi.waitFor(() => expect(on.engine.isBusy()).toBe(false), patient);
+  expect(calls).toBe(tasks);
+  expect(heap() - before).toBeLessThan(8 << 20);
+  const { heads } = await on.store.claimable({ agents: ["agent"], now: Number.MAX_SAFE_INTEGER, limit: 1 });
+  expect(heads).toEqual([]);
+  // They are not forgotten: one of each is woken.
+  const [sleeper = "", waiter = ""] = ids;
+  await on.engine.signal(waiter, "approved");
+  expect(await said(on, waiter)).toBe("true");
+  const query = { feature: "wait", now: Infinity, limit: 5000 };
+  expect(await on.store.dueFeatures(query)).toHaveLength(tasks / 2);
+  expect(await on.store.head({ agent: "agent" }, sleeper)).toMatchObject({ state: "TASK_STATE_WORKING" });
+});
