@@ -9,6 +9,16 @@ export {
   type Waiting,
 } from "./phase.ts";
 export { Run } from "./run.ts";
-export { changed, eventRow, hasWaits, isDueBy, isEvent, isOver, isWaitOf } from "./step-rows.ts";
+export {
+  changed,
+  eventKey,
+  eventRow,
+  hasWaits,
+  isDueBy,
+  isEvent,
+  isOver,
+  isWaitOf,
+  type StoredEvent,
+} from "./step-rows.ts";
 export { messageOf, readResumed, seenTurn, waitingRun } from "./inputs.ts";
 export { checkAddresses, hasLarge } from "./run-files.ts";

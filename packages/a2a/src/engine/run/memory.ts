@@ -166,10 +166,11 @@ export class RunMemory implements TurnMemory {
 
   async event(name: string): Promise<WaitingEvent | undefined> {
     for (const { key, value } of await this.#rows()) {
-      if (!isEvent({ key }) || this.#taken.has(key)) continue;
+      if (!isEvent({ key })) continue;
       const event = JSON.parse(value) as StoredEvent;
-      if (event.name !== name) continue;
-      this.#taken.add(key);
+      // Another one may have its place by now.
+      if (event.name !== name || this.#taken.has(`${key} ${event.id}`)) continue;
+      this.#taken.add(`${key} ${event.id}`);
       return { key, data: event.data };
     }
     return undefined;

@@ -45,14 +45,20 @@ export function isWaitOf(turn: number): (row: Pick<FeatureRow, "key">) => boolea
 
 /** An event as it is stored. */
 export interface StoredEvent {
+  /** Tells it from others that had its place before. */
+  readonly id: string;
   readonly name: string;
   readonly data: JsonValue;
 }
 
-/** The row of an event. It is due at once, so that a process looks whether its task waits for it. */
-export function eventRow(id: string, event: StoredEvent, due: number): FeatureEffect {
-  const value = JSON.stringify(event);
-  return { effect: "feature", op: "set", feature: waitFeature, key: `event.${id}`, value, due };
+/** The row of an event, which has to be free. It is due at once, so that a process looks whether its task waits for it. */
+export function eventRow(key: string, event: StoredEvent, due: number): FeatureEffect {
+  return { effect: "feature", op: "set", feature: waitFeature, key, value: JSON.stringify(event), due, if: null };
+}
+
+/** The key of one of the places for events. */
+export function eventKey(place: number): string {
+  return `event.${place}`;
 }
 
 export function isEvent({ key }: Pick<FeatureRow, "key">): boolean {

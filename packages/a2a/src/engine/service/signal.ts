@@ -1,10 +1,10 @@
 import { utf8Length, type Clock } from "../../base/index.ts";
 import { A2AError, invalidParams, isTerminal, jsonHash, type JsonValue } from "../../model/index.ts";
 import { stepBounds, type SignalOptions } from "../../protocol/index.ts";
-import { waitFeature, type Store, type TaskHead, type TaskKey } from "../../store/index.ts";
+import { waitFeature, type OnceEffect, type Store, type TaskHead, type TaskKey } from "../../store/index.ts";
 import type { Committer } from "../log/index.ts";
 import { taskNotFound } from "../refusals.ts";
-import { eventRow, isEvent } from "../run/index.ts";
+import { eventKey, eventRow, isEvent, type StoredEvent } from "../run/index.ts";
 
 interface SignalRooms {
   readonly store: Store;
@@ -20,6 +20,9 @@ interface SignalRooms {
 const longestId = 200;
 const unfit = /\0|\p{Surrogate}/u;
 
+/** How often it is tried where the task changes at the same time: by other events, or by runs that begin and end. */
+const mostTries = 100;
+
 /** Stores an event of a task. It stays until a turn of the task takes it, or the task is over. */
 export async function signalTask(
   rooms: SignalRooms,
@@ -29,31 +32,65 @@ export async function signalTask(
   { agent, id }: SignalOptions = {},
 ): Promise<void> {
   const json = checked(name, data, id);
-  const { store, clock, committer, settle } = rooms;
-  const { task, state } = await find(store, agent === undefined ? rooms.agents : [agent], taskId);
+  const { store, clock } = rooms;
+  const agents = agent === undefined ? rooms.agents : [agent];
   const now = Math.floor(clock.now());
-  const key = `parley event ${taskId} ${id ?? ""}`;
-  // It came before: also where the task is over by now.
-  if (id !== undefined && (await store.once(task, key, now)) !== undefined) return;
-  if (isTerminal(state)) {
-    throw new A2AError("UnsupportedOperation", "This task is over and takes no more events", {
-      metadata: { taskId, state },
-    });
+  const once = (task: TaskKey): OnceEffect | undefined =>
+    id === undefined ? undefined : { effect: "once", key: onceKey(task, id), hash: jsonHash([name, json]), now };
+  for (let tries = 0; tries < mostTries; tries += 1) {
+    const head = await find(store, agents, taskId);
+    const { task, state } = head;
+    // It came before: also where the task is over by now.
+    if (id !== undefined && (await store.once(task, onceKey(task, id), now)) !== undefined) return;
+    if (isTerminal(state)) {
+      throw new A2AError("UnsupportedOperation", "This task is over and takes no more events", {
+        metadata: { taskId, state },
+      });
+    }
+    const event = { id: id ?? crypto.randomUUID(), name, data: JSON.parse(json) as JsonValue };
+    if (await stored(rooms, head, event, now, once(task))) return;
   }
-  const events = (await store.features(task, taskId, waitFeature)).filter(isEvent);
-  if (events.length >= stepBounds.events) {
-    throw new A2AError("TooManyRequests", `${events.length} events of this task wait for it: it takes none of them`);
+  throw new A2AError("Unavailable", "The event could not be stored");
+}
+
+function onceKey({ taskId }: TaskKey, id: string): string {
+  return `parley event ${taskId} ${id}`;
+}
+
+/** Stores an event in a place that is free, so that there are never more than places. `false`: the task has changed meanwhile. */
+async function stored(
+  { store, committer, settle }: SignalRooms,
+  { task, fence }: TaskHead,
+  event: StoredEvent,
+  now: number,
+  once: OnceEffect | undefined,
+): Promise<boolean> {
+  const taken = new Set((await store.features(task, task.taskId, waitFeature)).filter(isEvent).map(({ key }) => key));
+  const free = Array.from({ length: stepBounds.events }, (_, place) => eventKey(place)).filter(
+    (key) => !taken.has(key),
+  );
+  // By chance, so that events that come together do not all want the same one.
+  const key = free[Math.floor(Math.random() * free.length)];
+  if (key === undefined) {
+    throw new A2AError("TooManyRequests", `${taken.size} events of this task wait for it: it takes none of them`);
   }
-  const once = { effect: "once", key, hash: jsonHash([name, json]), now } as const;
-  const row = eventRow(id ?? crypto.randomUUID(), { name, data: JSON.parse(json) as JsonValue }, now);
-  const outcome = await committer.append({ task, records: [], effects: id === undefined ? [row] : [once, row] });
-  if (!outcome.ok && outcome.reason !== "duplicate") {
-    throw outcome.reason === "missing"
-      ? taskNotFound(taskId)
-      : new A2AError("Unavailable", "The event could not be stored");
+  const row = eventRow(key, event, now);
+  // Under the fence: a task that is over has another one.
+  const outcome = await committer.append({
+    task,
+    fence,
+    records: [],
+    effects: once === undefined ? [row] : [once, row],
+  });
+  if (outcome.ok) {
+    // Whatever happens now, a look finds it.
+    await settle(task).catch(() => {});
+    return true;
   }
-  // It is stored: whatever happens now, a look finds it.
-  if (outcome.ok) await settle(task).catch(() => {});
+  if (outcome.reason === "missing") throw taskNotFound(task.taskId);
+  // The caller may try again: a place is free once the task has taken an event.
+  if (outcome.reason === "full") throw new A2AError("TooManyRequests", "This task has no room for more events");
+  return outcome.reason === "duplicate";
 }
 
 /** The data as JSON text. JavaScript callers can pass anything. */
