@@ -4,8 +4,9 @@ import { describe, expect, it, vi } from "vitest";
 import { memoryStore } from "@parley/a2a";
 import { freeRuns, type Store } from "@parley/a2a/store";
 import { wakeupContract } from "@parley/a2a/testing";
+import { wake, type Child } from "../src/processes/child.ts";
 import { Spread } from "../src/processes/spread.ts";
-import { channelWakeup, wakingStore, type WakeupChannel } from "../src/processes/wakeup.ts";
+import { anyText, channelWakeup, wakingStore, type WakeupChannel } from "../src/processes/wakeup.ts";
 
 /** The parts of `processes`. The processes themselves: test/cluster/processes.test.ts. */
 
@@ -17,7 +18,7 @@ function hub(): () => WakeupChannel {
     channels.set(own, () => {});
     return {
       isOpen: true,
-      send(text) {
+      async send(text) {
         const others = [...channels].filter(([other]) => other !== own);
         setImmediate(() => {
           for (const [, tell] of others) tell(text);
@@ -71,6 +72,35 @@ describe("the store of several processes", () => {
     ) as [Store, Store];
     expect(wakingStore(woken, own)).toBe(woken);
     expect(wakingStore(deaf, own)).not.toBe(deaf);
+  });
+});
+
+describe("a process that does not read", () => {
+  it("gets one wake-up in place of those that were left out, once it reads: what waits for it is bounded", () => {
+    const sent: { text: string; done: () => void }[] = [];
+    const send = ({ text }: { text: string }, done: () => void): void => void sent.push({ text, done });
+    const worker = { isConnected: () => true, process: { send } };
+    const child = { worker, unread: 0, missed: false } as unknown as Child;
+    const text = JSON.stringify(["node", "x".repeat(200_000)]);
+    for (let at = 0; at < 100; at += 1) wake(child, text);
+    expect(sent).toHaveLength(5);
+    expect(child.unread).toBeLessThan(1 << 20);
+    for (const { done } of sent.splice(0)) done();
+    expect(sent.map((each) => each.text)).toEqual([JSON.stringify(["", null])]);
+    sent.pop()?.done();
+    wake(child, "next");
+    expect(sent.map((each) => each.text)).toEqual(["next"]);
+  });
+
+  it("is told that any task may have changed", async () => {
+    let tell = (_text: string): void => {};
+    const listen = (listener: (text: string) => void): void => void (tell = listener);
+    const wakeup = channelWakeup({ isOpen: true, send: async () => {}, listen });
+    const told: unknown[] = [];
+    wakeup.subscribe((taskId) => told.push(taskId));
+    tell(anyText);
+    expect(told).toEqual([undefined]);
+    await wakeup.close();
   });
 });
 

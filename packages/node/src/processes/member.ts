@@ -62,7 +62,7 @@ export class Member {
       get isOpen() {
         return process.connected;
       },
-      send: (text) => this.#tell({ parley: "wakeup", text }),
+      send: (text) => new Promise((resolve) => this.#tell({ parley: "wakeup", text }, resolve)),
       listen,
     });
     return wakingStore(store, wakeup);
@@ -115,7 +115,7 @@ export class Member {
     else if (order.parley === "gone") void this.#handler?.wake().catch(() => {});
     else if (order.parley === "left") this.#onLeft?.();
     else if (order.parley === "signal") void this.#signal(order.call, order.event);
-    else void this.#close(order.grace);
+    else if (order.parley === "close") void this.#close(order.grace);
   };
 
   #take(port: number, socket: Socket | undefined): void {

@@ -1,11 +1,12 @@
-import cluster, { type Worker } from "node:cluster";
-import { createServer, type Server as NetServer, type Socket } from "node:net";
+import cluster from "node:cluster";
+import { createServer, type Server as NetServer } from "node:net";
 import { A2AError, type Logger, type ServedAgent } from "@parley/a2a";
 import { defaultLogger } from "../defaults.ts";
 import { addressOf, hasOwnPort, refuseHostUser, refuseOpenDoor, urlOf } from "../listen.ts";
 import { bind } from "../bind.ts";
 import { onStopSignal } from "../process.ts";
 import type { CloseOptions, ServeOptions, Server } from "../serve-options.ts";
+import { tell, wake, type Child } from "./child.ts";
 import { isOurs, placeVariable, receivedError, type Order, type Place, type Report } from "./messages.ts";
 import { Spread } from "./spread.ts";
 
@@ -68,18 +69,6 @@ export async function startProcesses(options: ServeOptions, count: number): Prom
 /** Accepts connections, and reads nothing of them. */
 function frontOf(at: number, spread: Spread<Child>): NetServer {
   return createServer({ pauseOnConnect: true, allowHalfOpen: true }, (socket) => spread.give(at, socket));
-}
-
-/** A process that serves, or is about to. */
-interface Child {
-  readonly worker: Worker;
-  readonly number: number;
-  readonly since: number;
-  isReady: boolean;
-  /** It takes no more connections: it has nothing to answer them with. */
-  hasLeft: boolean;
-  /** Sends it a connection to a port. */
-  send(port: number, socket: Socket): void;
 }
 
 type Signaling = Parameters<Server["signal"]>;
@@ -164,6 +153,8 @@ class Group {
       since: performance.now(),
       isReady: false,
       hasLeft: false,
+      unread: 0,
+      missed: false,
       send: (port, socket) =>
         worker.process.send({ parley: "connection", port } satisfies Order, socket, { keepOpen: true }, () => {}),
     };
@@ -189,7 +180,7 @@ class Group {
 
   #heard(child: Child, report: Report): void {
     if (report.parley === "taken") this.#spread.taken(child);
-    else if (report.parley === "wakeup") this.#tellOthers(child, report);
+    else if (report.parley === "wakeup") for (const other of this.#others(child)) wake(other, report.text);
     else if (report.parley === "ready") this.#ready(child, report.agents);
     else if (report.parley === "failed") this.#failed(child, report.message);
     else if (report.parley === "aside") this.#aside(child);
@@ -257,7 +248,7 @@ class Group {
       if (this.#children.size === 0) this.#onEmpty?.();
       return;
     }
-    this.#tellOthers(child, { parley: "gone" });
+    for (const other of this.#others(child)) tell(other, { parley: "gone" });
     const isNew = performance.now() - since < settled;
     const failures = isNew ? (this.#failures.get(number) ?? 0) + 1 : 0;
     this.#failures.set(number, failures);
@@ -272,12 +263,7 @@ class Group {
     this.#restarts.add(restart);
   }
 
-  #tellOthers(child: Child, order: Order): void {
-    for (const other of this.#children.values()) if (other !== child && other.isReady) tell(other, order);
+  #others(child: Child): readonly Child[] {
+    return [...this.#children.values()].filter((other) => other !== child && other.isReady);
   }
-}
-
-/** What cannot be sent is for a process that has ended. */
-function tell({ worker }: Child, order: Order): void {
-  if (worker.isConnected()) worker.process.send(order, () => {});
 }

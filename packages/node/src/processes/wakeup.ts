@@ -5,14 +5,16 @@ import { changedBy, WakeupBatch, type Store, type Wakeup, type WakeupListener } 
 export interface WakeupChannel {
   /** Whether texts arrive. */
   readonly isOpen: boolean;
-  /** Sends a text to every other process. */
-  send(text: string): void;
+  /** Sends a text to every other process. Resolves when it is on its way. Until then others wait, within a limit. */
+  send(text: string): Promise<void>;
   /** Calls `listener` with what the others send. */
   listen(listener: (text: string) => void): void;
 }
 
 /** Bytes of a text. A pipe takes it at once. */
 const messageBytes = 32_768;
+/** A text that says that any task may have changed, from nobody in particular. */
+export const anyText: string = JSON.stringify(["", null]);
 /** The least time between two texts of a process, in milliseconds: nothing waits for a disk or a network. */
 const interval = 2;
 
@@ -24,7 +26,7 @@ export function channelWakeup(channel: WakeupChannel, clock: Clock = systemClock
     clock,
     interval,
     messageBytes,
-    send: async (texts) => texts.forEach((text) => channel.send(text)),
+    send: async (texts) => void (await Promise.all(texts.map((text) => channel.send(text)))),
     // The channel ends with the process that started this one.
     onError: () => {},
   });
