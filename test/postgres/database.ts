@@ -48,6 +48,8 @@ export function useDatabase(): () => TestDatabase {
 
 async function once(url: string, text: string, values?: unknown[]): Promise<pg.QueryResult> {
   const client = new pg.Client({ connectionString: url });
+  // What ends all connections ends this one too.
+  client.on("error", () => undefined);
   await client.connect();
   try {
     return await client.query(text, values);

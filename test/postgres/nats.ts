@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { delimiter } from "node:path";
 import { reservePort } from "../ports.ts";
+import { tie, until } from "./tie.ts";
 
 /** Debian has servers where only the administrator's `PATH` looks. */
 const withSystemPrograms = { ...process.env, PATH: `${process.env["PATH"] ?? ""}${delimiter}/usr/sbin` };
@@ -21,6 +22,7 @@ export async function startNats(wanted?: number, more: readonly string[] = []): 
   const port = wanted ?? (await reservePort());
   const program = process.env["NATS_SERVER"] ?? "nats-server";
   let child: ChildProcess | undefined;
+  let letGo: (() => void) | undefined;
   const kill = (): void => void child?.kill("SIGKILL");
   const server: NatsServer = {
     url: `nats://127.0.0.1:${port}`,
@@ -32,12 +34,18 @@ export async function startNats(wanted?: number, more: readonly string[] = []): 
       }));
       let failed: unknown;
       started.once("error", (error) => (failed = error));
-      while (!(await accepts(port))) {
-        if (failed !== undefined || started.exitCode !== null) {
-          throw new Error("There is no nats-server. Debian has it in its package nats-server", { cause: failed });
-        }
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
+      letGo = tie(started.pid, "KILL");
+      await until(
+        async () => {
+          const isThere = await accepts(port);
+          // Another program may have the port.
+          if (failed !== undefined || started.exitCode !== null || started.signalCode !== null) {
+            throw new Error("There is no nats-server. Debian has it in its package nats-server", { cause: failed });
+          }
+          return isThere;
+        },
+        () => "nats-server does not accept connections",
+      );
     },
     async stop() {
       process.off("exit", kill);
@@ -45,6 +53,7 @@ export async function startNats(wanted?: number, more: readonly string[] = []): 
       const ended = once(child, "exit");
       child.kill("SIGKILL");
       await ended;
+      letGo?.();
     },
   };
   await server.start();

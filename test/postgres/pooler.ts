@@ -5,6 +5,7 @@ import { delimiter, join } from "node:path";
 import { reservePort } from "../ports.ts";
 import { sharedFolder } from "../temporary.ts";
 import { unprivileged } from "./server.ts";
+import { tie, until } from "./tie.ts";
 
 /** PgBouncer before a database. */
 export interface Pooler {
@@ -33,6 +34,8 @@ export async function startPooler(database: string, mode: "transaction" | "sessi
     `auth_file = ${join(folder, "users")}`,
     `pool_mode = ${mode}`,
     "default_pool_size = 5",
+    // After a server was not there, it is asked for again so many seconds later. The default is 15.
+    "server_login_retry = 1",
   ];
   writeFileSync(join(folder, "settings.ini"), `${settings.join("\n")}\n`);
   const env = { ...process.env, PATH: `${process.env["PATH"] ?? ""}${delimiter}/usr/sbin` };
@@ -45,6 +48,7 @@ export async function startPooler(database: string, mode: "transaction" | "sessi
   let failed: unknown;
   child.stderr.setEncoding("utf8").on("data", (text: string) => (said += text));
   child.once("error", (error) => (failed = error));
+  const letGo = tie(child.pid, "KILL", folder);
   const kill = (): void => void child.kill("SIGKILL");
   process.once("exit", kill);
   const close = async (): Promise<void> => {
@@ -54,14 +58,22 @@ export async function startPooler(database: string, mode: "transaction" | "sessi
       kill();
       await ended;
     }
+    letGo();
     rmSync(folder, { recursive: true, force: true });
   };
-  while (!said.includes("process up")) {
-    if (failed !== undefined || child.exitCode !== null) {
-      await close();
-      throw new Error(`There is no PgBouncer. Debian has it in its package pgbouncer\n${said}`, { cause: failed });
-    }
-    await new Promise((resolve) => setTimeout(resolve, 20));
+  try {
+    await until(
+      async () => {
+        if (failed !== undefined || child.exitCode !== null || child.signalCode !== null) {
+          throw new Error(`There is no PgBouncer. Debian has it in its package pgbouncer\n${said}`, { cause: failed });
+        }
+        return said.includes("process up");
+      },
+      () => `PgBouncer does not start:\n${said}`,
+    );
+  } catch (thrown) {
+    await close();
+    throw thrown;
   }
   const url = new URL(database);
   url.port = String(port);

@@ -7,6 +7,7 @@ import pg from "pg";
 import { reservePort } from "../ports.ts";
 import { sharedFolder } from "../temporary.ts";
 import { findBinaries } from "./binaries.ts";
+import { tie, until } from "./tie.ts";
 
 export interface PostgresServerOptions {
   /** Settings of the server, such as `{ max_connections: "20" }`. */
@@ -54,6 +55,11 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
     clean();
   };
   process.once("exit", onExit);
+  let letGo: (() => void) | undefined;
+  const ended = async (signal: NodeJS.Signals): Promise<void> => {
+    await end(child, signal);
+    letGo?.();
+  };
   try {
     if (user) chownSync(folder, user.uid, user.gid);
     const { folder: programs, source } = await findBinaries(join(folder, "native"), options.programs);
@@ -78,12 +84,13 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
           cwd: folder,
           stdio: ["ignore", "ignore", openSync(join(folder, "log"), "a")],
         });
+        letGo = tie(child.pid, "QUIT", folder);
         await accepts(url, child, join(folder, "log"));
       },
-      stop: () => end(child, "SIGINT"),
-      crash: () => end(child, "SIGQUIT"),
+      stop: () => ended("SIGINT"),
+      crash: () => ended("SIGQUIT"),
       async remove() {
-        await end(child, "SIGQUIT");
+        await ended("SIGQUIT");
         process.off("exit", onExit);
         clean();
       },
@@ -92,7 +99,7 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
     return server;
   } catch (thrown) {
     process.off("exit", onExit);
-    await end(child, "SIGQUIT");
+    await ended("SIGQUIT");
     clean();
     throw thrown;
   }
@@ -152,26 +159,34 @@ function settingsOf(options: PostgresServerOptions, port: number, folder: string
 async function accepts(url: string, child: ChildProcess, log: string): Promise<void> {
   let failed: unknown;
   child.once("error", (error) => (failed = error));
-  for (;;) {
-    if (failed !== undefined || child.exitCode !== null || child.signalCode !== null) {
-      throw new Error(`PostgreSQL ended:\n${readFileSync(log, "utf8")}`, { cause: failed });
-    }
-    const client = new pg.Client({ connectionString: url });
-    client.on("error", () => undefined);
-    try {
-      await client.connect();
-      return;
-    } catch {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    } finally {
-      await client.end();
-    }
-  }
+  const text = (): string => readFileSync(log, "utf8");
+  await until(
+    async () => {
+      if (failed !== undefined || child.exitCode !== null || child.signalCode !== null) {
+        throw new Error(`PostgreSQL ended:\n${text()}`, { cause: failed });
+      }
+      const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 });
+      client.on("error", () => undefined);
+      try {
+        await client.connect();
+        return true;
+      } catch (cause) {
+        failed = cause instanceof Error && "code" in cause && cause.code === "28P01" ? cause : undefined;
+        return false;
+      } finally {
+        await client.end().catch(() => undefined);
+      }
+    },
+    () => `PostgreSQL does not accept connections:\n${text()}`,
+  );
 }
 
 async function end(child: ChildProcess | undefined, signal: NodeJS.Signals): Promise<void> {
   if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, "exit");
   child.kill(signal);
+  // A session that does not end keeps a server from stopping.
+  const impatient = setTimeout(() => child.kill("SIGQUIT"), 30_000);
   await ended;
+  clearTimeout(impatient);
 }

@@ -65,9 +65,13 @@ function urlWith(change: (url: URL) => void): string {
 
 async function admin(text: string): Promise<void> {
   const client = new pg.Client({ connectionString: server.url });
+  client.on("error", () => undefined);
   await client.connect();
-  await client.query(text);
-  await client.end();
+  try {
+    await client.query(text);
+  } finally {
+    await client.end();
+  }
 }
 
 describe("a database that restarts", () => {
