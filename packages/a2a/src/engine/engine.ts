@@ -81,6 +81,7 @@ export function createEngine(options: EngineOptions): Engine {
   const sends = new Sends({ settings, committer, liveLogs, budget, runs, configs });
   let closing: Promise<void> | undefined;
   let started = false;
+  let byItself = false;
 
   const services = new Map(
     [...agents].map(([id, hosted]) => [
@@ -107,14 +108,17 @@ export function createEngine(options: EngineOptions): Engine {
     async signal(...event) {
       if (closing !== undefined) throw serverIsStopping();
       const { signalTask } = await import("./service/signal.ts");
-      const rooms = { ...settings, committer, agents: [...agents.keys()], settle: supervisor.settle };
+      // Where nobody attends to a run, it would be frozen: the event is due, and the next request or `round` finds it.
+      const settle = byItself ? supervisor.settle : async (): Promise<void> => {};
+      const rooms = { ...settings, committer, agents: [...agents.keys()], settle };
       return signalTask(rooms, ...event);
     },
     authorizations: settings.authorizations,
     file: async (request) => (await settings.blobs?.load())?.answer(request),
-    start(byItself = true) {
+    start(isByItself = true) {
       if (started) return;
       started = true;
+      byItself = isByItself;
       supervisor.start(byItself);
       index.start();
       outbox?.start();

@@ -200,6 +200,8 @@ export interface Handler {
    * waits for it is kept, up to 32 of a task, until the task is over. It may be called in any process that shares the store. It is for the
    * operator's own code, which has checked who calls: it takes tasks of every owner.
    *
+   * With `waitUntil` the event is stored, and nothing runs yet: the task goes on with the next request, or with `wake()`.
+   *
    * @param data - Any JSON, at most 16 KiB. Default `null`.
    * @throws A2AError `TaskNotFound`; `UnsupportedOperation` where the task is over; `TooManyRequests` where 32 events of it wait; `InvalidParams`
    * for a name, an id or data that is not valid; `Unavailable`.

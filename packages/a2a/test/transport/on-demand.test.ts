@@ -235,3 +235,30 @@ describe("a store that only one process can have open", () => {
     expect([large.status, await large.text()]).toEqual([413, expect.stringContaining("4000")]);
   });
 });
+
+test("a signal stores its event, and begins no run that the platform would freeze: the next wake() goes on with it", async () => {
+  const calls: number[] = [];
+  const agent = defineAgent({
+    name: "Waiter",
+    description: "Waits.",
+    version: "1.0.0",
+    skills: [],
+    async *onMessage(turn) {
+      calls.push(turn.attempt);
+      yield turn.working();
+      yield turn.completed(JSON.stringify(yield* turn.waitFor("paid")));
+    },
+  });
+  const works: Promise<void>[] = [];
+  const handler = serve(agent, { waitUntil: (work) => void works.push(work) });
+  const id = await begin(handler);
+  await Promise.all(works);
+  const attended = works.length;
+  await handler.signal(id, "paid", 7);
+  for (let at = 0; at < 20; at += 1) await new Promise((resolve) => setImmediate(resolve));
+  expect(calls).toEqual([1]);
+  expect(works).toHaveLength(attended);
+  expect((await handler.wake({ wait: 10_000 })).next).toBeUndefined();
+  expect(calls).toEqual([1, 2]);
+  expect(await stateOf(handler, id)).toBe("TASK_STATE_COMPLETED");
+});
