@@ -40,8 +40,7 @@ import type {
 } from "../protocol/index.ts";
 import { receivedFiles } from "../files/received.ts";
 import type { DelegateCall } from "./delegate/keys.ts";
-import { WaitPlaces } from "./wait-places.ts";
-import { FactsOfTurn } from "./turn-facts.ts";
+import { FactsOfTurn, WaitPlaces } from "./turn-facts.ts";
 import { createWriter, streamText } from "./writer.ts";
 
 interface StatusOptions<Metadata> {

@@ -37,14 +37,17 @@ describe("a step that is under way", () => {
   it("is waited for where the turn begins to wait, and its result is stored", async () => {
     const clock = fakeClock();
     const slow = gate();
+    const begun = gate();
     const calls: boolean[] = [];
     const on = harness(
       async function* (turn) {
         const mail = turn.step("mail", async ({ uncertain }) => {
           calls.push(uncertain);
+          begun.open();
           await slow.opened;
           return "sent";
         });
+        await begun.opened;
         yield* turn.sleep(minute);
         yield turn.completed(await mail);
       },
@@ -67,7 +70,9 @@ describe("a step that is under way", () => {
     const clock = fakeClock();
     const on = harness(
       async function* (turn) {
-        void turn.step("never", () => new Promise<void>(() => {}));
+        const begun = gate();
+        void turn.step("never", () => (begun.open(), new Promise<void>(() => {})));
+        await begun.opened;
         yield* turn.sleep(minute);
         yield turn.completed();
       },
