@@ -47,6 +47,8 @@ export {
   type ClaimPosition,
   type ClaimPage,
   type StoreCondition,
+  type StoreNode,
+  type StoreNodes,
   type StrandedRuns,
   type FeatureRow,
   type FeatureQuery,

@@ -14,7 +14,7 @@ import { checkedAgent, createService, Sends } from "./service/index.ts";
 import type { Outbox } from "../push/index.ts";
 import { pushFeature } from "../push/stored.ts";
 import { lazyConfigs } from "../push/lazy-configs.ts";
-import { waitFeature, type TaskAppend } from "../store/index.ts";
+import { queueFeature, waitFeature, type TaskAppend } from "../store/index.ts";
 import type { JsonValue } from "../model/index.ts";
 import { TaskIndex } from "./task-index.ts";
 import { createSupervisor } from "./supervise/index.ts";
@@ -75,10 +75,10 @@ export function createEngine(options: EngineOptions): Engine {
   const conversations = new Conversations(settings, committer);
   const budget = new ByteBudget(settings.limits.totalBytes, settings.clock);
   const supervisor = createSupervisor({ settings, committer, liveLogs, conversations, budget, agents });
-  const { runs } = supervisor;
+  const { runs, queue } = supervisor;
   const configs =
     settings.push && lazyConfigs(settings.push, { ...settings, append: (item) => committer.append(item) });
-  const sends = new Sends({ settings, committer, liveLogs, budget, runs, configs });
+  const sends = new Sends({ settings, committer, liveLogs, budget, runs, queue, configs });
   let closing: Promise<void> | undefined;
   let started = false;
   let byItself = false;
@@ -135,7 +135,9 @@ export function createEngine(options: EngineOptions): Engine {
       const run = (await store.claimable(query)).heads[0];
       const row = outbox && (await store.dueFeatures({ ...query, feature: pushFeature }))[0];
       const wait = (await store.dueFeatures({ ...query, feature: waitFeature }))[0];
+      const queued = (await store.dueFeatures({ ...query, feature: queueFeature }))[0];
       const dues = [row, wait].flatMap((each) => each?.due ?? []);
+      if (queued !== undefined && runs.room > 0) dues.push(settings.clock.now());
       const times = [...(run ? [run.leaseUntil ?? settings.clock.now()] : []), ...dues];
       return times.length === 0 ? undefined : Math.min(...times);
     },

@@ -39,6 +39,12 @@ export interface EngineLimits {
    */
   readonly tasksPerCaller?: number;
   /**
+   * Most runs of this process at a time. A message that would begin another one makes its task as `TASK_STATE_SUBMITTED`, and a message to a
+   * task that waits for it puts that back to it. Such tasks wait in the store, in order for each owner and with the owners in turn, and any
+   * process with room begins the next. A run that only waits, for another agent or an authorization, does not count. Default 1,000.
+   */
+  readonly runs?: number;
+  /**
    * How long a promise of an extension's hook may take, in milliseconds. Beyond it the hook has failed, and what it gives later is dropped.
    * Default 30 s.
    */

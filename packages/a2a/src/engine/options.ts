@@ -61,8 +61,9 @@ export interface RetentionOptions {
 /** How processes that share a store divide the tasks. A process holds a lease on each task that it runs. */
 export interface LeaseOptions {
   /**
-   * How long a lease lasts after it was last renewed, in milliseconds. It must be the same for all processes that share a
-   * store. Default 30 s.
+   * How long a process may give no sign of life before others take its tasks over, in milliseconds. It must be the same for all processes
+   * that share a store. A task whose agent cannot resume it fails after four times that, where the store counts processes. Default 2.6 s
+   * where it does, as on PostgreSQL, and 30 s where each lease is renewed.
    */
   readonly ttl?: number;
   /** How often in a row a run may be lost without having stored anything, before its task fails. Default 10. */
@@ -152,7 +153,10 @@ export interface EngineSettings {
     readonly on: boolean;
   };
   readonly retention: Required<RetentionOptions>;
-  readonly lease: Required<LeaseOptions>;
+  readonly lease: Required<LeaseOptions> & {
+    /** For how long a lease is taken, in milliseconds: where the store counts processes, it ends with its process. */
+    readonly term: number;
+  };
   readonly limits: Required<EngineLimits>;
   readonly directReplyWithin: number;
   readonly longPoll: number;
@@ -197,6 +201,9 @@ function extensionsOf({ extensions = [], agents }: EngineOptions): readonly AnyE
   return [...new Set([...extensions, ...agents.flatMap(({ agent }) => agent.extensions ?? [])])];
 }
 
+/** Longer than any process runs, in milliseconds. */
+const endless = 100 * 365 * 24 * 60 * 60 * 1000;
+
 const day = 24 * 60 * 60 * 1000;
 
 export function settingsOf(options: EngineOptions): EngineSettings {
@@ -206,6 +213,8 @@ export function settingsOf(options: EngineOptions): EngineSettings {
   const { retention = {}, lease = {} } = options;
   const { exclusive = false, recordBytes = Infinity } = options.store;
   let holder = lease.holder;
+  const counts = options.store.nodes !== undefined;
+  const { ttl = counts ? 2_600 : 30_000 } = lease;
   const clock = options.clock ?? options.store.clock ?? systemClock;
   const limits = limitsOf(options.limits, recordBytes);
   const settings: Omit<EngineSettings, "authorizations"> = {
@@ -230,7 +239,8 @@ export function settingsOf(options: EngineOptions): EngineSettings {
       interval: retention.interval ?? 60_000,
     },
     lease: {
-      ttl: lease.ttl ?? 30_000,
+      ttl,
+      term: counts ? endless : ttl,
       maxAttempts: lease.maxAttempts ?? 10,
       maxDeaths: lease.maxDeaths ?? 2,
       // Made when it is needed: Workers allow no random values before their first request.
@@ -266,6 +276,7 @@ function limitsOf(limits: EngineLimits = {}, recordBytes: number): Required<Engi
     // The first record of a task has its metadata twice.
     metadataBytes: Math.min(limits.metadataBytes ?? 1 << 20, recordBytes / 4),
     tasksPerCaller: limits.tasksPerCaller ?? Infinity,
+    runs: limits.runs ?? 1_000,
     hookTimeout: limits.hookTimeout ?? 30_000,
   };
 }

@@ -22,6 +22,7 @@ const limitNames: Readonly<Record<keyof HandlerLimits, true>> = {
   messageParts: true,
   metadataBytes: true,
   tasksPerCaller: true,
+  runs: true,
   hookTimeout: true,
   bodyBytes: true,
   unfinishedBytes: true,

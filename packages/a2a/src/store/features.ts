@@ -14,6 +14,9 @@ export const stepFeature = "step";
 /** Waits that are not over, and events that nobody has taken. What may let a task go on is due. */
 export const waitFeature = "wait";
 
+/** Tasks that wait for a process with room for their run: a row each, whose `due` is their place in the queue. */
+export const queueFeature = "queue";
+
 /** How large the rows of features may be. All rows of a task together fit into one page (`defaultPageBytes`). */
 export interface FeatureBounds {
   /** Most bytes of a feature's name. */

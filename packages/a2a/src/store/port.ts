@@ -18,10 +18,12 @@ import type {
   SweepReport,
   TaskPage,
 } from "./queries.ts";
+import type { StoreNodes } from "./nodes-port.ts";
 import type { TaskSearch } from "./search-port.ts";
 
 export type * from "./append.ts";
 export * from "./queries.ts";
+export type * from "./nodes-port.ts";
 export type * from "./search-port.ts";
 
 /**
@@ -113,6 +115,9 @@ export interface Store {
 
   /** Full text search. Absent: the store has none. */
   readonly search?: TaskSearch;
+
+  /** The processes that use the store, which say all the time that they are alive. Absent: each task has a lease that is renewed. */
+  readonly nodes?: StoreNodes;
 
   /** Deletes and compacts old tasks, at most `limit` in one call. */
   sweep(options: SweepOptions): Promise<SweepReport>;

@@ -1,3 +1,4 @@
+import { queueFeature } from "./features.ts";
 import { utf8Length, type Clock } from "../base/index.ts";
 import type { AppendItem, AppendOutcome } from "./append.ts";
 
@@ -37,13 +38,20 @@ export type WakeupListener = (taskId: string | undefined) => void;
  */
 export const freeRuns = "\u0000runs";
 
-/** What is published after a commit: the tasks whose items were stored, and `freeRuns` where a lease was released. */
+/** Published when a task waits for a process with room for its run. Those that have room look for it at once. No task has this id. */
+export const queuedRuns = "\u0000queue";
+
+/** What is published after a commit: the tasks whose items were stored, and what others have to look for. */
 export function changedBy(items: readonly AppendItem[], outcomes: readonly AppendOutcome[]): readonly string[] {
   const changed = new Set<string>();
   for (const [at, item] of items.entries()) {
     if (!("task" in item) || outcomes[at]?.ok !== true) continue;
     changed.add(item.task.taskId);
-    if (item.effects?.some((each) => each.effect === "lease" && each.op === "release") === true) changed.add(freeRuns);
+    for (const effect of item.effects ?? []) {
+      if (effect.effect === "lease" && effect.op === "release") changed.add(freeRuns);
+      else if (effect.effect === "feature" && effect.op === "set" && effect.feature === queueFeature)
+        changed.add(queuedRuns);
+    }
   }
   return [...changed];
 }

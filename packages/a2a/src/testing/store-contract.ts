@@ -13,7 +13,7 @@ import { likeTheReference } from "./store/random-histories.ts";
 import { readCases } from "./store/read-cases.ts";
 import { searchCases, searchStays, sharesSearch } from "./store/search-cases.ts";
 import { searchRankCases } from "./store/search-rank-cases.ts";
-import { sharesTasks, totalsByTime } from "./store/share-cases.ts";
+import { countsProcesses, sharesTasks, totalsByTime } from "./store/share-cases.ts";
 import { retentionCases } from "./store/sweep-cases.ts";
 
 export type { Expectation } from "./store/given.ts";
@@ -106,6 +106,7 @@ export function storeContract(runner: Runner, options: StoreContractOptions): vo
       declare("a task that was read before is read as another process left it", sharesTasks, { share });
       declare("rows of features are seen by every process, and claimed by one", sharesFeatures, { share });
       declare("texts that any process stores are found, and any process switches the search", sharesSearch, { share });
+      declare("processes that use the store are counted", countsProcesses, { share });
       declare("totals by time are exact while another process writes", totalsByTime, { share });
     });
   }

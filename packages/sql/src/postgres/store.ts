@@ -16,6 +16,7 @@ import { readDue, readFeatures } from "./features.ts";
 import { readOnce } from "./keys.ts";
 import { readList } from "./list.ts";
 import { readClaimable, readHead, readLog, readStranded } from "./read.ts";
+import { beat, forget } from "./nodes.ts";
 import { Retention } from "./retention.ts";
 import type { Schema, Sql } from "./schema.ts";
 import { stateOfIndex, stepIndex, switchIndex } from "./search-index.ts";
@@ -94,6 +95,10 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
     head: (scope, taskId) => calls.read((sql) => readHead(sql, scope, taskId)),
     features: (scope, taskId, feature) => calls.read((sql) => readFeatures(sql, scope, taskId, feature)),
     dueFeatures: (query) => calls.read((sql) => readDue(sql, query)),
+    nodes: {
+      beat: (node) => calls.read((sql) => beat(sql, node)),
+      forget: (nodes) => calls.read((sql) => forget(sql, nodes)),
+    },
     claimable: (query) => calls.read((sql) => readClaimable(sql, query)),
     stranded: (query) => calls.read((sql) => readStranded(sql, query)),
     load: (scope, taskId, loading) =>

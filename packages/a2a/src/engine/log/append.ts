@@ -208,8 +208,8 @@ export function withEnd(effects: readonly TaskEffect[], ending: Ending | undefin
 }
 
 /** The effect that takes the lease of a task for this process. `now`: milliseconds since the Unix epoch. */
-export function acquireLease({ holder, ttl }: EngineSettings["lease"], now: number): TaskEffect {
-  return { effect: "lease", op: "acquire", holder, now, until: now + ttl };
+export function acquireLease({ holder, term }: EngineSettings["lease"], now: number): TaskEffect {
+  return { effect: "lease", op: "acquire", holder, now, until: now + term };
 }
 
 /** A terminal status may exceed the limit of a task by this many bytes. */

@@ -20,5 +20,6 @@ export {
   isWaitOf,
   type StoredEvent,
 } from "./step-rows.ts";
+export { isQueued, queuedTask, queueKey, queueRow, type QueuedRun } from "./queued.ts";
 export { messageOf, readResumed, seenTurn, waitingRun } from "./inputs.ts";
 export { checkAddresses, hasLarge } from "./run-files.ts";

@@ -17,6 +17,8 @@ export interface RunRooms {
   readonly liveLogs: LiveLogs;
   readonly conversations: Conversations;
   readonly budget: ByteBudget;
+  /** Called when a run does nothing but wait, and others may go on. */
+  readonly onRest?: () => void;
 }
 
 /** What a run needs of the engine, and of the runs of this process. */

@@ -125,6 +125,7 @@ export class TaskRun implements Phase {
 
   rest(resting: boolean, acquits: boolean): void {
     this.#resting = resting;
+    if (resting) this.#rooms.onRest?.();
     // It has come to where the lost run waited, so it did not cause the crash.
     if (acquits && resting && this.#suspect !== undefined && !this.stopped) {
       this.#suspect = undefined;

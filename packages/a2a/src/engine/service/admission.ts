@@ -5,7 +5,7 @@ import type { LazyConfigs, PushConfigs } from "../../push/index.ts";
 import type { FeatureEffect, OnceEffect, OnceRecord, Owner, TaskHead, TaskKey } from "../../store/index.ts";
 import { storedPrincipal, type Committer, type LiveLogs, type StoredCall } from "../log/index.ts";
 import type { EngineSettings } from "../options.ts";
-import type { Runs } from "../supervise/index.ts";
+import type { Queue, Runs } from "../supervise/index.ts";
 import type { CheckedAgent } from "./checks.ts";
 
 /** What of the engine is needed to accept a message. */
@@ -16,6 +16,8 @@ export interface SendRooms {
   /** What messages and runs of this process may hold. */
   readonly budget: ByteBudget;
   readonly runs: Pick<Runs, "enter" | "leave" | "start">;
+  /** Tasks that wait for room. */
+  readonly queue: Pick<Queue, "isCrowded" | "enter">;
   /** The configs of webhooks. `undefined`: there are none. */
   readonly configs: LazyConfigs | undefined;
 }

@@ -1,13 +1,4 @@
-import {
-  A2AError,
-  hasGenerations,
-  invalidParams,
-  isInterrupted,
-  isTerminal,
-  type Message,
-  type NewRecord,
-  type SendMessageConfigurationDraft,
-} from "../../model/index.ts";
+import { A2AError, invalidParams, isTerminal, type NewRecord } from "../../model/index.ts";
 import { inTaskFeature } from "../../intask/index.ts";
 import type { AcceptedConfig } from "../../push/index.ts";
 import {
@@ -21,25 +12,20 @@ import {
 } from "../../store/index.ts";
 import { fileRows } from "../../blobs/ref.ts";
 import { sizeOf } from "../bytes.ts";
-import { readResumed, waitingRun } from "../run/index.ts";
-import { acquireLease, messageRecord, statusRecord, tooManyRows, type Origin } from "../log/index.ts";
+import { isQueued, readResumed, waitingRun } from "../run/index.ts";
+import { acquireLease, messageRecord, statusRecord, tooManyRows } from "../log/index.ts";
 import { taskIsFull, taskIsOver, taskNotFound } from "../refusals.ts";
 import { configsOf, inContext, joined, webhookPath, type Accepted, type Send, type SendRooms } from "./admission.ts";
+import {
+  checkContext,
+  generationMismatch,
+  originOf,
+  recordsOf,
+  renewed,
+  wantedGeneration,
+  type FollowUp,
+} from "./follow-up.ts";
 import type { Retries } from "./retries.ts";
-
-/** A message and its task, as the task was when it was read. */
-interface FollowUp {
-  readonly send: Send;
-  readonly head: TaskHead;
-  /** The message, in the context of its task. */
-  readonly message: Message;
-  /** Whether it may be stored only if the task has not changed since (`ifGenerationMatch` of the 1.1 draft). */
-  readonly unchanged: boolean;
-  /** What of the budget is taken for it. */
-  readonly bytes: number;
-  /** Whether a run has it, and gives these bytes back when it is over. */
-  passedOn: boolean;
-}
 
 /** Accepts messages for existing tasks (A2A 1.0 §3.4.3). */
 export class FollowUps {
@@ -64,7 +50,8 @@ export class FollowUps {
       checkContext(message, head);
       if (wanted !== undefined && wanted !== head.generation) throw generationMismatch(head, wanted);
       if (isTerminal(head.state)) throw taskIsOver(head);
-      const bytes = sizeOf(message) + (head.run === undefined ? head.bytes : 0);
+      const crowded = this.#rooms.queue.isCrowded || isQueued(head);
+      const bytes = sizeOf(message) + (head.run === undefined && !crowded ? head.bytes : 0);
       const whole = inContext(message, head.contextId);
       const kept = await this.#keptFor(send, head);
       const next: FollowUp = {
@@ -72,6 +59,7 @@ export class FollowUps {
         head,
         message: whole,
         unchanged: wanted !== undefined,
+        crowded,
         bytes,
         passedOn: false,
       };
@@ -125,16 +113,17 @@ export class FollowUps {
 
   #store(next: FollowUp): Promise<Accepted | undefined> {
     const { head } = next;
-    return head.run === undefined && waitingRun(head) === undefined ? this.#wake(next) : this.#queue(next);
+    const begins = head.run === undefined && waitingRun(head) === undefined && !isQueued(head);
+    return begins ? this.#wake(next) : this.#queue(next);
   }
 
-  /** A run works on the task, or its turn waits for a time or an event: the message waits in the log for the next turn. */
+  /** A run works on the task, or its turn waits for room, a time or an event: the message waits in the log for the next turn. */
   async #queue(followUp: FollowUp): Promise<Accepted | undefined> {
     const { send, head, message, unchanged } = followUp;
     const { committer, liveLogs, settings } = this.#rooms;
     const { call, attempt, kept } = send;
     const answers = send.answer === undefined ? call : { ...call, answers: send.answer.id };
-    const { turn = 1 } = head.run ?? waitingRun(head) ?? {};
+    const { turn } = head.run ?? waitingRun(head) ?? { turn: await this.#lastTurn(head) };
     const record = messageRecord(originOf(head, turn, send), message, answers, settings.clock.now());
     const item: TaskAppend = {
       task: head.task,
@@ -160,10 +149,33 @@ export class FollowUps {
     const { owner } = followUp.head.task;
     runs.enter(owner);
     try {
-      return await this.#begin(followUp);
+      return await (followUp.crowded ? this.#enter(followUp) : this.#begin(followUp));
     } finally {
       if (!followUp.passedOn) runs.leave(owner);
     }
+  }
+
+  /** The message begins a turn once a process has room for it. */
+  async #enter(followUp: FollowUp): Promise<Accepted | undefined> {
+    const { send, head, message } = followUp;
+    const { committer, liveLogs, queue, settings } = this.#rooms;
+    const { attempt, kept, principal: by } = send;
+    const turn = (await this.#lastTurn(head)) + 1;
+    const now = Math.max(settings.clock.now(), head.statusTime);
+    const origin = originOf(head, turn, send);
+    const records = [
+      statusRecord(origin, { state: "TASK_STATE_SUBMITTED" }, "system", "", now),
+      messageRecord(origin, message, send.call, now),
+    ];
+    const run = { turn, input: head.seq + records.length };
+    const item: TaskAppend = { task: head.task, expect: head.seq, records, maxBytes: settings.limits.taskBytes };
+    const outcome = await queue.enter(head.task, run, (row) => {
+      const effects = [...(attempt === undefined ? [] : [attempt.once]), ...kept, ...this.#fileRows(records), row];
+      return committer.append({ ...item, effects }, undefined, { by });
+    });
+    if (!outcome.ok) return this.#refused(followUp, outcome, records);
+    liveLogs.notifyRemote(head.task.taskId);
+    return joined(head, outcome.seq);
   }
 
   async #begin(followUp: FollowUp): Promise<Accepted | undefined> {
@@ -256,42 +268,4 @@ export class FollowUps {
     if (reason !== "duplicate" || once === undefined) return undefined;
     return this.#retries.join(head.task, once, send.attempt);
   }
-}
-
-/** The message, accepted again by extensions that depend on rows of its task. */
-function renewed(send: Send): Send | Promise<Send> {
-  const depends = send.kept.some((effect) => effect.op !== "wake" && effect.if !== undefined);
-  return depends && send.again !== undefined ? send.again() : send;
-}
-
-/** The records of a message that begins a turn. */
-function recordsOf({ send, head, message }: FollowUp, turn: number, now: number): readonly NewRecord[] {
-  const { call } = send;
-  const origin = originOf(head, turn, send);
-  const record = messageRecord(origin, message, call, now);
-  if (!isInterrupted(head.state)) return [record];
-  return [statusRecord(origin, { state: "TASK_STATE_WORKING" }, "system", "", now), record];
-}
-
-/** Where the records of a message for a task belong. */
-function originOf({ task, contextId }: TaskHead, turn: number, { call }: Send): Origin {
-  return { taskId: task.taskId, contextId, turn, attempt: 1, extensions: call.extensions, trace: call.trace };
-}
-
-/** The generation that the task of a message must have (§3.2.2 of the 1.1 draft). */
-function wantedGeneration({ request, call }: Send): number | undefined {
-  const configuration: SendMessageConfigurationDraft | undefined = request.configuration;
-  return hasGenerations(call.version) ? configuration?.ifGenerationMatch : undefined;
-}
-
-function generationMismatch({ task: { taskId }, generation }: TaskHead, wanted: number): A2AError {
-  return new A2AError("TaskGenerationMismatch", `The task is at generation ${generation}, not at ${wanted}`, {
-    metadata: { taskId, expectedGeneration: String(wanted), currentGeneration: String(generation) },
-  });
-}
-
-/** §3.4.3: a task keeps its context. */
-function checkContext(message: Message, head: TaskHead): void {
-  if (message.contextId === undefined || message.contextId === head.contextId) return;
-  throw invalidParams([{ field: "message.contextId", description: "is not the context of this task" }]);
 }

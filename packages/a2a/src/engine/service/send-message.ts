@@ -3,18 +3,15 @@ import type { LazyBlobs } from "../../blobs/lazy.ts";
 import type { TakenAnswer } from "../../intask/index.ts";
 import {
   A2AError,
-  countsInGeneration,
-  hasGenerations,
   type Message,
   type Part,
   type SendMessageRequest,
-  type SendMessageResponse,
   type TaskPushNotificationConfig,
 } from "../../model/index.ts";
-import { type AcceptedInput, isAuthorizationAnswer, type CallContext, type Reply } from "../../protocol/index.ts";
-import { assembleLog, roomless, type FeatureEffect, type OnceRecord, type Owner } from "../../store/index.ts";
+import { type AcceptedInput, isAuthorizationAnswer, type CallContext } from "../../protocol/index.ts";
+import type { FeatureEffect, OnceRecord, Owner } from "../../store/index.ts";
 import { sizeOf } from "../bytes.ts";
-import { EventStream, keepIn, waitForAnswer } from "../log/index.ts";
+import { keepIn } from "../log/index.ts";
 import { checkAddresses, hasLarge, type FirstResult } from "../run/index.ts";
 import {
   answered,
@@ -28,62 +25,10 @@ import {
   type Send,
   type SendRooms,
 } from "./admission.ts";
-import { counted, wholeBut, wrappedTask, type AgentTasks } from "./agent-tasks.ts";
 import { checkSize, declaredHeaders, type CheckedAgent } from "./checks.ts";
 import { FollowUps } from "./follow-ups.ts";
+import { queueMessage } from "./queueing.ts";
 import { Retries } from "./retries.ts";
-
-/** SendMessage (A2A 1.0 §3.1.1): answers with the agent's message, or with the task once it is interrupted or over. */
-export async function sendMessage(
-  tasks: AgentTasks,
-  sends: Sends,
-  request: SendMessageRequest,
-  context: CallContext,
-  extensions: readonly string[],
-): Promise<Reply<SendMessageResponse>> {
-  const admission = sends.accept(tasks.hosted, tasks.ownerOf(context), request, context, extensions);
-  const { answer } = admission instanceof Promise ? await admission : admission;
-  const accepted = await answer;
-  if (accepted.kind === "message") return { payload: accepted.reply };
-  const { task, input, log } = accepted;
-  const historyLength = request.configuration?.historyLength;
-  if (log !== undefined) {
-    // The texts stay in memory for as long as the answer does.
-    const bytes = log.reduce((sum, { json }) => sum + json.length, 0);
-    if (bytes > roomless) await context.reserve?.(bytes);
-    const made = wrappedTask(assembleLog(log, wholeBut(historyLength, context)));
-    const generation = (): number => log.filter(({ kind }) => countsInGeneration(kind)).length;
-    return counted(made, context, () => new Map([[task.taskId, generation()]]));
-  }
-  if (request.configuration?.returnImmediately !== true) {
-    await waitForAnswer(tasks.position(accepted, input), input, context.signal);
-  }
-  const snapshot = await tasks.load(task, historyLength, context);
-  return counted(wrappedTask(snapshot), context, () => new Map([[task.taskId, snapshot.head.generation]]));
-}
-
-/** SendStreamingMessage (§3.1.2). Resolves when the message is accepted. What the agent does with it goes to the stream. */
-export async function sendStreamingMessage(
-  tasks: AgentTasks,
-  sends: Sends,
-  request: SendMessageRequest,
-  context: CallContext,
-  extensions: readonly string[],
-): Promise<EventStream> {
-  const { answer } = await sends.accept(tasks.hosted, tasks.ownerOf(context), request, context, extensions);
-  return new EventStream("SendStreamingMessage", async () => {
-    const accepted = await answer;
-    if (accepted.kind === "message") return { payload: accepted.reply };
-    const { input, made } = accepted;
-    const historyLength = request.configuration?.historyLength;
-    if (made && historyLength === undefined) {
-      // The first record of the log is the task as it was created. Any other stream begins with the task as it is now.
-      const counts = hasGenerations(context.version);
-      return { ...tasks.position(accepted, 0, context), input, ...(counts && { generation: 0 }) };
-    }
-    return tasks.stream(accepted, { after: made ? undefined : context.after, input, historyLength }, context);
-  });
-}
 
 /** Accepts messages, each once: as the first message of a task or as the next one. */
 export class Sends {
@@ -226,11 +171,15 @@ export class Sends {
   }
 
   #begin(send: Send, taskId: string | undefined = send.newTaskId): Admission | Promise<Admission> {
-    const { budget, runs } = this.#rooms;
+    const { budget, runs, queue } = this.#rooms;
     const { owner } = send.owner;
     const bytes = sizeOf(send.request.message);
     runs.enter(owner);
     try {
+      if (queue.isCrowded) {
+        runs.leave(owner);
+        return this.#queue(send, taskId);
+      }
       return budget.tryTake(owner, bytes)
         ? this.#startRun(send, bytes, taskId)
         : this.#startRunLater(send, bytes, taskId);
@@ -243,6 +192,12 @@ export class Sends {
   async #follow(send: Send, taskId: string): Promise<Admission> {
     const { agent, owner } = send.owner;
     const accepted = await this.#followUps.take(send, { agent, owner, taskId });
+    this.#retries.end(send.attempt);
+    return answered(accepted);
+  }
+
+  async #queue(send: Send, taskId = send.newTaskId ?? this.#rooms.settings.ids.next()): Promise<Admission> {
+    const accepted = await queueMessage(this.#rooms, this.#retries, send, taskId);
     this.#retries.end(send.attempt);
     return answered(accepted);
   }

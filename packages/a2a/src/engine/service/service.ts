@@ -27,7 +27,8 @@ import type { Runs } from "../supervise/index.ts";
 import { AgentTasks } from "./agent-tasks.ts";
 import { checkCall, methodOf, type CheckedAgent } from "./checks.ts";
 import { Delivery } from "./delivery.ts";
-import { sendMessage, sendStreamingMessage, type Sends } from "./send-message.ts";
+import type { Sends } from "./send-message.ts";
+import { sendMessage, sendStreamingMessage } from "./send-operations.ts";
 import { createWebhook, deleteWebhook, getWebhook, listWebhooks } from "./webhook-operations.ts";
 import { cancelTask, getTask, listTasks, subscribeToTask } from "./task-operations.ts";
 

@@ -1,8 +1,9 @@
 import type { Clock } from "../../base/index.ts";
-import type { TaskHead } from "../../store/index.ts";
+import type { ClaimPosition, TaskKey } from "../../store/index.ts";
 import { lossOf, type Committer } from "../log/index.ts";
-import type { EngineSettings } from "../options.ts";
+import type { EngineSettings, HostedAgent } from "../options.ts";
 import type { Run } from "../run/index.ts";
+import type { LeaseWatch } from "./lease-watch.ts";
 import type { Runs } from "./runs.ts";
 
 /*
@@ -10,10 +11,14 @@ import type { Runs } from "./runs.ts";
  * when it was, and `LeaseWatch` relies on it only where it can.
  */
 
+/** How many runs of the store are compared with those of this process at a time. */
+const comparedAtOnce = 500;
+
 interface LeasesInit {
-  readonly settings: Pick<EngineSettings, "clock" | "lease" | "logger">;
+  readonly settings: Pick<EngineSettings, "clock" | "lease" | "logger" | "store">;
+  readonly agents: ReadonlyMap<string, HostedAgent>;
   readonly committer: Committer;
-  readonly runs: Pick<Runs, "all">;
+  readonly runs: Pick<Runs, "all" | "find">;
   readonly watch: LeaseWatch;
 }
 
@@ -39,14 +44,43 @@ export class Leases {
 
   /** Renews all leases. A run that has lost its lease ends. */
   async renew(): Promise<void> {
-    const { clock, lease } = this.#init.settings;
-    const until = clock.now() + lease.ttl;
-    await Promise.all([...this.#init.runs.all()].map((run) => this.#renewOne(run, until)));
+    await Promise.all([...this.#init.runs.all()].map((run) => this.#renewOne(run)));
   }
 
-  async #renewOne(run: Run, until: number): Promise<void> {
+  /** Another process has changed a task: where it took the lease away, as a cancel does, the run ends at once. */
+  async changedElsewhere(taskId: string): Promise<void> {
+    const run = this.#init.runs.find(taskId);
+    if (run === undefined) return;
+    const { fence } = run.phase;
+    const { store } = this.#init.settings;
+    const head = fence === undefined ? undefined : await store.head(run.key, taskId).catch(() => undefined);
+    if (head !== undefined && head.fence !== fence) await this.#renewOne(run);
+  }
+
+  /** Other processes may have changed any task. A few queries, whatever the number of runs. */
+  async compare(): Promise<void> {
+    const { runs, settings, agents } = this.#init;
+    const { store } = settings;
+    const fences = new Map<string, number>();
+    for (const run of runs.all()) if (run.phase.fence !== undefined) fences.set(nameOf(run.key), run.phase.fence);
+    if (fences.size === 0) return;
+    const query = { now: Number.MAX_SAFE_INTEGER, agents: [...agents.keys()], limit: comparedAtOnce };
+    let after: ClaimPosition | undefined;
+    do {
+      const page = await store.claimable({ ...query, ...(after && { after }) });
+      for (const { task, fence } of page.heads) if (fences.get(nameOf(task)) === fence) fences.delete(nameOf(task));
+      after = page.next;
+    } while (after !== undefined);
+    const changed = [...runs.all()].filter(({ key }) => fences.has(nameOf(key)));
+    await Promise.all(changed.map((run) => this.#renewOne(run)));
+  }
+
+  /** Also finds out whether the run has its lease still. What it stores comes after what the run has stored. */
+  async #renewOne(run: Run): Promise<void> {
     const { fence } = run.phase;
     if (fence === undefined) return;
+    const { clock, lease } = this.#init.settings;
+    const until = clock.now() + lease.term;
     const effects = [{ effect: "lease", op: "renew", until }] as const;
     // A store that fails now may work again before the lease expires.
     const outcome = await this.#init.committer
@@ -90,96 +124,6 @@ class WallClockWatch {
   }
 }
 
-/** How many leases are watched at a time. Others are watched in later scans. */
-const mostWatched = 10_000;
-/** Each tenth scan reads all leases. The others read those that have expired by the wall clock. */
-const fullScanEvery = 10;
-
-/** A lease as it was found, and since when it has not changed, on the monotonic clock. */
-interface Seen {
-  readonly until: number;
-  readonly fence: number;
-  readonly since: number;
-}
-
-/**
- * Decides whether a lease has expired, so that its holder counts as dead. Where the wall clock cannot be relied on, a lease
- * has expired once it has not changed for `ttl` on the monotonic clock of this process: a live holder renews it three times
- * in that time.
- *
- * The wall clock is not relied on for `ttl` after it was set, for a lease that ends later than any lease can, and for a lease
- * that has long expired although the previous scan did not find it.
- */
-export class LeaseWatch {
-  readonly #clock: Clock;
-  readonly #ttl: number;
-  readonly #isGone: (holder: string) => boolean;
-  #seen = new Map<string, Seen>();
-  /** The same for the scan that is under way. */
-  #found = new Map<string, Seen>();
-  #scans = 0;
-  #trustedFrom = -Infinity;
-  /** Wall time of this scan, and of the previous one. */
-  #now = Infinity;
-  #before = -Infinity;
-
-  constructor(clock: Clock, lease: { readonly ttl: number; readonly isGone: (holder: string) => boolean }) {
-    this.#clock = clock;
-    this.#ttl = lease.ttl;
-    this.#isGone = lease.isGone;
-  }
-
-  /** The wall clock was set: for `ttl` it says nothing about leases. */
-  distrustWallClock(): void {
-    this.#trustedFrom = this.#clock.elapsed() + this.#ttl;
-    this.#before = -Infinity;
-  }
-
-  /** Begins a scan. It has to read all leases, as where `every` is true, or those that have expired by the wall clock at `now`. */
-  begin(every = false): { readonly all: boolean; readonly now: number } {
-    this.#now = this.#clock.now();
-    this.#found = new Map();
-    // The first scan reads all, because `isGone` may know that a holder is dead before its lease expires.
-    const all = every || this.#scans % fullScanEvery === 0 || !this.#isTrusted() || this.#seen.size > 0;
-    this.#scans += 1;
-    return { all, now: this.#now };
-  }
-
-  /** Whether no process holds the task any more. */
-  isExpired(head: TaskHead): boolean {
-    const { holder, leaseUntil: until = -Infinity, fence } = head;
-    if (holder === undefined || this.#isGone(holder)) return true;
-    const key = `${head.task.agent}\0${head.task.taskId}`;
-    const known = this.#seen.get(key);
-    const elapsed = this.#clock.elapsed();
-    if (known !== undefined && known.until === until && known.fence === fence) {
-      this.#found.set(key, known);
-      return elapsed - known.since >= this.#ttl;
-    }
-    // A lease that has changed was renewed, so its holder is alive.
-    const isExpired = known === undefined && this.#isExpiredByWallClock(until);
-    const left = until - this.#now;
-    const isRunning = left > 0 && left <= this.#ttl;
-    if (!isRunning && this.#found.size < mostWatched) {
-      // A lease that has expired stays expired: the task may have to wait before it is taken over.
-      this.#found.set(key, { until, fence, since: isExpired ? -Infinity : elapsed });
-    }
-    return isExpired;
-  }
-
-  /** Ends the scan. Leases that it did not find are no longer watched. */
-  end(): void {
-    this.#seen = this.#found;
-    this.#before = this.#now;
-  }
-
-  #isExpiredByWallClock(until: number): boolean {
-    if (until > this.#now || !this.#isTrusted()) return false;
-    // The previous scan should have found a lease that had expired by then.
-    return until >= this.#before || this.#seen.size >= mostWatched;
-  }
-
-  #isTrusted(): boolean {
-    return this.#clock.elapsed() >= this.#trustedFrom;
-  }
+function nameOf({ agent, taskId }: TaskKey): string {
+  return `${agent}\0${taskId}`;
 }

@@ -1,12 +1,14 @@
 import { delegationFeature, waitFeature, type ClaimPosition, type TaskHead } from "../../store/index.ts";
 import { hasWaits, safeSentences, seenTurn } from "../run/index.ts";
 import type { EngineSettings } from "../options.ts";
-import type { LeaseWatch } from "./leases.ts";
+import type { LeaseWatch } from "./lease-watch.ts";
 import { Suspects } from "./suspects.ts";
 import { crashesOf, giveUp, type Takeover, type TakeoverInit } from "./takeover.ts";
 
 /** How many lost tasks are read at a time. */
 const pageSize = 100;
+/** How many of them are taken over at a time. */
+const mostAtOnce = 25;
 /** How many agents that are not hosted here are named in the log. */
 const mostNamed = 20;
 
@@ -28,6 +30,7 @@ export class Recovery {
   readonly #takeover: Pick<Takeover, "resume" | "endAsked">;
   readonly #backoff: Backoff;
   readonly #suspects: Suspects;
+  #isCrowded = false;
   /** Agents with lost tasks that are not hosted here and were named in the log. */
   readonly #named = new Set<string>();
   #hasScanned = false;
@@ -48,18 +51,24 @@ export class Recovery {
     return !this.#hasScanned || this.#suspects.busy;
   }
 
+  /** Whether the last scan ended because there was no room for another run. */
+  get isCrowded(): boolean {
+    return this.#isCrowded;
+  }
+
   /** Reads all tasks that may be taken over, page by page. `every`: also those whose leases have not expired. */
   async scan(every = false): Promise<void> {
+    this.#isCrowded = false;
     const { settings, agents, leaseWatch, runs } = this.#init;
     const { all, now } = leaseWatch.begin(every);
     const query = { now: all ? Number.MAX_SAFE_INTEGER : now, agents: [...agents.keys()], limit: pageSize };
     let after: ClaimPosition | undefined;
     do {
       const page = await settings.store.claimable({ ...query, ...(after && { after }) });
-      for (const head of page.heads) {
-        if (runs.stopping) return;
-        if (leaseWatch.isExpired(head) && this.#isDue(head)) await this.#recover(head);
-      }
+      const lost = page.heads.filter(
+        (head) => !runs.has(head.task.taskId) && leaseWatch.isExpired(head) && this.#isDue(head),
+      );
+      if (!(await this.#recoverAll(lost))) return;
       after = page.next;
     } while (after !== undefined);
     leaseWatch.end();
@@ -70,18 +79,38 @@ export class Recovery {
     if (isFirst && !this.isTrial) this.#init.onTried();
   }
 
+  /** Many at a time: a process may have left thousands. `false`: there is no room for more. */
+  async #recoverAll(lost: readonly TaskHead[]): Promise<boolean> {
+    const { runs } = this.#init;
+    for (let at = 0; at < lost.length;) {
+      if (runs.stopping) return false;
+      this.#isCrowded = runs.room === 0;
+      if (this.#isCrowded) return false;
+      const next = lost.slice(at, at + Math.min(mostAtOnce, runs.room));
+      await Promise.all(next.map((head) => this.#recover(head, next.length > 1)));
+      // One that cannot be stored fails those that are stored together with it.
+      const failed = next.filter(({ task }) => this.#backoff.hasFailed(task.taskId));
+      if (next.length > 1) for (const head of failed) await this.#recover(head);
+      at += next.length;
+    }
+    return true;
+  }
+
   #isDue({ task: { agent, taskId }, run }: TaskHead): boolean {
     const { agents, runs } = this.#init;
     if (!agents.has(agent) || run === undefined) return false;
     return !runs.has(taskId) && !this.#suspects.has(taskId) && this.#backoff.isDue(taskId);
   }
 
-  async #recover(head: TaskHead): Promise<void> {
+  /** `again`: where it fails, it is tried again alone. */
+  async #recover(head: TaskHead, again = false): Promise<void> {
     const { settings, runs } = this.#init;
-    if (await this.#hasAsked(head)) return this.#endAsked(head);
+    if (await this.#hasAsked(head)) return this.#endAsked(head, again);
     const sentence = await this.#reasonToGiveUp(head);
-    if (sentence !== undefined) await this.#backoff.guard(head, () => giveUp(settings, runs, head, sentence));
-    else if (crashesOf(head, settings.lease.holder).count === 0) await this.#resume(head);
+    // Its process may only have been busy. Nothing can take the end of a task back.
+    if (sentence === safeSentences.lost && !this.#init.leaseWatch.isLongExpired(head)) return;
+    if (sentence !== undefined) await this.#backoff.guard(head, () => giveUp(settings, runs, head, sentence), again);
+    else if (crashesOf(head, settings.lease.holder).count === 0) await this.#resume(head, again);
     else this.#suspects.add(head);
   }
 
@@ -91,9 +120,9 @@ export class Recovery {
     return this.#init.agents.get(head.task.agent)?.agent.resumable !== true && !(await this.#isResting(head));
   }
 
-  async #endAsked(head: TaskHead): Promise<void> {
+  async #endAsked(head: TaskHead, again: boolean): Promise<void> {
     const hosted = this.#init.agents.get(head.task.agent);
-    if (hosted !== undefined) await this.#backoff.guard(head, () => this.#takeover.endAsked(hosted, head));
+    if (hosted !== undefined) await this.#backoff.guard(head, () => this.#takeover.endAsked(hosted, head), again);
   }
 
   async #reasonToGiveUp(head: TaskHead): Promise<string | undefined> {
@@ -114,10 +143,10 @@ export class Recovery {
   }
 
   /** `undefined` when it cannot be taken over now. */
-  #resume(head: TaskHead): ReturnType<Takeover["resume"]> {
+  #resume(head: TaskHead, again = false): ReturnType<Takeover["resume"]> {
     const hosted = this.#init.agents.get(head.task.agent);
     if (hosted === undefined) return Promise.resolve(undefined);
-    return this.#backoff.guard(head, () => this.#takeover.resume(hosted, head));
+    return this.#backoff.guard(head, () => this.#takeover.resume(hosted, head), again);
   }
 
   /** Logs each agent once that is not hosted here and has lost tasks. `now`: wall time by which their leases have expired. */
@@ -170,10 +199,16 @@ export class Backoff {
     return (this.#failures.get(taskId)?.due ?? -Infinity) <= this.#settings.clock.elapsed();
   }
 
-  /** The result of `work`, or `undefined` when it fails. */
+  /** Whether the last try failed. */
+  hasFailed(taskId: string): boolean {
+    return this.#failures.has(taskId);
+  }
+
+  /** The result of `work`, or `undefined` when it fails. `again`: it is tried again at once then, and does not count. */
   async guard<Result>(
     { task: { agent, taskId } }: Pick<TaskHead, "task">,
     work: () => Promise<Result>,
+    again = false,
   ): Promise<Result | undefined> {
     try {
       const result = await work();
@@ -181,6 +216,10 @@ export class Backoff {
       return result;
     } catch (cause) {
       const { logger } = this.#settings;
+      if (again) {
+        this.#remember(taskId, { due: -Infinity, tries: this.#failures.get(taskId)?.tries ?? 0 });
+        return undefined;
+      }
       const first = this.#note(taskId) === 1;
       if (first) logger.error(this.#text, { agent, taskId, cause });
       return undefined;
@@ -192,8 +231,12 @@ export class Backoff {
     const { clock, lease } = this.#settings;
     const tries = (this.#failures.get(taskId)?.tries ?? 0) + 1;
     const pause = Math.min(longestPause, lease.ttl * 2 ** (tries - 1));
-    if (this.#failures.size >= mostFailures) this.#failures.clear();
-    this.#failures.set(taskId, { tries, due: clock.elapsed() + pause });
+    this.#remember(taskId, { tries, due: clock.elapsed() + pause });
     return tries;
+  }
+
+  #remember(taskId: string, failure: Failure): void {
+    if (this.#failures.size >= mostFailures) this.#failures.clear();
+    this.#failures.set(taskId, failure);
   }
 }

@@ -1,10 +1,16 @@
 import { deferred } from "../../base/index.ts";
-import type { AppendOutcome, TaskAppend, TaskHead } from "../../store/index.ts";
+import {
+  queueFeature,
+  type AppendOutcome,
+  type TaskAppend,
+  type TaskEffect,
+  type TaskHead,
+} from "../../store/index.ts";
 import type { Principal } from "../../protocol/index.ts";
 import { ChurnMap } from "../churn-map.ts";
-import { statusRecord, type StatusInit } from "../log/index.ts";
+import { endOfRun, statusRecord, type StatusInit } from "../log/index.ts";
 import { serverIsStopping, tooManyTasks } from "../refusals.ts";
-import { Pace, Run, waitingRun, type OwnRooms, type RunInit, type RunRooms } from "../run/index.ts";
+import { isQueued, Pace, queueKey, Run, waitingRun, type OwnRooms, type RunInit, type RunRooms } from "../run/index.ts";
 
 interface EndOptions {
   /** URIs of the extensions that are active in the call that ends the task. */
@@ -20,6 +26,8 @@ interface EndOptions {
 /** How many tasks are kept that wait for the answer to a question of a delegation. The oldest are forgotten. */
 const mostSuspended = 10_000;
 
+const leaveQueue: TaskEffect = { effect: "feature", op: "delete", feature: queueFeature, key: queueKey };
+
 /** The runs of this process, by task. */
 export class Runs {
   readonly #rooms: OwnRooms;
@@ -30,8 +38,8 @@ export class Runs {
   #suspended: Map<string, readonly (() => void)[]> | undefined;
   #stopping = false;
 
-  /** `isOver`: is told of each run that is over. */
-  constructor(rooms: RunRooms, isOver: (run: Run) => void) {
+  /** `isOver`: is told of each run that is over. `onRest`: is called when one begins to wait. */
+  constructor(rooms: RunRooms, isOver: (run: Run) => void, onRest: () => void) {
     const onOver = (over: Run): void => {
       if (this.#running.get(over.key.taskId) === over) this.#running.delete(over.key.taskId);
       if (over.cancels.length > 0) this.#keepCancels(over);
@@ -39,12 +47,23 @@ export class Runs {
       isOver(over);
     };
     if (rooms.settings.limits.tasksPerCaller !== Infinity) this.#owners = new Map();
-    this.#rooms = { ...rooms, pace: new Pace(rooms.settings.clock), onOver };
+    this.#rooms = { ...rooms, pace: new Pace(rooms.settings.clock), onOver, onRest };
   }
 
   /** Whether the server stops, so that no run is started any more. */
   get stopping(): boolean {
     return this.#stopping;
+  }
+
+  /** How many more runs this process has room for. Runs that only wait need none. */
+  get room(): number {
+    const { runs } = this.#rooms.settings.limits;
+    const room = runs - this.#running.size;
+    // Few processes are full, so only those look at each run.
+    if (room > 0) return room;
+    let busy = 0;
+    for (const { phase } of this.#running.values()) busy += Number(!phase.resting);
+    return Math.max(0, runs - busy);
   }
 
   /**
@@ -77,6 +96,10 @@ export class Runs {
     return run;
   }
 
+  find(taskId: string): Run | undefined {
+    return this.#running.get(taskId);
+  }
+
   has(taskId: string): boolean {
     return this.#running.has(taskId);
   }
@@ -98,11 +121,7 @@ export class Runs {
       task,
       ...(fence !== undefined && { fence }),
       records: [record],
-      effects: [
-        { effect: "run", run: null },
-        { effect: "checkpoint", value: null },
-        { effect: "lease", op: "revoke" },
-      ],
+      effects: isQueued(head) ? [...endOfRun, leaveQueue] : endOfRun,
     };
     const onOutcome = (stored: AppendOutcome): void => {
       if (!stored.ok) return;

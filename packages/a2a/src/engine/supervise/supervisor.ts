@@ -5,8 +5,11 @@ import type { Committer, LiveLogs } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
 import { safeSentences, type Run } from "../run/index.ts";
 import type { TaskKey } from "../../store/index.ts";
-import { freeRuns } from "../../store/wakeup.ts";
-import { Leases, LeaseWatch } from "./leases.ts";
+import { LeaseWatch } from "./lease-watch.ts";
+import { Leases } from "./leases.ts";
+import { Nodes } from "./nodes.ts";
+import { Others } from "./others.ts";
+import { Queue } from "./queue.ts";
 import { Recovery } from "./recovery.ts";
 import { Runs } from "./runs.ts";
 import { Takeover } from "./takeover.ts";
@@ -24,6 +27,8 @@ interface SupervisorInit {
 /** The runs of this process, with the periodic work for them. */
 export interface Supervisor {
   readonly runs: Runs;
+  /** Tasks that wait for room. */
+  readonly queue: Queue;
   /** Starts the periodic work. The first round begins at once. `byItself` false: further ones are those that `round` is called for. */
   start(byItself: boolean): void;
   /** Does the periodic work that is due. `all`: also what is not due yet. */
@@ -36,49 +41,76 @@ export interface Supervisor {
 
 export function createSupervisor({ agents, ...rooms }: SupervisorInit): Supervisor {
   const { settings, committer, liveLogs, budget } = rooms;
-  const leaseWatch = new LeaseWatch(settings.clock, settings.lease);
-  const runs = new Runs(rooms, (run) => waker.over(run.key, run.phase.waits));
-  const leases = new Leases({ settings, committer, runs, watch: leaseWatch });
+  const nodes = new Nodes({
+    settings,
+    onGone: () => maintenance.recoverSoon(),
+    onAbsence: () => others.compare(),
+  });
+  const counted = settings.store.nodes === undefined ? undefined : nodes;
+  const leaseWatch = new LeaseWatch(settings.clock, settings.lease, counted);
+  const runs = new Runs(
+    rooms,
+    (run) => {
+      waker.over(run.key, run.phase.waits);
+      // Its last commit may have been stored, although its answer is lost.
+      if (run.storeError !== undefined || recovery.isCrowded) maintenance.recoverSoon();
+      queue.freed();
+    },
+    () => queue.freed(),
+  );
+  const leases = new Leases({ settings, agents, committer, runs, watch: leaseWatch });
   const takeover = new Takeover({ settings, committer, agents, runs, budget });
   const isTrial = (): boolean => recovery.isTrial;
   const waker = new Waker({ settings, committer, agents, runs, takeover, isTrial });
+  const queue = new Queue({ settings, committer, agents, runs, takeover });
   const onTried = (): void => void waker.look();
   const recovery: Recovery = new Recovery({ settings, agents, runs, takeover, leaseWatch, onTried });
-  const maintenance = new Maintenance({ settings, liveLogs, runs, leases, recovery });
+  const maintenance = new Maintenance({ settings, runs, leases, leaseWatch, recovery });
+  const others = new Others({ settings, liveLogs, leases, queue, maintenance });
   return {
     runs,
+    queue,
     settle: (task) => waker.settle(task),
     start(byItself) {
+      nodes.start(byItself);
+      others.start(byItself);
       maintenance.start(byItself);
       waker.start(byItself);
+      queue.start(byItself);
     },
     async round(all) {
+      await nodes.beat();
+      others.look();
       await maintenance.round(all);
       await waker.look();
+      await queue.look();
     },
     async stop(grace) {
       await runs.stop(grace);
-      await waker.stop();
+      await Promise.all([waker.stop(), queue.stop()]);
       maintenance.stop();
+      others.stop();
+      await nodes.stop();
     },
   };
 }
 
 interface MaintenanceInit {
   readonly settings: EngineSettings;
-  readonly liveLogs: LiveLogs;
-  readonly runs: Pick<Runs, "all" | "stopping">;
+  readonly runs: Pick<Runs, "all">;
   readonly leases: Leases;
+  readonly leaseWatch: LeaseWatch;
   readonly recovery: Recovery;
 }
 
-/** The least time between two looks for runs that nobody has announced, in milliseconds. */
-const perhapsEvery = 1_000;
+/** Milliseconds between two scans where nobody is known to be gone. */
+const calmScan = 10_000;
+
 /** The most tasks that one call of the store deletes or compacts. */
 const sweepLimit = 100;
 
 /**
- * The periodic work of an engine, on one timer: timeouts, leases, lost runs, changes by other processes, retention. Work that
+ * The periodic work of an engine, on one timer: timeouts, leases, lost runs, retention. Work that
  * fails is logged and tried again later. The other work goes on.
  */
 class Maintenance {
@@ -88,16 +120,14 @@ class Maintenance {
   readonly #pause: number;
   /** When each kind of work is due next, on the monotonic clock. */
   #leasesDue = -Infinity;
-  /** Another process has left a run. `all`: leases that have not expired are looked at, too. */
-  #runsDue: { readonly all: boolean } | undefined;
-  /** Before that time it does not look because there may be a run. */
-  #perhapsFrom = -Infinity;
-  #pollDue = -Infinity;
   #sweepDue: number;
   /** When unused files are searched for. Not at the start: many processes may start together. */
   #collectDue: number;
   #collecting: Promise<void> | undefined;
-  #unwatch: (() => void) | undefined;
+  #recovering: Promise<void> | undefined;
+  #recoverAgain = false;
+  /** The next scan reads all leases. */
+  #recoverEvery = false;
   #stopped = false;
   #byItself = true;
   #isWorking = false;
@@ -106,20 +136,15 @@ class Maintenance {
 
   constructor(init: MaintenanceInit) {
     this.#init = init;
-    const { clock, lease, pollInterval, retention } = init.settings;
-    this.#heartbeat = lease.ttl / 3;
+    const { clock, lease, pollInterval, retention, store } = init.settings;
+    this.#heartbeat = store.nodes === undefined ? lease.ttl / 3 : calmScan;
     this.#pause = Math.max(1, Math.min(1_000, this.#heartbeat, pollInterval, retention.interval));
     this.#sweepDue = clock.elapsed() + retention.interval;
     this.#collectDue = clock.elapsed() + (init.settings.blobs?.interval ?? Infinity);
   }
 
   start(byItself: boolean): void {
-    const { settings, liveLogs } = this.#init;
     this.#byItself = byItself;
-    this.#unwatch = settings.store.watch?.((taskId) => {
-      if (taskId !== freeRuns) liveLogs.notifyRemote(taskId);
-      if (taskId === freeRuns || taskId === undefined) this.#lookForRuns(taskId === undefined);
-    });
     void this.round();
   }
 
@@ -129,8 +154,8 @@ class Maintenance {
     if (this.#stopped) return;
     this.#clearTimer();
     if (all) {
-      this.#leasesDue = this.#pollDue = this.#sweepDue = this.#collectDue = -Infinity;
-      this.#runsDue = { all };
+      this.#leasesDue = this.#sweepDue = this.#collectDue = -Infinity;
+      this.#recoverEvery = true;
     }
     await (this.#working = this.#round());
     if (all) await this.#collecting;
@@ -139,30 +164,26 @@ class Maintenance {
   stop(): void {
     this.#stopped = true;
     this.#clearTimer();
-    this.#unwatch?.();
+  }
+
+  /** Looks for lost tasks now, also while other work is going on. */
+  recoverSoon(): void {
+    if (!this.#stopped) void this.#guard("Taking over lost tasks", () => this.#recover());
   }
 
   /** A round in which nothing is due is over, and the timer of the next one set, when this returns. */
   async #round(): Promise<void> {
     this.#isWorking = true;
-    const { settings, runs, leases } = this.#init;
-    const { clock, pollInterval, retention } = settings;
+    const { settings, runs, leases, leaseWatch } = this.#init;
+    const { clock, lease, retention, store } = settings;
     const now = clock.elapsed();
     endOverdueTurns(runs.all(), now);
     if (leases.clockWasSet()) this.#leasesDue = now;
     if (now >= this.#leasesDue) {
       this.#leasesDue = now + this.#heartbeat;
-      await this.#guard("Renewing leases", () => leases.renew());
-      this.#runsDue ??= { all: false };
-    }
-    if (this.#runsDue !== undefined) {
-      const { all } = this.#runsDue;
-      this.#runsDue = undefined;
-      await this.#guard("Taking over lost tasks", () => this.#recover(all));
-    }
-    if (now >= this.#pollDue) {
-      this.#pollDue = now + pollInterval;
-      this.#poll();
+      if (store.nodes === undefined) await this.#guard("Renewing leases", () => leases.renew());
+      await this.#guard("Taking over lost tasks", () => this.#recover());
+      if (leaseWatch.watches) this.#leasesDue = Math.min(this.#leasesDue, now + lease.ttl);
     }
     if (now >= this.#sweepDue) {
       this.#sweepDue = now + retention.interval;
@@ -181,21 +202,26 @@ class Maintenance {
     }
   }
 
-  /** Once for all that is told meanwhile. `perhaps`: nobody said that a run is free, so it is done now and then. */
-  #lookForRuns(perhaps: boolean): void {
-    if (this.#runsDue !== undefined || this.#stopped || this.#init.runs.stopping) return;
-    const now = this.#init.settings.clock.elapsed();
-    if (perhaps && now < this.#perhapsFrom) return;
-    this.#perhapsFrom = now + perhapsEvery;
-    this.#runsDue = { all: false };
-    if (this.#byItself) void this.round();
+  /** One scan after the other. A call that finds one under way has it scan again. */
+  async #recover(): Promise<void> {
+    if (this.#recovering !== undefined) {
+      this.#recoverAgain = true;
+      return this.#recovering;
+    }
+    this.#recovering = this.#scan().finally(() => (this.#recovering = undefined));
+    await this.#recovering;
   }
 
-  async #recover(all: boolean): Promise<void> {
-    const { leases, recovery } = this.#init;
-    // The clock may have been set while the leases were renewed.
-    if (leases.clockWasSet()) await leases.renew();
-    await recovery.scan(all);
+  async #scan(): Promise<void> {
+    const { leases, recovery, settings } = this.#init;
+    do {
+      this.#recoverAgain = false;
+      // The clock may have been set while the leases were renewed.
+      if (leases.clockWasSet() && settings.store.nodes === undefined) await leases.renew();
+      const every = this.#recoverEvery;
+      this.#recoverEvery = false;
+      await recovery.scan(every);
+    } while (this.#recoverAgain && !this.#stopped);
   }
 
   /** Beside the other work: a large bucket is listed for minutes, and leases are renewed meanwhile. */
@@ -205,11 +231,6 @@ class Maintenance {
     this.#collectDue = now + blobs.interval;
     const work = async (): Promise<void> => void (await (await blobs.load()).collect(() => this.#stopped));
     this.#collecting = this.#guard("Deleting unused files", work).finally(() => (this.#collecting = undefined));
-  }
-
-  #poll(): void {
-    // A store that can be watched reports changes by other processes.
-    if (this.#unwatch === undefined) this.#init.liveLogs.notifyRemote();
   }
 
   async #sweep(): Promise<void> {

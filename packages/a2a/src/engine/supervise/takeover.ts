@@ -3,8 +3,10 @@ import { A2AError, type NewRecord } from "../../model/index.ts";
 import {
   waitFeature,
   type AppendOutcome,
+  type FeatureEffect,
   type Store,
   type StoredRun,
+  type TaskAppend,
   type TaskEffect,
   type TaskHead,
 } from "../../store/index.ts";
@@ -18,16 +20,19 @@ import {
   type StoredCall,
 } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
-import { messageOf, readResumed, safeSentences, type Run, type TaskRunInit } from "../run/index.ts";
+import { messageOf, readResumed, safeSentences, type QueuedRun, type Run, type TaskRunInit } from "../run/index.ts";
 import type { Runs } from "./runs.ts";
 
 export interface TakeoverInit {
   readonly settings: EngineSettings;
   readonly committer: Committer;
   readonly agents: ReadonlyMap<string, HostedAgent>;
-  readonly runs: Pick<Runs, "enter" | "start" | "has" | "stopping" | "endTask">;
+  readonly runs: Pick<Runs, "enter" | "start" | "has" | "stopping" | "room" | "endTask">;
   readonly budget: ByteBudget;
 }
+
+/** What the task must be like when its lease is taken, and what goes before its run. */
+type Claim = Pick<TaskAppend, "fence" | "expect" | "records">;
 
 type Claimed = Extract<AppendOutcome, { readonly ok: true }>;
 
@@ -43,9 +48,8 @@ export class Takeover {
 
   /** `undefined` where there is no room for it now, or another process has taken it over. */
   async resume(hosted: HostedAgent, head: TaskHead): Promise<Run | undefined> {
-    const { budget } = this.#init;
     const lost = head.run;
-    if (lost === undefined || !budget.tryTake(head.task.owner, head.bytes)) return undefined;
+    if (lost === undefined || !this.#hasRoom(head)) return undefined;
     return this.#within(head, () => {
       const next = nextAttempt(lost, crashesOf(head, this.#init.settings.lease.holder).count);
       return this.#start(hosted, head, next, []);
@@ -59,9 +63,29 @@ export class Takeover {
     waiting: StoredRun,
     effects: readonly TaskEffect[],
   ): Promise<Run | "noRoom" | undefined> {
-    if (!this.#init.budget.tryTake(head.task.owner, head.bytes)) return "noRoom";
+    if (!this.#hasRoom(head)) return "noRoom";
     const { turn, input, attempt } = waiting;
     return this.#within(head, () => this.#start(hosted, head, { turn, input, attempt: attempt + 1 }, effects));
+  }
+
+  /** Begins the turn of a task in the queue. `leave`: takes it out of the queue. As `resume`. */
+  async begin(
+    hosted: HostedAgent,
+    head: TaskHead,
+    { turn, input }: QueuedRun,
+    leave: FeatureEffect,
+  ): Promise<Run | undefined> {
+    if (!this.#hasRoom(head)) return undefined;
+    const { fence } = head;
+    const records = [this.#working(head, turn)];
+    return this.#within(head, () =>
+      this.#start(hosted, head, { turn, input, attempt: 1 }, [leave], { fence, records }),
+    );
+  }
+
+  /** Whether this process has room for the run of a task. Its memory is then taken. */
+  #hasRoom({ task, bytes }: TaskHead): boolean {
+    return this.#init.runs.room > 0 && this.#init.budget.tryTake(task.owner, bytes);
   }
 
   /**
@@ -69,20 +93,26 @@ export class Takeover {
    * `undefined` where it has not, or it cannot begin now.
    */
   async endAsked(hosted: HostedAgent, head: TaskHead): Promise<Run | undefined> {
-    const { committer, settings, budget } = this.#init;
-    const { task, contextId, run, fence, seq, statusTime } = head;
+    const { committer, settings } = this.#init;
+    const { task, run, fence, seq } = head;
     if (run === undefined) return undefined;
     const { message } = await readNextMessage(settings.store, task, run.input);
     if (message === undefined) {
       await committer.append({ task, fence, expect: seq, records: [], effects: endOfRun });
       return undefined;
     }
-    if (!budget.tryTake(task.owner, head.bytes)) return undefined;
+    if (!this.#hasRoom(head)) return undefined;
     const next = { turn: run.turn + 1, attempt: 1, input: message.seq };
-    const origin = { taskId: task.taskId, contextId, turn: next.turn, attempt: 1, extensions: [], trace: undefined };
-    const time = Math.max(settings.clock.now(), statusTime);
-    const working = statusRecord(origin, { state: "TASK_STATE_WORKING" }, "system", "", time);
-    return this.#within(head, () => this.#start(hosted, head, next, [{ effect: "checkpoint", value: null }], working));
+    const effects = [{ effect: "checkpoint", value: null }] as const;
+    const records = [this.#working(head, next.turn)];
+    return this.#within(head, () => this.#start(hosted, head, next, effects, { fence, expect: seq, records }));
+  }
+
+  /** The status with which a turn begins that no caller begins. */
+  #working({ task: { taskId }, contextId, statusTime }: TaskHead, turn: number): NewRecord {
+    const origin = { taskId, contextId, turn, attempt: 1, extensions: [], trace: undefined };
+    const time = Math.max(this.#init.settings.clock.now(), statusTime);
+    return statusRecord(origin, { state: "TASK_STATE_WORKING" }, "system", "", time);
   }
 
   /** Starts a run within the memory that was taken for it. */
@@ -103,10 +133,10 @@ export class Takeover {
     head: TaskHead,
     next: StoredRun,
     effects: readonly TaskEffect[],
-    record?: NewRecord,
+    claim: Claim = { fence: head.fence, records: [] },
   ): Promise<Run | undefined> {
     const { runs, settings } = this.#init;
-    const claimed = await this.#claim(head, next, effects, record);
+    const claimed = await this.#claim(head, next, effects, claim);
     if (!claimed.ok) return undefined;
     const init = await this.#read(hosted, head, next, claimed);
     if (init === undefined) return undefined;
@@ -118,24 +148,17 @@ export class Takeover {
     runs.enter(head.task.owner, Infinity);
     const run = await this.#apart.call(() => runs.start(init));
     const { agent, taskId } = head.task;
-    settings.logger.info("A task is resumed", { agent, taskId, turn: next.turn, attempt: next.attempt });
+    if (next.attempt > 1)
+      settings.logger.info("A task is resumed", { agent, taskId, turn: next.turn, attempt: next.attempt });
     return run;
   }
 
-  /** `record`: what goes before the run. The task must then be as it was read. */
-  #claim(
-    { task, fence, seq }: TaskHead,
-    run: StoredRun,
-    effects: readonly TaskEffect[],
-    record: NewRecord | undefined,
-  ): Promise<AppendOutcome> {
+  #claim({ task }: TaskHead, run: StoredRun, effects: readonly TaskEffect[], claim: Claim): Promise<AppendOutcome> {
     const { committer, settings } = this.#init;
     const lease = acquireLease(settings.lease, settings.clock.now());
     return committer.append({
       task,
-      fence,
-      ...(record !== undefined && { expect: seq }),
-      records: record === undefined ? [] : [record],
+      ...claim,
       effects: [{ effect: "lease", op: "revoke" }, lease, { effect: "run", run }, ...effects],
     });
   }

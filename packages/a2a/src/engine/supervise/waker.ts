@@ -33,7 +33,7 @@ interface WakerInit {
   readonly settings: EngineSettings;
   readonly committer: Committer;
   readonly agents: ReadonlyMap<string, HostedAgent>;
-  readonly runs: Pick<Runs, "stopping" | "has">;
+  readonly runs: Pick<Runs, "stopping" | "has" | "room">;
   readonly takeover: Pick<Takeover, "wake">;
   /** A task is on trial that may have caused a crash, or it is not known yet whether there is one: nothing else is started meanwhile. */
   readonly isTrial: () => boolean;
@@ -56,7 +56,7 @@ export class Waker {
   #clearTimer: () => void = () => {};
   #looking: Promise<void> | undefined;
   #again = false;
-  /** Rows were left because too many tasks are awake. */
+  /** Rows were left because too many tasks are awake, or too many runs go on. */
   #isFull = false;
   #started = false;
   /** Where the next look goes on: after this `due`. `undefined`: from the beginning. */
@@ -179,7 +179,7 @@ export class Waker {
     let working = this.#working();
     let settled = 0;
     for (const task of shuffled([...tasks.values()])) {
-      this.#isFull = working >= mostAwake;
+      this.#isFull = working >= mostAwake || this.#init.runs.room === 0;
       if (this.#isFull || full.size >= mostWithoutRoom || this.#init.runs.stopping) break;
       if (full.has(task.owner)) continue;
       const result = await this.#settled(task);

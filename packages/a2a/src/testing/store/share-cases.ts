@@ -1,4 +1,4 @@
-import type { Store, TaskAppend } from "../../store/index.ts";
+import type { Store, StoreNode, StoreNodes, TaskAppend } from "../../store/index.ts";
 import type { TaskState } from "../../model/index.ts";
 import { alice, completed, folded, key, making, plain, status, type Case, type Expectation } from "./given.ts";
 
@@ -127,3 +127,27 @@ class Tasks {
     if (!outcomes.every(({ ok }) => ok)) throw new Error("a task was refused");
   }
 }
+
+/** Where a store counts its processes: all of them see the heartbeats of each, by the clock of the store. */
+export const countsProcesses: Case = async ({ store, expect, share }) => {
+  const other = share === undefined ? store : await share(store);
+  if (store.nodes === undefined || other.nodes === undefined) return;
+  const names = async (nodes: StoreNodes): Promise<string[]> =>
+    (await nodes.beat("one")).map(({ name }) => name).sort();
+  const first = await store.nodes.beat("one");
+  expect(first.map(({ name }) => name)).toEqual(["one"]);
+  const odd = "two, \u{1f600} and 'more'";
+  const second = await other.nodes.beat(odd);
+  expect(second.map(({ name }) => name).sort()).toEqual(["one", odd]);
+  const beatsOf = (found: readonly StoreNode[], name: string): number | undefined =>
+    found.find((node) => node.name === name)?.beats;
+  const third = await store.nodes.beat("one");
+  // Its own heartbeat counts in the same call. The other one has said nothing since.
+  expect(beatsOf(third, "one") === beatsOf(second, "one")).toEqual(false);
+  expect(beatsOf(third, odd)).toEqual(beatsOf(second, odd));
+  expect(third.every(({ silent }) => silent >= 0 && silent < 60_000)).toEqual(true);
+  await other.nodes.forget(["one", "nobody"]);
+  expect((await other.nodes.beat(odd)).map(({ name }) => name)).toEqual([odd]);
+  expect(await names(store.nodes)).toEqual(["one", odd]);
+  if (other !== store) await other.close();
+};

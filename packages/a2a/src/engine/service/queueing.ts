@@ -1,0 +1,36 @@
+import { A2AError } from "../../model/index.ts";
+import { fileRows } from "../../blobs/ref.ts";
+import { recordBytes } from "../../store/index.ts";
+import { tooManyRows } from "../log/index.ts";
+import { taskIsFull } from "../refusals.ts";
+import { queuedTask } from "../run/index.ts";
+import { inContext, type Accepted, type Send, type SendRooms } from "./admission.ts";
+import type { Retries } from "./retries.ts";
+
+/**
+ * Makes the task of a message for which no process has room now. Its agent is called later, so it cannot reply directly: its reply
+ * completes the task.
+ */
+export async function queueMessage(
+  { settings, committer, queue }: SendRooms,
+  retries: Retries,
+  send: Send,
+  taskId: string,
+): Promise<Accepted> {
+  const { owner, call, attempt, kept, principal } = send;
+  const { message } = send.request;
+  const { taskBytes } = settings.limits;
+  const contextId = message.contextId ?? settings.ids.next();
+  const task = { agent: owner.agent, owner: owner.owner, taskId };
+  const record = queuedTask(task, contextId, inContext(message, contextId), call, settings.clock.now());
+  const outcome = await queue.enter(task, { turn: 1, input: 1 }, (row) => {
+    const files = settings.blobs === undefined ? [] : fileRows([record]);
+    const effects = [...(attempt === undefined ? [] : [attempt.once]), ...kept, ...files, row];
+    const item = { task, create: { contextId }, records: [record], maxBytes: taskBytes, effects };
+    return committer.append(item, undefined, { by: principal });
+  });
+  if (outcome.ok) return { kind: "task", task, contextId, input: 1, log: undefined, made: true };
+  if (outcome.reason === "duplicate" && outcome.once !== undefined) return retries.join(owner, outcome.once, attempt);
+  if (outcome.reason !== "full") throw new A2AError("Unavailable", "The message could not be stored");
+  throw recordBytes(record) > taskBytes ? taskIsFull(taskBytes) : tooManyRows();
+}

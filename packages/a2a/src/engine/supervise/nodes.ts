@@ -1,0 +1,158 @@
+import type { StoreNode, StoreNodes } from "../../store/index.ts";
+import type { EngineSettings } from "../options.ts";
+
+/** How many heartbeats there are in the time after which a process counts as dead. */
+const beats = 8;
+/** A task that cannot be resumed is given up after so many times the time after which others are taken over: nothing can take that back. */
+export const patience = 4;
+/** A process that has been dead for so long is forgotten, in milliseconds. */
+const forgetAfter = 60 * 60_000;
+/** For so long every scan looks for tasks of a dead process, in milliseconds. Later ones are found by those scans that read all leases. */
+const searchFor = 10 * 60_000;
+
+interface NodesInit {
+  readonly settings: Pick<EngineSettings, "store" | "clock" | "lease" | "logger">;
+  /** A process has been silent for too long: its tasks may be taken over. */
+  readonly onGone: () => void;
+  /** This process was silent for so long that others may have taken its tasks over. */
+  readonly onAbsence: () => void;
+}
+
+/** A process as this one sees it. Times are on the monotonic clock of this process. */
+interface Seen {
+  readonly beats: number;
+  /** When its last heartbeat was. */
+  readonly since: number;
+}
+
+/**
+ * Who is alive, where the store counts its processes. A process is dead once its heartbeats have stopped for `lease.ttl`, while this one
+ * read them all the time: no wall clock is asked. If this process was stopped, or the store could not be reached, it begins to count anew,
+ * since the others could not be seen, or could not say anything, either.
+ */
+export class Nodes {
+  readonly #init: NodesInit;
+  readonly #nodes: StoreNodes | undefined;
+  #seen: ReadonlyMap<string, Seen> = new Map();
+  /** When the last heartbeat began, and when it was over. */
+  #sent = -Infinity;
+  #arrived = -Infinity;
+  /** Those that `onGone` was called for, and how far. */
+  #told = new Map<string, number>();
+  #clearTimer: () => void = () => {};
+  #beating: Promise<void> | undefined;
+  #stopped = false;
+  #byItself = true;
+  #hasFailed = false;
+
+  constructor(init: NodesInit) {
+    this.#init = init;
+    this.#nodes = init.settings.store.nodes;
+  }
+
+  /** `byItself` false: it beats when `beat` is called. */
+  start(byItself: boolean): void {
+    this.#byItself = byItself;
+    void this.beat();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#clearTimer();
+    await this.#beating;
+    await this.#nodes?.forget([this.#init.settings.lease.holder]).catch(() => {});
+  }
+
+  /** How long a process has been silent, in milliseconds. `undefined`: it is not known. */
+  silence(node: string): number | undefined {
+    const seen = this.#seen.get(node);
+    return seen === undefined ? undefined : this.#sent - seen.since;
+  }
+
+  /** Whether a process may have left tasks behind. */
+  get searches(): boolean {
+    const { ttl } = this.#init.settings.lease;
+    return [...this.#seen.values()].some(({ since }) => isBetween(this.#sent - since, ttl, searchFor));
+  }
+
+  /** Says that this process is alive, and looks who else is. Never rejects. */
+  async beat(): Promise<void> {
+    if (this.#nodes === undefined || this.#stopped) return;
+    await (this.#beating ??= this.#beat(this.#nodes).finally(() => (this.#beating = undefined)));
+  }
+
+  async #beat(nodes: StoreNodes): Promise<void> {
+    const { clock, lease, logger } = this.#init.settings;
+    this.#clearTimer();
+    const sent = clock.elapsed();
+    let wait = lease.ttl / beats;
+    try {
+      const found = await nodes.beat(lease.holder);
+      this.#note(found, sent);
+      wait = Math.min(wait, this.#untilNext());
+      this.#hasFailed = false;
+      await this.#forget(nodes);
+    } catch (cause) {
+      if (!this.#stopped && !this.#hasFailed) logger.error("A heartbeat failed and will be tried again", { cause });
+      this.#hasFailed = true;
+    }
+    if (!this.#stopped && this.#byItself) this.#clearTimer = clock.after(Math.max(1, wait), () => void this.beat());
+  }
+
+  #note(found: readonly StoreNode[], sent: number): void {
+    const { clock, lease } = this.#init.settings;
+    const arrived = clock.elapsed();
+    const wasAway = arrived - this.#arrived > lease.ttl / 2;
+    const before = this.#sent;
+    const seen = new Map<string, Seen>();
+    for (const { name, beats: count, silent } of found) {
+      const known = this.#seen.get(name);
+      if (wasAway || known === undefined) seen.set(name, { beats: count, since: arrived });
+      else if (known.beats === count) seen.set(name, known);
+      // It was after the read before this one. The clock of the store may have been set meanwhile.
+      else seen.set(name, { beats: count, since: Math.max(before, arrived - Math.max(0, silent)) });
+    }
+    const isFirst = this.#arrived === -Infinity;
+    this.#seen = seen;
+    this.#sent = sent;
+    this.#arrived = arrived;
+    if (wasAway && !isFirst) this.#init.onAbsence();
+    this.#tell();
+  }
+
+  /** Each process is told of twice: when its tasks can be resumed, and when the others are given up. */
+  #tell(): void {
+    const { ttl, holder, isGone } = this.#init.settings.lease;
+    const told = new Map<string, number>();
+    let isNew = false;
+    for (const name of this.#seen.keys()) {
+      const silence = this.silence(name) ?? 0;
+      let level = name === holder || silence < ttl ? 0 : silence < patience * ttl ? 1 : 2;
+      if (level < 2 && name !== holder && silence > (2 * ttl) / beats && isGone(name)) level = 2;
+      if (level > (this.#told.get(name) ?? 0)) isNew = true;
+      if (level > 0) told.set(name, level);
+    }
+    this.#told = told;
+    if (isNew) this.#init.onGone();
+  }
+
+  /** How long it takes until one that is silent counts as dead, in milliseconds. */
+  #untilNext(): number {
+    const { ttl } = this.#init.settings.lease;
+    let least = Infinity;
+    for (const { since } of this.#seen.values()) {
+      const silence = this.#arrived - since;
+      for (const limit of [ttl, patience * ttl]) if (silence < limit) least = Math.min(least, limit - silence + 1);
+    }
+    return least;
+  }
+
+  async #forget(nodes: StoreNodes): Promise<void> {
+    const dead = [...this.#seen.keys()].filter((name) => (this.silence(name) ?? 0) > forgetAfter);
+    if (dead.length > 0) await nodes.forget(dead);
+  }
+}
+
+function isBetween(value: number, from: number, to: number): boolean {
+  return value >= from && value < to;
+}

@@ -1,0 +1,255 @@
+import { isTerminal } from "../../model/index.ts";
+import {
+  queueFeature,
+  type AppendOutcome,
+  type DueFeature,
+  type FeatureEffect,
+  type Owner,
+  type TaskKey,
+} from "../../store/index.ts";
+import type { Committer } from "../log/index.ts";
+import type { EngineSettings, HostedAgent } from "../options.ts";
+import { queueRow, type QueuedRun } from "../run/index.ts";
+import { Backoff } from "./recovery.ts";
+import type { Runs } from "./runs.ts";
+import type { Takeover } from "./takeover.ts";
+
+/** Rows of one look. */
+const pageSize = 100;
+/** How many tasks that cannot begin now are passed over in one look. */
+const mostStuck = 100;
+/** Other processes put many tasks into the queue at a time: they are looked for together, after so many milliseconds. */
+const calm = 2;
+
+interface QueueInit {
+  readonly settings: EngineSettings;
+  readonly committer: Committer;
+  readonly agents: ReadonlyMap<string, HostedAgent>;
+  readonly runs: Pick<Runs, "stopping" | "room">;
+  readonly takeover: Pick<Takeover, "begin">;
+}
+
+/**
+ * Tasks that wait for a process with room for their run. They are rows of the store, and take no memory. Each has a place, which it got
+ * when it came: one after the last of its owner, and not before the first of all. So the tasks of an owner begin in order, owners
+ * take turns, and the next one is found without looking at the others.
+ */
+export class Queue {
+  readonly #init: QueueInit;
+  readonly #places: Places;
+  readonly #backoff: Backoff;
+  /** Whether tasks may wait, as far as this process knows. While none does, a run that is over costs no query. */
+  #waits = false;
+  #started = false;
+  #looking: Promise<void> | undefined;
+  #again = false;
+  #clearTimer: () => void = () => {};
+  /** When it looks next, on the monotonic clock. */
+  #next = Infinity;
+
+  constructor(init: QueueInit) {
+    this.#init = init;
+    this.#places = new Places(init);
+    this.#backoff = new Backoff(init.settings, "A task in the queue could not begin, and will be tried again later");
+  }
+
+  /** Whether a message that begins a run has to wait: there is no room, or others came before. */
+  get isCrowded(): boolean {
+    return this.#waits || this.#init.runs.room === 0;
+  }
+
+  /** `byItself` false: it looks when `look` is called. */
+  start(byItself: boolean): void {
+    this.#started = byItself;
+    void this.look();
+  }
+
+  stop(): Promise<void> {
+    this.#started = false;
+    this.#clearTimer();
+    return this.#looking ?? Promise.resolve();
+  }
+
+  /** Puts a task at the end of the queue. `store` stores the row with the message that the task waits for. */
+  async enter(
+    task: TaskKey,
+    run: QueuedRun,
+    store: (row: FeatureEffect) => Promise<AppendOutcome>,
+  ): Promise<AppendOutcome> {
+    this.#waits = true;
+    try {
+      return await this.#places.at(task, (place) => store(queueRow(run, place)));
+    } finally {
+      void this.look();
+    }
+  }
+
+  /** There is room again. */
+  freed(): void {
+    if (this.#waits) void this.look();
+  }
+
+  /** Another process may have put a task into the queue. */
+  changedElsewhere(): void {
+    if (this.#init.runs.room === 0) this.#waits = true;
+    else this.#setTimer(calm);
+  }
+
+  /** Begins tasks while there is room. A call that finds a look under way has it look again. Never rejects. */
+  async look(): Promise<void> {
+    if (this.#looking !== undefined) {
+      this.#again = true;
+      return this.#looking;
+    }
+    this.#looking = this.#look();
+    await this.#looking;
+    this.#looking = undefined;
+    if (!this.#again || this.#init.runs.stopping) return;
+    this.#again = false;
+    await this.look();
+  }
+
+  async #look(): Promise<void> {
+    const { settings, runs } = this.#init;
+    this.#next = Infinity;
+    this.#clearTimer();
+    const stuck = new Set<string>();
+    try {
+      while (!runs.stopping) {
+        const { room } = runs;
+        // Whether others wait is seen when there is room.
+        if (room === 0) this.#waits = true;
+        const rows = room === 0 ? [] : await this.#rows(stuck, room);
+        if (room > 0) this.#waits = rows.length > 0 || stuck.size > 0;
+        if (rows.length === 0 || stuck.size >= mostStuck) break;
+        for (const row of await this.#beginAll(rows.slice(0, room))) stuck.add(nameOf(row.task));
+      }
+    } catch (cause) {
+      this.#waits = true;
+      if (!runs.stopping)
+        settings.logger.error("Looking for tasks in the queue failed, and will be tried again", { cause });
+    }
+    // Where only this process can have queued anything, it knows.
+    if (this.#waits || settings.store.exclusive !== true) this.#setTimer(settings.pollInterval);
+  }
+
+  /** The first rows, but those of `stuck`. */
+  async #rows(stuck: ReadonlySet<string>, most: number): Promise<readonly DueFeature[]> {
+    const { agents, settings } = this.#init;
+    const limit = Math.min(most, pageSize) + stuck.size;
+    const query = { feature: queueFeature, agents: [...agents.keys()], now: Number.MAX_SAFE_INTEGER, limit };
+    return (await settings.store.dueFeatures(query)).filter(({ task }) => !stuck.has(nameOf(task)));
+  }
+
+  /** Returns those that stay in the queue. */
+  async #beginAll(rows: readonly DueFeature[]): Promise<readonly DueFeature[]> {
+    const begun = await Promise.all(rows.map((row) => this.#begin(row, rows.length > 1)));
+    const left = rows.filter((_row, at) => begun[at] === false);
+    // One that cannot be stored fails those that are stored together with it.
+    const failed = left.filter(({ task }) => rows.length > 1 && this.#backoff.hasFailed(task.taskId));
+    const stuck = left.filter((row) => !failed.includes(row));
+    for (const row of failed) if (!(await this.#begin(row))) stuck.push(row);
+    return stuck;
+  }
+
+  /** `again`: where it fails, it is tried again alone. `false`: it stays in the queue. */
+  async #begin({ task, key, value, due }: DueFeature, again = false): Promise<boolean> {
+    const { settings, agents, committer, takeover } = this.#init;
+    const hosted = agents.get(task.agent);
+    if (hosted === undefined || !this.#backoff.isDue(task.taskId)) return false;
+    const head = await settings.store.head(task, task.taskId);
+    if (head === undefined) return true;
+    const leave: FeatureEffect = {
+      effect: "feature",
+      op: "delete",
+      feature: queueFeature,
+      key,
+      if: { value, due },
+    };
+    if (head.run !== undefined || isTerminal(head.state)) {
+      return (await committer.append({ task, fence: head.fence, records: [], effects: [leave] })).ok;
+    }
+    const run = JSON.parse(value) as QueuedRun;
+    const begun = await this.#backoff.guard(head, () => takeover.begin(hosted, head, run, leave), again);
+    return begun !== undefined;
+  }
+
+  /** Looks after this time, where it would not look before. */
+  #setTimer(ms: number): void {
+    const { clock } = this.#init.settings;
+    if (!this.#started || clock.elapsed() + ms >= this.#next) return;
+    this.#clearTimer();
+    this.#clearTimer = clock.after(ms, () => void this.look());
+    this.#next = clock.elapsed() + ms;
+  }
+}
+
+function nameOf(task: TaskKey): string {
+  return `${task.agent}\0${task.taskId}`;
+}
+
+/** How long what was read of the queue counts for later tasks of the same owner, in milliseconds. */
+const readFor = 100;
+/** How many of the newest submitted tasks of an owner are looked at for the last one in the queue. Nearly always it is the first. */
+const mostRead = 5;
+
+/** The last place of an owner, while tasks of it are being stored. */
+interface OwnerPlace {
+  users: number;
+  last: number;
+  /** When the queue was read, on the monotonic clock. */
+  since: number;
+  read: Promise<readonly [last: number, first: number]>;
+}
+
+const nothing = Promise.resolve([0, 1] as const);
+
+/** Finds the places of new tasks. */
+class Places {
+  readonly #init: Pick<QueueInit, "settings" | "agents">;
+  readonly #owners = new Map<string, OwnerPlace>();
+
+  constructor(init: Pick<QueueInit, "settings" | "agents">) {
+    this.#init = init;
+  }
+
+  /** Two processes may give two tasks of one owner the same place: then the one that is stored first begins first. */
+  async at<Result>({ agent, owner }: Owner, store: (place: number) => Promise<Result>): Promise<Result> {
+    const name = JSON.stringify([agent, owner]);
+    const { clock } = this.#init.settings;
+    const now = clock.elapsed();
+    let known = this.#owners.get(name);
+    if (known === undefined) this.#owners.set(name, (known = { users: 0, last: 0, since: -Infinity, read: nothing }));
+    if (now - known.since > readFor) {
+      known.since = now;
+      known.read = Promise.all([this.#last({ agent, owner }), this.#first()]);
+    }
+    known.users += 1;
+    try {
+      const [last, first] = await known.read;
+      known.last = Math.max(first, Math.max(known.last, last) + 1);
+      return await store(known.last);
+    } finally {
+      known.users -= 1;
+      if (known.users === 0) this.#owners.delete(name);
+    }
+  }
+
+  /** The place of the first task in the queue. */
+  async #first(): Promise<number> {
+    const { settings, agents } = this.#init;
+    const query = { feature: queueFeature, agents: [...agents.keys()], now: Number.MAX_SAFE_INTEGER, limit: 1 };
+    return (await settings.store.dueFeatures(query))[0]?.due ?? 1;
+  }
+
+  /** The place of the last task of an owner: the one with the newest status. */
+  async #last(owner: Owner): Promise<number> {
+    const { store } = this.#init.settings;
+    const query = { state: "TASK_STATE_SUBMITTED", limit: mostRead, history: 0, artifacts: false } as const;
+    for (const { task } of (await store.list(owner, query)).tasks) {
+      const [row] = await store.features(owner, task.id, queueFeature);
+      if (row?.due !== undefined) return row.due;
+    }
+    return 0;
+  }
+}

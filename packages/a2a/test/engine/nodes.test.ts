@@ -1,0 +1,131 @@
+import { describe, expect, it, onTestFinished } from "vitest";
+import { Nodes } from "../../src/engine/supervise/nodes.ts";
+import { memoryStore, type Store } from "../../src/store/index.ts";
+import { fakeClock } from "../../src/testing/index.ts";
+
+/* Who is alive, where a store counts its processes: by the monotonic clock of the one that looks, with the default of `lease.ttl`. */
+
+const ttl = 2_600;
+const interval = ttl / 8;
+
+/** A process "a", which looks, in a database with others that beat as the test says. */
+function cluster() {
+  const clock = fakeClock();
+  const database = { isAway: false, jump: 0, calls: 0 };
+  const rows = new Map<string, { beats: number; at: number }>();
+  const now = (): number => clock.elapsed() + database.jump;
+  const beatOf = (name: string): void => void rows.set(name, { beats: (rows.get(name)?.beats ?? 0) + 1, at: now() });
+  const store: Store = Object.assign(memoryStore(), {
+    nodes: {
+      async beat(name: string) {
+        database.calls += 1;
+        if (database.isAway) throw new Error("away");
+        beatOf(name);
+        return [...rows].map(([each, { beats, at }]) => ({ name: each, beats, silent: now() - at }));
+      },
+      async forget(names: readonly string[]) {
+        for (const name of names) rows.delete(name);
+      },
+    },
+  });
+  const gone: number[] = [];
+  const absent: number[] = [];
+  const logger = { debug() {}, info() {}, warn() {}, error() {} };
+  const lease = { ttl, holder: "a", term: 1, maxAttempts: 1, maxDeaths: 1, isGone: () => false };
+  const nodes = new Nodes({
+    settings: { store, clock, logger, lease },
+    onGone: () => gone.push(clock.elapsed()),
+    onAbsence: () => absent.push(clock.elapsed()),
+  });
+  onTestFinished(() => nodes.stop());
+  nodes.start(true);
+  /** Lets time pass. `b`: whether the other process lives meanwhile. */
+  async function pass(ms: number, b: boolean): Promise<void> {
+    const end = clock.elapsed() + ms;
+    while (clock.elapsed() < end) {
+      if (b && clock.elapsed() - (lastOfB ?? -Infinity) >= interval) {
+        beatOf("b");
+        lastOfB = clock.elapsed();
+      }
+      clock.advance(Math.min(5, end - clock.elapsed()));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+  let lastOfB: number | undefined;
+  return { clock, rows, database, nodes, gone, absent, pass, diedAt: () => lastOfB ?? NaN };
+}
+
+describe("a process that says nothing any more", () => {
+  it("is gone after lease.ttl, and its tasks are looked for a second time after four times that", async () => {
+    const { gone, pass, diedAt, nodes } = cluster();
+    await pass(1_500, true);
+    await pass(2_400, false);
+    expect(gone).toEqual([]);
+    await pass(9_000, false);
+    const [first = 0, second = 0, ...more] = gone.map((at) => at - diedAt());
+    expect(first).toBeGreaterThanOrEqual(ttl);
+    expect(first).toBeLessThan(ttl + 50);
+    expect(second).toBeGreaterThanOrEqual(4 * ttl);
+    expect(second).toBeLessThan(4 * ttl + 50);
+    expect(more).toEqual([]);
+    expect(nodes.silence("b")).toBeGreaterThan(4 * ttl);
+  });
+
+  it("is not gone where it was only blocked for two seconds", async () => {
+    const { gone, pass } = cluster();
+    for (let times = 0; times < 3; times += 1) {
+      await pass(1_500, true);
+      await pass(2_000, false);
+    }
+    await pass(1_000, true);
+    expect(gone).toEqual([]);
+  });
+
+  it("is forgotten after an hour", async () => {
+    const { clock, rows, pass } = cluster();
+    await pass(500, true);
+    for (let minutes = 0; minutes < 62; minutes += 1) {
+      for (let steps = 0; steps < 60; steps += 1) {
+        clock.advance(1_000);
+        for (let turns = 0; turns < 8; turns += 1) await Promise.resolve();
+      }
+    }
+    expect([...rows.keys()]).toEqual(["a"]);
+  });
+});
+
+describe("what makes nobody dead", () => {
+  it("a clock of the database that jumps, forward and back", async () => {
+    const { gone, pass, database, diedAt } = cluster();
+    await pass(1_500, true);
+    database.jump = 3_600_000;
+    await pass(3_000, true);
+    database.jump = -3_600_000;
+    await pass(3_000, true);
+    expect(gone).toEqual([]);
+    // And it keeps nobody alive.
+    database.jump = -7_200_000;
+    await pass(3_000, false);
+    expect(gone).toHaveLength(1);
+    expect((gone[0] ?? 0) - diedAt()).toBeLessThan(ttl + interval + 50);
+  });
+
+  it("a database that was away, and a pause of the process that looks: it counts anew", async () => {
+    const { clock, gone, absent, pass, database } = cluster();
+    await pass(1_500, true);
+    database.isAway = true;
+    await pass(10_000, false);
+    database.isAway = false;
+    await pass(2_000, true);
+    expect(gone).toEqual([]);
+    expect(absent).toHaveLength(1);
+    // The event loop of this one is blocked: the others have beaten meanwhile, and it has not seen that.
+    clock.advance(5_000);
+    await pass(2_000, true);
+    expect(gone).toEqual([]);
+    expect(absent).toHaveLength(2);
+    // Whoever died then is found lease.ttl later.
+    await pass(3_000, false);
+    expect(gone).toHaveLength(1);
+  });
+});

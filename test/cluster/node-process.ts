@@ -1,0 +1,83 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
+import { connect, type Client } from "../../packages/a2a/src/client/index.ts";
+import { compiled } from "../programs.ts";
+
+/** Something that a node said. */
+export interface Said {
+  readonly event: string;
+  readonly taskId?: string;
+  readonly attempt?: number;
+  readonly kind?: string;
+  readonly text?: string;
+  readonly aborted?: boolean;
+  readonly url?: string;
+  /** When it came here, on the monotonic clock. */
+  readonly at: number;
+}
+
+/** A process of a cluster. */
+export interface NodeProcess {
+  readonly child: ChildProcess;
+  readonly said: readonly Said[];
+  /** Waits until it has said that. */
+  until(event: string, matches?: Partial<Said>): Promise<Said>;
+  client(path?: string): Promise<Client>;
+  /** Sends a message, and returns the id of its task. */
+  begin(text: string, path?: string): Promise<string>;
+}
+
+const worker = compiled(fileURLToPath(new URL("worker.ts", import.meta.url)));
+
+/** Starts a node of a cluster. It is killed when the test is over. `atEnd`: for those that start while a test is under way. */
+export async function startNode(
+  database: string,
+  schema: string,
+  options: object = {},
+  atEnd: (kill: () => void) => void = onTestFinished,
+): Promise<NodeProcess> {
+  const child = spawn(process.execPath, [worker, database, schema, JSON.stringify(options)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  atEnd(() => void child.kill("SIGKILL"));
+  const said: Said[] = [];
+  const waiting = new Set<() => void>();
+  createInterface({ input: child.stdout }).on("line", (line) => {
+    said.push({ ...(JSON.parse(line) as Said), at: performance.now() });
+    for (const look of waiting) look();
+  });
+  const until: NodeProcess["until"] = (event, matches = {}) =>
+    new Promise((resolve) => {
+      const look = (): void => {
+        const found = said.find((each) =>
+          Object.entries({ event, ...matches }).every(([name, value]) => each[name as keyof Said] === value),
+        );
+        if (found === undefined) return;
+        waiting.delete(look);
+        resolve(found);
+      };
+      waiting.add(look);
+      look();
+    });
+  const { url = "" } = await until("ready");
+  const client = (path = ""): Promise<Client> => connect(`${url.replace(/\/$/, "")}${path}`);
+  return {
+    child,
+    said,
+    until,
+    client,
+    async begin(text, path) {
+      const { task } = await (
+        await client(path)
+      ).sendMessage({ message: text, configuration: { returnImmediately: true } });
+      return task?.id ?? "";
+    },
+  };
+}
+
+/** Prints a figure for the documentation, where PARLEY_FIGURES is set. */
+export function figure(text: string): void {
+  if (process.env["PARLEY_FIGURES"] !== undefined) process.stdout.write(`${text}\n`);
+}

@@ -1,0 +1,74 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { defineAgent, silentLogger, type Turn } from "@parley/a2a";
+import { serve } from "@parley/node";
+import { postgresStore } from "@parley/sql/postgres";
+
+// A node of a cluster: node worker.ts URL SCHEMA [OPTIONS]. Prints a line of JSON for whatever happens in it, the first one with its URL.
+// OPTIONS are those of `serve()` as JSON. No node knows whether another process of the machine is alive: they could be on several machines.
+
+const [database = "", schema = "", json = "{}"] = process.argv.slice(2);
+
+/** One write, so that a line is whole whatever happens next. */
+const say = (event: string, fields: Record<string, unknown> = {}): void => {
+  process.stdout.write(`${JSON.stringify({ event, ...fields })}\n`);
+};
+
+const card = { description: "A test", version: "1.0.0", skills: [] };
+
+/** What turns of the first attempt do until they are aborted. */
+const first: Readonly<Record<string, (turn: Turn) => Promise<void>>> = {
+  async hold({ signal }) {
+    await new Promise((resolve) => signal.addEventListener("abort", resolve));
+  },
+  /** Notices that its process was stopped for a while, and then does what has a side effect. */
+  async stopped(turn) {
+    for (let last = Date.now(); Date.now() - last < 1_000; await sleep(5)) last = Date.now();
+    say("continued", { aborted: turn.signal.aborted });
+    await turn.step("late", () => say("late step"));
+  },
+  /** Kills its process, once its task is stored and its caller has the answer. */
+  async poison() {
+    await sleep(300);
+    process.kill(process.pid, "SIGKILL");
+  },
+  /** Blocks the event loop. */
+  async block() {
+    const until = Date.now() + 2_000;
+    while (Date.now() < until);
+    say("unblocked");
+  },
+};
+
+async function* work(turn: Turn) {
+  const { taskId, attempt } = turn;
+  const [what = "", ...rest] = turn.text.split(" ");
+  turn.signal.addEventListener("abort", () => {
+    say("aborted", { taskId, kind: (turn.signal.reason as { kind?: string }).kind });
+  });
+  say("begun", { taskId, attempt, text: turn.text });
+  if (what === "poison" && attempt > 1) process.kill(process.pid, "SIGKILL");
+  yield turn.working(`attempt ${attempt}`);
+  await turn.flush();
+  if (what === "wait") await sleep(Number(rest[0]));
+  if (attempt === 1) {
+    say("working", { taskId });
+    try {
+      await first[what]?.(turn);
+    } catch (error) {
+      say("refused", { taskId, message: String(error) });
+    }
+    yield turn.artifact({ artifactId: "1", parts: [{ text: "of the first attempt" }] });
+  }
+  const result = await turn.step("end", () => attempt);
+  yield turn.artifact({ artifactId: `end of ${result}`, parts: [{ text: "done" }] });
+}
+
+const store = await postgresStore({ database, schema });
+const server = await serve(
+  [
+    { path: "/", agent: defineAgent({ ...card, name: "Worker", resumable: true, onMessage: work }) },
+    { path: "/plain", agent: defineAgent({ ...card, name: "Plain", onMessage: work }) },
+  ],
+  { port: 0, store, logger: silentLogger, lease: { isGone: () => false }, ...(JSON.parse(json) as object) },
+);
+say("ready", { url: server.url });
