@@ -27,7 +27,6 @@ import {
 } from "./admission.ts";
 import { checkSize, declaredHeaders, type CheckedAgent } from "./checks.ts";
 import { FollowUps } from "./follow-ups.ts";
-import { queueMessage } from "./queueing.ts";
 import { Retries } from "./retries.ts";
 
 /** Accepts messages, each once: as the first message of a task or as the next one. */
@@ -197,6 +196,7 @@ export class Sends {
   }
 
   async #queue(send: Send, taskId = send.newTaskId ?? this.#rooms.settings.ids.next()): Promise<Admission> {
+    const { queueMessage } = await import("./queueing.ts");
     const accepted = await queueMessage(this.#rooms, this.#retries, send, taskId);
     this.#retries.end(send.attempt);
     return answered(accepted);
