@@ -133,7 +133,7 @@ export class Takeover {
     head: TaskHead,
     next: StoredRun,
     effects: readonly TaskEffect[],
-    claim: Claim = { fence: head.fence, records: [] },
+    claim: Claim = { fence: head.fence, expect: head.seq, records: [] },
   ): Promise<Run | undefined> {
     const { runs, settings } = this.#init;
     const claimed = await this.#claim(head, next, effects, claim);
@@ -153,6 +153,10 @@ export class Takeover {
     return run;
   }
 
+  /**
+   * Takes the lease. Something may have been stored since the task was read, which may be long ago where many are lost: a holder that was
+   * only late goes on under the same fence, and its run may be at its next turn. Then the task is left for the next look.
+   */
   #claim({ task }: TaskHead, run: StoredRun, effects: readonly TaskEffect[], claim: Claim): Promise<AppendOutcome> {
     const { committer, settings } = this.#init;
     const lease = acquireLease(settings.lease, settings.clock.now());
