@@ -32,7 +32,7 @@ const postgres = [
 
 /** What a server does on each of its stores. The project `postgres` runs the same files on PostgreSQL. */
 const onEachStore = [
-  "test/behaviour/{behaviour,claims,conversations,push-operator,questions,request-headers,task-search}.test.ts",
+  "test/behaviour/{behaviour,claims,conversations,owner-data,push-operator,questions,request-headers,task-search}.test.ts",
   "test/isolation/**/*.test.ts",
 ];
 

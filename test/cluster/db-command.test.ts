@@ -1,4 +1,8 @@
-import { describe, expect, test } from "vitest";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { postgresStore } from "@parley/sql/postgres";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createProgram, run } from "../../packages/cli/src/program.ts";
 import { recordedIo } from "../../packages/cli/test/support/io.ts";
 import { newestVersion } from "../../packages/sql/src/postgres/migrations.ts";
@@ -7,11 +11,26 @@ import { useDatabase } from "../postgres/database.ts";
 /** `parley db`: the tables of PostgreSQL, ahead of the servers that use them. */
 
 const database = useDatabase();
+let folder = "";
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "parley-db-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
 
 async function db(args: readonly string[], env: Readonly<Record<string, string>> = { DATABASE_URL: database().url }) {
-  const { io, out, err } = recordedIo({ env });
+  const { io, out, err } = recordedIo({ env, cwd: folder });
   const code = await run(["db", ...args], io);
   return { code, out: out(), err: err() };
+}
+
+/** Something of each owner that the examples name. */
+async function fill(): Promise<void> {
+  const store = await postgresStore({ database: database().url, connections: 2 });
+  for (const owner of [null, "acme"].map((organization) => JSON.stringify([organization, "ada"]))) {
+    const effects = [{ effect: "contextState", value: "1" }] as const;
+    await store.append([{ context: { agent: "/", owner, contextId: "c" }, effects }]);
+  }
+  await store.close();
 }
 
 describe("parley db", () => {
@@ -88,12 +107,13 @@ describe("parley db", () => {
   test("the examples of its help run", async () => {
     const group = createProgram(recordedIo().io, () => {}).commands.find((command) => command.name() === "db");
     const names = (group?.commands ?? []).map((command) => command.name());
-    expect(names).toEqual(["migrate", "status"]);
+    expect(names).toEqual(["migrate", "status", "purge", "erase", "export"]);
     for (const words of [[], ...names.map((name) => [name])]) {
       const { out } = await db([...words, "--help"]);
       const examples = Array.from(out.matchAll(/^ {2}\$ parley db (.*)$/gm), ([, line = ""]) => line.split(" "));
       expect(examples.length).toBeGreaterThan(1);
       for (const example of examples) {
+        await fill();
         const args = example.map((word) => (word.startsWith("postgres://") ? database().url : word));
         expect((await db(args)).code, args.join(" ")).toBe(0);
       }

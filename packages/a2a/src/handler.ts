@@ -196,6 +196,8 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     host: onDemand === undefined ? host : { ...host, attend: onDemand },
     agents: served,
     signal: (...event) => engine.signal(...event),
+    deleteOwner: (...of) => engine.deleteOwner(...of),
+    exportOwner: (of) => engine.exportOwner(of),
     wake: (waking) => wakeEngine(engine, clock, waking, waitUntil === undefined),
     close(closing) {
       readiness.close();

@@ -55,7 +55,22 @@ export {
   type DueFeature,
   type SweepOptions,
   type SweepReport,
+  type SweepRule,
+  deletesAllBefore,
+  deletesBefore,
+  sweptStates,
+  type Upkeep,
+  type TaskSelection,
+  type OwnerQuery,
+  type KnownContext,
+  type KnownReply,
+  type Removed,
+  lazyUpkeep,
 } from "./store/index.ts";
+
+// All that an owner has.
+export { eraseOwner, exportOwner } from "./store/index.ts";
+export type { Erasure, EraseOptions } from "./store/owner-data.ts";
 
 // Events as JSON text.
 export {

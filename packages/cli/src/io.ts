@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { Writable } from "node:stream";
@@ -6,6 +7,8 @@ import { programFor } from "./invocation.ts";
 /** Standard output or standard error. */
 export interface Out {
   write(text: string): void;
+  /** Resolves when what was written is on its way, so that no more than a part of a long output is in memory. Default: at once. */
+  ready?(): Promise<unknown> | undefined;
   /** Whether it is a terminal. */
   readonly terminal: boolean;
   /** Width in characters, if known. */
@@ -37,6 +40,7 @@ export interface Io {
 function outOf(stream: NodeJS.WriteStream): Out {
   return {
     write: (text) => void stream.write(text),
+    ready: () => (stream.writableNeedDrain ? once(stream, "drain") : undefined),
     terminal: stream.isTTY,
     columns: stream.columns,
   };

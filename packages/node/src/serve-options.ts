@@ -111,6 +111,10 @@ export interface Server {
    * ```
    */
   readonly signal: Handler["signal"];
+  /** Deletes all that a caller has, as `deleteOwner` of the handler. With several processes: `UnsupportedOperation`; use `parley db erase`. */
+  readonly deleteOwner: Handler["deleteOwner"];
+  /** All that a caller has, as JSON Lines: `exportOwner` of the handler. With several processes: `UnsupportedOperation`; use `parley db export`. */
+  readonly exportOwner: Handler["exportOwner"];
   /**
    * Stops the server. It accepts no new connections, lets calls and turns finish within the grace, and then ends the remaining
    * streams, so that their clients continue elsewhere. It always resolves. Further calls return the same promise. With `processes`, it ends

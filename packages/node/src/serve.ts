@@ -130,6 +130,8 @@ async function serveHere(
     ports: bound,
     agents: handler.agents,
     signal: handler.signal,
+    deleteOwner: handler.deleteOwner,
+    exportOwner: handler.exportOwner,
     close,
   };
   member?.begin(server, handler);

@@ -51,6 +51,14 @@ export class BoundedMap<Value> {
     if (this.#young.size >= this.#mostEntries) this.#turn();
   }
 
+  /** Drops the keys that begin with this text. */
+  drop(prefix: string): void {
+    // What they took counts until the next turn.
+    for (const map of [this.#young, this.#old]) {
+      for (const key of map.keys()) if (key.startsWith(prefix)) map.delete(key);
+    }
+  }
+
   /** Drops everything. */
   clear(): void {
     this.#turn();

@@ -7,6 +7,7 @@ import type {
   ContextStateEffect,
   ContextKey,
   OnceEffect,
+  Owner,
   SaidArtifact,
   SaidMessage,
 } from "../store/index.ts";
@@ -67,6 +68,11 @@ export class Conversations {
     for (const json of [JSON.stringify(asked), answer]) effects.push({ effect: "contextMessage", json, time });
     if (once !== undefined) effects.push({ until: time + replyWindow(this.#settings), ...once, answer });
     return this.#committer.append({ context: key, effects });
+  }
+
+  /** Forgets what is kept in memory of an owner. */
+  forget(owner: Owner): void {
+    this.#remembered.forget(owner);
   }
 
   async #history(

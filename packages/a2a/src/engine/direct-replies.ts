@@ -1,7 +1,7 @@
 import { BoundedMap, memoryOf } from "../base/bounded-map.ts";
 import type { Message } from "../model/index.ts";
 import { Payload } from "../protocol/index.ts";
-import { fitting, type ContextKey, type SaidMessage } from "../store/index.ts";
+import { fitting, type ContextKey, type Owner, type SaidMessage } from "../store/index.ts";
 import { sizeOf } from "./bytes.ts";
 import { jsonOf } from "./mistakes.ts";
 
@@ -49,6 +49,11 @@ export class RememberedReplies {
       { time, message: asked },
       { time, message: JSON.parse(answer) as Message },
     ]);
+  }
+
+  /** Forgets the conversations of an owner. */
+  forget({ agent, owner }: Owner): void {
+    this.#conversations.drop(nameOf({ agent, owner, contextId: "" }));
   }
 
   /** `begins`: whether the conversation begins with this exchange. */

@@ -2,10 +2,12 @@ import type { Authorizations } from "../intask/index.ts";
 import {
   ByteBudget,
   type AgentService,
+  type Principal,
   type SignalOptions,
   type UniversalRequest,
   type UniversalResponse,
 } from "../protocol/index.ts";
+import type { DeleteOwnerOptions, Erasure } from "./owner-data.ts";
 import { Committer, LiveLogs } from "./log/index.ts";
 import { Conversations } from "./conversations.ts";
 import { settingsOf, type EngineOptions } from "./options.ts";
@@ -25,6 +27,10 @@ export interface Engine {
   service(agentId: string): AgentService;
   /** Stores an event of a task, for `turn.waitFor()`. */
   signal(taskId: string, name: string, data?: JsonValue, options?: SignalOptions): Promise<void>;
+  /** Deletes all that a principal owns, with the agents of this engine. */
+  deleteOwner(of: Principal | string, options?: DeleteOwnerOptions): Promise<Erasure>;
+  /** All that a principal owns, as JSON Lines. */
+  exportOwner(of: Principal | string): AsyncIterable<string>;
   /** Requests for authorizations, for the callback of the host. */
   readonly authorizations: Authorizations | undefined;
   /** Answers a request for a large file. `undefined`: there are none. */
@@ -112,6 +118,15 @@ export function createEngine(options: EngineOptions): Engine {
       const settle = byItself ? supervisor.settle : async (): Promise<void> => {};
       const rooms = { ...settings, committer, agents: [...agents.keys()], settle };
       return signalTask(rooms, ...event);
+    },
+    async deleteOwner(of, options) {
+      if (closing !== undefined) throw serverIsStopping();
+      const { deleteOwner } = await import("./owner-data.ts");
+      return deleteOwner({ settings, runs, conversations, sends, agents: [...agents.keys()] }, of, options);
+    },
+    async *exportOwner(of) {
+      const { exportOwned } = await import("./owner-data.ts");
+      yield* exportOwned(settings, [...agents.keys()], of);
     },
     authorizations: settings.authorizations,
     file: async (request) => (await settings.blobs?.load())?.answer(request),

@@ -45,10 +45,27 @@ export interface DedupeOptions {
   readonly replyBytes?: number;
 }
 
-/** How long finished tasks are kept. */
+/** How long tasks are kept after their last status, in milliseconds. Servers that share a store have the same times. */
 export interface RetentionOptions {
-  /** Terminal tasks are deleted after so many milliseconds. `false`: never. Default 30 days. */
+  /** Terminal tasks, and conversations without a task, are deleted after this time. Default 30 days. */
   readonly terminal?: number | false;
+  /** Completed tasks. Default: `terminal`. */
+  readonly completed?: number | false;
+  /** Failed tasks. Default: `terminal`. */
+  readonly failed?: number | false;
+  /** Canceled tasks. Default: `terminal`. */
+  readonly canceled?: number | false;
+  /** Rejected tasks. Default: `terminal`. */
+  readonly rejected?: number | false;
+  /** Tasks that ask the user, and get no answer, are canceled after this time. Default: never. */
+  readonly inputRequired?: number | false;
+  /** Tasks that wait for an authorization, and get none, are canceled after this time. Default: never. */
+  readonly authRequired?: number | false;
+  /**
+   * Other times for the tasks of some agents, and so for those of a tenant, by the `id` of their mount. Such an agent has its own `terminal`
+   * before the times of states above. Default: none.
+   */
+  readonly agents?: Readonly<Record<string, Omit<RetentionOptions, "agents" | "replay" | "interval">>>;
   /**
    * The logs of terminal tasks are compacted after so many milliseconds. Until then a stream can be resumed anywhere in
    * them. `false`: never. Default 1 hour.
@@ -57,6 +74,9 @@ export interface RetentionOptions {
   /** How often tasks are deleted and compacted, in milliseconds. Default 1 minute. */
   readonly interval?: number;
 }
+
+/** The times of an agent. */
+export type TaskTimes = NonNullable<RetentionOptions["agents"]>[string];
 
 /** How processes that share a store divide the tasks. A process holds a lease on each task that it runs. */
 export interface LeaseOptions {
@@ -152,7 +172,7 @@ export interface EngineSettings {
     readonly window: number | undefined;
     readonly on: boolean;
   };
-  readonly retention: Required<RetentionOptions>;
+  readonly retention: RetentionOptions & Required<Pick<RetentionOptions, "terminal" | "replay" | "interval">>;
   readonly lease: Required<LeaseOptions> & {
     /** For how long a lease is taken, in milliseconds: where the store counts processes, it ends with its process. */
     readonly term: number;
@@ -234,6 +254,7 @@ export function settingsOf(options: EngineOptions): EngineSettings {
       replyBytes: dedupe?.replyBytes ?? 16 << 20,
     },
     retention: {
+      ...retention,
       terminal: retention.terminal ?? 30 * day,
       replay: retention.replay ?? day / 24,
       interval: retention.interval ?? 60_000,

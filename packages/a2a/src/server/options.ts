@@ -1,6 +1,6 @@
 import type { BlobOptions } from "../blobs/options.ts";
 import type { Authenticator, Authorizer, SkillOf } from "../auth/index.ts";
-import type { EngineLimits, EngineOptions } from "../engine/index.ts";
+import type { DeleteOwnerOptions, EngineLimits, EngineOptions, Erasure } from "../engine/index.ts";
 import type { InTaskOptions } from "../intask/index.ts";
 import type { AgentCard, JsonValue } from "../model/index.ts";
 import type {
@@ -213,6 +213,35 @@ export interface Handler {
    * ```
    */
   signal(this: void, taskId: string, name: string, data?: JsonValue, options?: SignalOptions): Promise<void>;
+  /**
+   * Deletes all that a caller has with the agents of this handler, in the store and in the memory of this process: tasks, conversations, webhooks
+   * with their secrets, idempotency keys, the index of full text search, and its name. Tasks that are not over are canceled first. Withdraw
+   * its access before. It is for the operator's own code.
+   *
+   * @param owner - The caller, or the name that `ownerOf` gives to it.
+   * @throws A2AError `Unavailable` where it goes on creating tasks, or the store cannot work; what is deleted then stays deleted.
+   * `UnsupportedOperation` where the store has no `upkeep`.
+   *
+   * @example
+   * ```ts
+   * const handler = createHandler(agent, { publicUrl: "https://agents.example.com", store: memoryStore() });
+   * const { tasks } = await handler.deleteOwner({ subject: "ada" });
+   * ```
+   */
+  deleteOwner(this: void, owner: Principal | string, options?: DeleteOwnerOptions): Promise<Erasure>;
+  /**
+   * All that a caller has with the agents of this handler, as JSON Lines in pieces of any length: conversations with their direct replies, and
+   * tasks with history, artifacts and files. The last line has the type `end`; without it the export is not complete.
+   *
+   * @param owner - The caller, or the name that `ownerOf` gives to it.
+   *
+   * @example
+   * ```ts
+   * const handler = createHandler(agent, { publicUrl: "https://agents.example.com", store: memoryStore() });
+   * for await (const piece of handler.exportOwner({ subject: "ada" })) console.log(piece);
+   * ```
+   */
+  exportOwner(this: void, owner: Principal | string): AsyncIterable<string>;
   /**
    * Does what is due: takes over lost runs, wakes tasks that wait, delivers webhooks, deletes what is too old. For a cron trigger or an alarm, on platforms
    * that run code only when something calls.

@@ -20,11 +20,13 @@ import type {
 } from "./queries.ts";
 import type { StoreNodes } from "./nodes-port.ts";
 import type { TaskSearch } from "./search-port.ts";
+import type { Upkeep } from "./upkeep-port.ts";
 
 export type * from "./append.ts";
 export * from "./queries.ts";
 export type * from "./nodes-port.ts";
 export type * from "./search-port.ts";
+export type * from "./upkeep-port.ts";
 
 /**
  * Stores tasks and conversations. A task is an append-only log of records. Every change goes through `append`: a batch in
@@ -118,6 +120,9 @@ export interface Store {
 
   /** The processes that use the store, which say all the time that they are alive. Absent: each task has a lease that is renewed. */
   readonly nodes?: StoreNodes;
+
+  /** Deletion and export for operators. Absent: the store has none, and retention does not know agents and states. */
+  readonly upkeep?: Upkeep;
 
   /** Deletes and compacts old tasks, at most `limit` in one call. */
   sweep(options: SweepOptions): Promise<SweepReport>;

@@ -221,12 +221,24 @@ export interface SweepOptions {
    * since. A conversation without a task stays as long as one of its own keys has still to expire. Default: none.
    */
   readonly deleteBefore?: number;
+  /** Other times for some tasks. The first that fits a task counts in place of `deleteBefore`. Only for stores with `upkeep`. */
+  readonly rules?: readonly SweepRule[];
   /** Compacts the logs of terminal tasks with an older status: `load` returns the same as before, and `read` begins at `firstSeq`. Default: none. */
   readonly compactBefore?: number;
   /** Deletes keys that have expired by then. */
   readonly now: number;
   /** Most tasks in one call. */
   readonly limit: number;
+}
+
+/** Another time for the tasks of an agent, or in a state. */
+export interface SweepRule {
+  /** Absent: every agent. */
+  readonly agent?: string;
+  /** A terminal state. Absent: every one, and conversations without a task. */
+  readonly state?: TaskState;
+  /** Deletes tasks with an older status. `-Infinity`: none. */
+  readonly deleteBefore: number;
 }
 
 /** What a sweep did. */

@@ -15,6 +15,7 @@ import { searchCases, searchStays, sharesSearch } from "./store/search-cases.ts"
 import { searchRankCases } from "./store/search-rank-cases.ts";
 import { countsProcesses, sharesTasks, totalsByTime } from "./store/share-cases.ts";
 import { retentionCases } from "./store/sweep-cases.ts";
+import { sharesDeletedOwners, upkeepCases } from "./store/upkeep-cases.ts";
 
 export type { Expectation } from "./store/given.ts";
 
@@ -62,6 +63,7 @@ const chapters: Readonly<Record<string, Cases>> = {
   "order of full text search": searchRankCases,
   bounds: boundsCases,
   sweep: retentionCases,
+  upkeep: upkeepCases,
   life: lifeCases,
 };
 
@@ -107,6 +109,9 @@ export function storeContract(runner: Runner, options: StoreContractOptions): vo
       declare("rows of features are seen by every process, and claimed by one", sharesFeatures, { share });
       declare("texts that any process stores are found, and any process switches the search", sharesSearch, { share });
       declare("processes that use the store are counted", countsProcesses, { share });
+      declare("an owner that another process deleted is not mixed up with those after it", sharesDeletedOwners, {
+        share,
+      });
       declare("totals by time are exact while another process writes", totalsByTime, { share });
     });
   }

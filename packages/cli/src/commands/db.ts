@@ -1,13 +1,19 @@
-import type { Command } from "commander";
+import { InvalidArgumentError, type Command } from "commander";
+import type { TaskState } from "@parley/a2a";
 import { migrate, status, type DatabaseOptions, type MigrateOptions } from "../db.ts";
-import type { Program } from "../options.ts";
+import { erase, exportData, purge, type EraseOptions, type ExportOptions, type PurgeOptions } from "../operate.ts";
+import { stateOption, timeOption, type Program } from "../options.ts";
+import { defaultFile } from "../stored.ts";
 
 export function addDb({ io, command, finish }: Program): void {
   const db = command("db", {
-    summary: "Create or upgrade the tables of a PostgreSQL database",
+    summary: "Create the tables of a database, delete old tasks, delete or export what an owner has",
     description:
-      "Servers do it themselves when they start, unless they are told not to. Run it ahead where they may not change tables.",
-    examples: ["parley db status", "parley db migrate --database-url postgres://owner@db.internal/agents"],
+      "For who operates the server: it reads and changes its database, whoever owns the tasks. Servers may run meanwhile.",
+    examples: [
+      "parley db migrate --database-url postgres://owner@db.internal/agents",
+      "parley db purge --before 90d --dry-run",
+    ],
   });
   databaseOptions(
     command(
@@ -35,6 +41,86 @@ export function addDb({ io, command, finish }: Program): void {
       db,
     ),
   ).action(async (options: DatabaseOptions) => finish(await status(io, options)));
+  addOwnerCommands({ io, command, finish }, db);
+}
+
+function addOwnerCommands({ io, command, finish }: Program, db: Command): void {
+  ownerOptions(
+    command(
+      "purge",
+      {
+        summary: "Delete tasks that are over",
+        description:
+          "With their conversations' messages, artifacts, webhooks and keys, in short transactions. Tasks that an agent works on stay.",
+        examples: ["parley db purge --before 90d --dry-run", "parley db purge --before 7d --state failed --yes"],
+      },
+      db,
+    )
+      .option("--before <time>", "only tasks with an older status: a time, or an age such as 30d", (text) =>
+        timeOption(text),
+      )
+      .option(
+        "--state <state>",
+        "only tasks in this state: completed, failed, canceled, rejected, input-required or auth-required; repeatable; without it those that are over",
+        purgedStates,
+      ),
+  )
+    .option("--dry-run", "only count")
+    .option("--yes", "do not ask")
+    .action(async (options: PurgeOptions) => finish(await purge(io, options)));
+  ownerOptions(
+    command(
+      "erase",
+      {
+        summary: "Delete all that an owner has",
+        description:
+          "Its tasks, after those that are not over were canceled, its conversations, webhooks, keys and its name. Withdraw its access first. Then files of SQLite are copied, so that nothing is left in them: servers wait with writing meanwhile.",
+        examples: [
+          "parley db erase --subject ada --dry-run",
+          "parley db erase --subject ada --organization acme --yes",
+        ],
+      },
+      db,
+    ),
+  )
+    .option("--no-scrub", "do not copy the file of SQLite")
+    .option("--dry-run", "only count")
+    .option("--yes", "do not ask")
+    .action(async (options: EraseOptions) => finish(await erase(io, options)));
+  ownerOptions(
+    command(
+      "export",
+      {
+        summary: "Write all that an owner has as lines of JSON",
+        description:
+          "Conversations, direct replies, and tasks with history, artifacts and files. The last line has the type end.",
+        examples: [
+          "parley db export --subject ada --out ada.jsonl",
+          "parley db export --subject ada --organization acme",
+        ],
+      },
+      db,
+    ),
+  )
+    .option("--out <file>", "write to this file, which must not exist")
+    .action(async (options: ExportOptions) => finish(await exportData(io, options)));
+}
+
+function purgedStates(text: string, before: readonly TaskState[] = []): readonly TaskState[] {
+  const state = stateOption(text);
+  if (state !== "TASK_STATE_WORKING" && state !== "TASK_STATE_SUBMITTED") return [...before, state];
+  throw new InvalidArgumentError("An agent works on such tasks. Cancel them first: parley cancel.");
+}
+
+function ownerOptions(command: Command): Command {
+  return databaseOptions(
+    command
+      .option("--store <path>", `SQLite file of the server; without it and without a URL, ${defaultFile}`)
+      .option("--subject <name>", "the owner, by the subject of its credentials")
+      .option("--organization <name>", "with --subject, its organization")
+      .option("--owner <name>", "the owner, by the name that it is stored under, where servers have an ownerOf")
+      .option("--agent <id>", "only with this agent: its path, or the id of its mount"),
+  );
 }
 
 function databaseOptions(command: Command): Command {

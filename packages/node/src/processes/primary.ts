@@ -62,8 +62,21 @@ export async function startProcesses(options: ServeOptions, count: number): Prom
     ports: Object.fromEntries(others.map(({ binding }, at) => [binding.name, own[at] as number])),
     agents: group.agents,
     signal: (...event) => group.signal(event),
+    deleteOwner: () => Promise.reject(noData()),
+    exportOwner: () => {
+      throw noData();
+    },
     close,
   };
+}
+
+/** The first process has no store. */
+function noData(): A2AError {
+  const other = "`parley db erase` and `parley db export`, or a handler on the same store";
+  return new A2AError(
+    "UnsupportedOperation",
+    `This process starts those that serve, and has no store itself. Use ${other}`,
+  );
 }
 
 /** Accepts connections, and reads nothing of them. */

@@ -107,6 +107,8 @@ export function durableObjectStore(
     ...store,
     exclusive: true,
     recordBytes,
+    // The platform keeps the file, and can restore it for thirty days, whatever is overwritten in it.
+    ...(store.upkeep !== undefined && { upkeep: { ...store.upkeep, scrub: async () => undefined } }),
     // Nothing else writes.
     watch: () => () => undefined,
     async onAlarm(handler) {

@@ -71,10 +71,16 @@ export function rowsOf(columns: readonly Column[], first = 1): string {
   return `unnest(${arrays.join(", ")}) AS v (${columns.map(([name]) => name).join(", ")})`;
 }
 
-/** A statement that inserts rows. `rest`: what follows, such as `ON CONFLICT`. */
-export function insertInto(table: string, columns: readonly Column[], order: string, rest = ""): string {
+/** A statement that inserts rows. `rest`: what follows, such as `ON CONFLICT`. `where`: which of the rows `v`. Default: all. */
+export function insertInto(
+  table: string,
+  columns: readonly Column[],
+  order: string,
+  rest = "",
+  where = "true",
+): string {
   const names = columns.map(([name]) => name).join(", ");
-  return `INSERT INTO parley.${table} (${names}) SELECT ${names} FROM ${rowsOf(columns)} ORDER BY ${order} ${rest}`;
+  return `INSERT INTO parley.${table} (${names}) SELECT ${names} FROM ${rowsOf(columns)} WHERE ${where} ORDER BY ${order} ${rest}`;
 }
 
 /** A name as its index has it, and the whole of a long one. */

@@ -3,7 +3,7 @@ import type { TaskHead } from "@parley/a2a/store";
 import type { Value } from "./driver.ts";
 import { bothNames, insertInto, int, rowsOf, stateNumber, states, write, type Column, type TaskRow } from "./rows.ts";
 import type { Sql } from "./schema.ts";
-import { tallies } from "./scopes.ts";
+import { ScopeGone, tallies } from "./scopes.ts";
 
 type Listed = Pick<TaskHead, "state" | "statusTime">;
 
@@ -35,6 +35,8 @@ const upsertContexts = insertInto(
   "owner, name",
   `ON CONFLICT (owner, name) DO UPDATE SET tasks = contexts.tasks + excluded.tasks,
      touched = greatest(contexts.touched, excluded.touched), ${added("contexts")} RETURNING owner, name, id`,
+  // Those of an owner that was deleted are not created. `forgetOwner` waits for those that are being created.
+  "EXISTS (SELECT 1 FROM parley.scopes s WHERE s.id = v.owner)",
 );
 const countColumns: readonly Column[] = [["scope", "bigint"], ...tallies];
 const tallyNames = tallies.map(([name]) => name).join(", ");
@@ -75,6 +77,7 @@ export class ScopeChanges {
       return [id, owner, ...bothNames(name), tasks, touched, ...tally];
     });
     const written = await write(sql, upsertContexts, rows, contextColumns.length);
+    if (written.length < rows.length) throw new ScopeGone("An owner was deleted meanwhile");
     return written.every((row) => this.#contexts.has(int(row, 2)));
   }
 

@@ -1,6 +1,8 @@
 import { silentLogger, type Clock, type Logger } from "@parley/a2a";
 import {
   defaultStoreBounds,
+  deletesAllBefore,
+  lazyUpkeep,
   unavailable,
   withRoom,
   type Room,
@@ -80,14 +82,17 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
     sweep: (sweeping) =>
       calls.run(async () => {
         await writer.settled();
-        const { deleteBefore } = sweeping;
-        const looked = await retention.look(deleteBefore);
+        const deletes = sweeping.deleteBefore !== undefined || (sweeping.rules ?? []).length > 0;
+        // A partition is dropped where all of its tasks are old enough, whatever their agents and states are.
+        const before = deletesAllBefore(sweeping);
+        const looked = await retention.look(before === -Infinity ? undefined : before);
         const keepsLog = (number: number): boolean => retention.keepsLog(number);
         const report = await sweep(write, { ...sweeping, bounds, keepsLog });
         // When the last tasks are deleted, or with each look where there are always more.
-        if (deleteBefore !== undefined && (looked || !report.more)) await retention.drop();
+        if (deletes && (looked || !report.more)) await retention.drop();
         return report;
       }),
+    upkeep: lazyUpkeep(async () => (await import("./upkeep.ts")).upkeepOf(calls, write, retention)),
     search: {
       use: (on) => calls.run(() => useSearch(on)),
       find: (owner, query) => calls.readTogether((sql) => findTasks(sql, owner, query)),
@@ -122,7 +127,7 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
 }
 
 /** The calls of a store: refused once it is closed. The database repeats them, and rejects in the words of the port. */
-class Calls {
+export class Calls {
   readonly #database: Database;
   readonly #schema: Schema;
   readonly #running = new Set<Promise<unknown>>();

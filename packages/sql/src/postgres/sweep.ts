@@ -1,27 +1,16 @@
 import {
   artifactStarts,
   compact,
+  deletesBefore,
   type StoreBounds,
   type SweepOptions,
   type SweepReport,
   type TaskHead,
 } from "@parley/a2a/store";
-import {
-  count,
-  encodeJson,
-  int,
-  kindNumber,
-  rowsOf,
-  taskColumns,
-  taskRow,
-  taskTables,
-  timeLimit,
-  write,
-  type Column,
-  type TaskRow,
-} from "./rows.ts";
+import { count, encodeJson, int, kindNumber, rowsOf, timeLimit, write, type Column, type TaskRow } from "./rows.ts";
 import { together, type Sql } from "./schema.ts";
 import { ScopeChanges } from "./scope-changes.ts";
+import { agentsOf, lockByRules, rowsOfTasks } from "./task-lists.ts";
 import { readPieces } from "./task.ts";
 
 /** About the most records or pages of 4 KiB that one call reads, so that its transaction is short. */
@@ -53,9 +42,10 @@ interface Swept {
  * until their end. Several nodes may sweep at once: each takes what no other one has locked, in the order in which appends lock.
  */
 export async function sweep(write: Write, sweeping: Sweeping): Promise<SweepReport> {
-  const { deleteBefore, compactBefore, limit } = sweeping;
+  const { rules = [], compactBefore, limit } = sweeping;
+  const deletes = sweeping.deleteBefore !== undefined || rules.length > 0;
   const nothing: Swept = { done: 0, more: false, budget: effortPerSweep };
-  const deletion = deleteBefore === undefined ? nothing : await write((sql) => deleteOver(sql, sweeping, deleteBefore));
+  const deletion = deletes ? await write((sql) => deleteOver(sql, sweeping)) : nothing;
   const left = limit - deletion.done;
   const compaction =
     compactBefore === undefined
@@ -69,8 +59,10 @@ export async function sweep(write: Write, sweeping: Sweeping): Promise<SweepRepo
   };
 }
 
-async function deleteOver(sql: Sql, { keepsLog, limit }: Sweeping, before: number): Promise<Swept> {
-  const found = await lockOver(sql, before, limit + 1, false);
+async function deleteOver(sql: Sql, sweeping: Sweeping): Promise<Swept> {
+  const { keepsLog, limit, rules = [], deleteBefore = -Infinity } = sweeping;
+  const found =
+    rules.length > 0 ? await lockByRules(sql, sweeping) : await lockOver(sql, deleteBefore, limit + 1, false);
   const tasks: TaskRow[] = [];
   let budget = effortPerSweep;
   for (const task of found.slice(0, limit)) {
@@ -104,8 +96,8 @@ async function compactOver(
 
 /** Deletes idle contexts, and keys that have expired. Resolves to whether there are more. It waits for no lock. */
 async function deleteExpired(sql: Sql, options: Sweeping): Promise<boolean> {
-  const { deleteBefore, now, limit } = options;
-  const idle = deleteBefore === undefined ? 0 : await deleteIdle(sql, deleteBefore, options);
+  const { deleteBefore, rules = [], now, limit } = options;
+  const idle = deleteBefore === undefined && rules.length === 0 ? 0 : await deleteIdle(sql, options);
   const expired = await sql(
     `SELECT owner, name FROM parley.keys WHERE until <= $1 ORDER BY until LIMIT $2 FOR UPDATE SKIP LOCKED`,
     timeLimit(Math.floor(now)),
@@ -138,18 +130,15 @@ async function lockOver(sql: Sql, before: number, limit: number, loose: boolean)
     );
     numbers.push(...rows.map((row) => ({ number: int(row, 0), time: int(row, 1) })));
   }
-  numbers.sort((a, b) => a.time - b.time || a.number - b.number);
-  const wanted = numbers.slice(0, limit).map(({ number }) => number);
-  if (wanted.length === 0) return [];
-  const rows = await sql(
-    `SELECT ${taskColumns} FROM ${taskTables} WHERE t.number = ANY($1::bigint[]) ORDER BY t.status_time, t.number`,
-    wanted,
-  );
-  return rows.map((row) => taskRow(row));
+  return rowsOfTasks(sql, numbers, limit);
 }
 
 /** Deletes tasks with all their rows. */
-async function deleteTasks(sql: Sql, tasks: readonly TaskRow[], keepsLog: (number: number) => boolean): Promise<void> {
+export async function deleteTasks(
+  sql: Sql,
+  tasks: readonly TaskRow[],
+  keepsLog: (number: number) => boolean,
+): Promise<void> {
   if (tasks.length === 0) return;
   const scopes = new ScopeChanges();
   for (const task of tasks) scopes.move({ row: task, head: task.head }, task.head, undefined);
@@ -180,17 +169,31 @@ function pagesOf({ bytes }: TaskHead): number {
 }
 
 /** Deletes contexts that have no task. A key that expires later keeps its context. Resolves to how many there are. */
-async function deleteIdle(sql: Sql, before: number, { now, limit }: SweepOptions): Promise<number> {
-  const rows = await sql(
-    `SELECT id FROM parley.contexts c WHERE tasks = 0 AND touched < $1
-       AND NOT EXISTS (SELECT 1 FROM parley.keys k WHERE k.context = c.id AND k.until > $2)
-     ORDER BY touched LIMIT $3 FOR UPDATE SKIP LOCKED`,
-    timeLimit(Math.ceil(before)),
-    timeLimit(Math.floor(now)),
-    limit + 1,
-  );
-  const found = rows.slice(0, limit).map(count);
-  if (found.length === 0) return 0;
+async function deleteIdle(sql: Sql, options: SweepOptions): Promise<number> {
+  const { deleteBefore = -Infinity, rules = [], now, limit } = options;
+  const rest = [timeLimit(Math.floor(now)), limit + 1];
+  const before = (time: number): number => timeLimit(Math.ceil(time));
+  const isIdle = `c.tasks = 0 AND NOT EXISTS (SELECT 1 FROM parley.keys k WHERE k.context = c.id AND k.until > $2)`;
+  const oldest = `c.touched < $1 ORDER BY c.touched LIMIT $3 FOR UPDATE OF c SKIP LOCKED`;
+  const rows: number[] = [];
+  if (rules.length === 0) {
+    const all = `SELECT c.id FROM parley.contexts c WHERE ${isIdle} AND ${oldest}`;
+    rows.push(...(await sql(all, before(deleteBefore), ...rest)).map(count));
+  } else {
+    const ofAgent = `SELECT c.id FROM parley.contexts c JOIN parley.scopes o ON o.id = c.owner AND o.parent = $4
+      WHERE ${isIdle} AND ${oldest}`;
+    for (const { id, name } of await agentsOf(sql)) {
+      const time = deletesBefore(options, name);
+      if (time !== -Infinity) rows.push(...(await sql(ofAgent, before(time), ...rest, id)).map(count));
+    }
+  }
+  await deleteContexts(sql, rows.slice(0, limit));
+  return rows.length;
+}
+
+/** Deletes contexts that have no task, and are locked. */
+export async function deleteContexts(sql: Sql, found: readonly number[]): Promise<void> {
+  if (found.length === 0) return;
   // An append that has locked a key may wait for its context. It keeps both.
   await sql(deleteKeys("context", "FOR UPDATE SKIP LOCKED"), found);
   const used = await sql("SELECT DISTINCT context FROM parley.keys WHERE context = ANY($1::bigint[])", found);
@@ -201,7 +204,6 @@ async function deleteIdle(sql: Sql, before: number, { now, limit }: SweepOptions
       sql(`DELETE FROM parley.${where} = ANY($1::bigint[])`, idle),
     ),
   );
-  return rows.length;
 }
 
 /** Deletes the keys of tasks or of contexts, in the order in which appends lock them. */

@@ -37,11 +37,15 @@ const everything: Where = { sql: "", values: [] };
 export function readConversation(
   driver: Driver,
   scopes: ScopeIds,
-  { agent, owner, contextId }: ContextKey,
-  { limit, bytes = defaultPageBytes, before }: ConversationOptions,
+  key: ContextKey,
+  options: ConversationOptions,
 ): StoredConversation {
+  const { agent, owner, contextId } = key;
+  const { limit, bytes = defaultPageBytes, before } = options;
   const context = scopes.find(agent, owner, contextId);
-  if (context === undefined) return { entries: [] };
+  if (context === undefined) {
+    return scopes.hasMoved(agent, owner) ? readConversation(driver, scopes, key, options) : { entries: [] };
+  }
   const row = driver.prepare("SELECT value FROM context_states WHERE context = ?").get(context);
   const state = row && { state: text(row, 0) };
   if (limit <= 0) return { ...state, entries: [] };

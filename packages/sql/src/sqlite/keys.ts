@@ -1,9 +1,13 @@
 import type { OnceEffect, OnceRecord, Owner, TaskHead } from "@parley/a2a/store";
-import type { Driver } from "./driver.ts";
+import type { Driver, Row } from "./driver.ts";
 import { decodeName, encodeJson, encodeName, insertInto, int, ManyRows, optional, text, type TaskRow } from "./rows.ts";
 import type { ScopeIds } from "./scopes.ts";
 
 // Idempotency keys.
+
+const recordColumns = "k.hash, k.seq, t.id, k.answer";
+const tables = "keys k LEFT JOIN tasks t ON t.number = k.task";
+const where = "k.name = ? AND (k.until IS NULL OR k.until > ?)";
 
 /** The record of a key that has not expired. */
 export function readOnce(
@@ -13,17 +17,19 @@ export function readOnce(
   key: string,
   now: number,
 ): OnceRecord | undefined {
-  const scope = scopes.find(owner.agent, owner.owner);
-  return scope === undefined ? undefined : findKey(driver, scope, key, now);
+  const agent = scopes.find(owner.agent);
+  if (agent === undefined) return undefined;
+  // The owner is looked up each time: another process may have deleted it.
+  const sql = `SELECT ${recordColumns} FROM scopes o CROSS JOIN ${tables} WHERE o.parent = ? AND o.name = ? AND k.owner = o.id AND ${where}`;
+  return recordOf(key, driver.prepare(sql).get(agent, encodeName(owner.owner), encodeName(key), Math.floor(now)));
 }
 
 function findKey(driver: Driver, owner: number, key: string, now: number): OnceRecord | undefined {
-  const row = driver
-    .prepare(
-      `SELECT k.hash, k.seq, t.id, k.answer FROM keys k LEFT JOIN tasks t ON t.number = k.task
-       WHERE k.owner = ? AND k.name = ? AND (k.until IS NULL OR k.until > ?)`,
-    )
-    .get(owner, encodeName(key), Math.floor(now));
+  const sql = `SELECT ${recordColumns} FROM ${tables} WHERE k.owner = ? AND ${where}`;
+  return recordOf(key, driver.prepare(sql).get(owner, encodeName(key), Math.floor(now)));
+}
+
+function recordOf(key: string, row: Row | undefined): OnceRecord | undefined {
   if (row === undefined) return undefined;
   const taskId = optional(row, 2);
   const answer = optional(row, 3);

@@ -47,6 +47,8 @@ export function readList(driver: Driver, memory: ListMemory, scope: Scope, query
       found.push(...positions(driver, level, id, state, { ...query, after, ...(since !== undefined && { since }) }));
     }
   }
+  if (total === 0 && memory.scopes.hasMoved(scope.agent, scope.owner))
+    return readList(driver, memory, scope, query, most);
   found.sort((a, b) => b.statusTime - a.statusTime || b.number - a.number);
   const tasks = readPage(driver, memory, found.slice(0, query.limit), query, most);
   const last = found[tasks.length - 1];

@@ -21,8 +21,9 @@ const root = 0;
 const mostBytes = 4 << 20;
 
 /**
- * Ids of agents, of their owners, and of the contexts of those. Agents and owners are never deleted, so their ids are
- * remembered. Call `forget` after a transaction that was rolled back: it may have created some.
+ * Ids of agents, of their owners, and of the contexts of those. The ids of agents and owners are remembered. No other owner ever gets that of
+ * a deleted one. Call `forget` after a transaction that was rolled back, which may have created some, and before one that writes, where
+ * another connection may have deleted an owner.
  */
 export class ScopeIds {
   readonly #driver: Driver;
@@ -60,16 +61,31 @@ export class ScopeIds {
     this.#known.clear();
   }
 
+  /** For a reader that found nothing: whether the owner has another id by now, because another process deleted it and it came back. */
+  hasMoved(agent: string, owner: string | undefined): boolean {
+    const parent = this.find(agent);
+    if (parent === undefined || owner === undefined) return false;
+    const before = this.#known.get(`${parent}/${owner}`);
+    const now = this.#select(parent, owner);
+    if (before === undefined || now === undefined || now === before) return false;
+    this.#known.set(`${parent}/${owner}`, now);
+    return true;
+  }
+
   #find(parent: number, name: string, isPermanent: boolean): number | undefined {
     const path = `${parent}/${name}`;
     const known = this.#known.get(path);
     if (known !== undefined) return known;
+    const id = this.#select(parent, name);
+    if (isPermanent && id !== undefined) this.#known.set(path, id);
+    return id;
+  }
+
+  #select(parent: number, name: string): number | undefined {
     const row = this.#driver
       .prepare("SELECT id FROM scopes WHERE parent = ? AND name = ?")
       .get(parent, encodeName(name));
-    if (row === undefined) return undefined;
-    if (isPermanent) this.#known.set(path, count(row));
-    return count(row);
+    return row && count(row);
   }
 
   #insert(parent: number, name: string): number {

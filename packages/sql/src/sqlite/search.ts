@@ -25,6 +25,12 @@ const mostTexts = 10_000;
 /** Call it in a transaction. */
 export function findTasks(driver: Driver, scopes: ScopeIds, owner: Owner, query: SearchQuery): SearchPage {
   checkReady(driver);
+  const page = findPage(driver, scopes, owner, query);
+  const isMissed = page.total === 0 && scopes.hasMoved(owner.agent, owner.owner);
+  return isMissed ? findPage(driver, scopes, owner, query) : page;
+}
+
+function findPage(driver: Driver, scopes: ScopeIds, owner: Owner, query: SearchQuery): SearchPage {
   const { terms, contextId, state, limit, skip = 0 } = query;
   const id = scopes.find(owner.agent, owner.owner);
   const context = contextId === undefined ? undefined : scopes.find(owner.agent, owner.owner, contextId);

@@ -53,6 +53,10 @@ async function call(request: Request): Promise<unknown> {
       return writer.append(...request.input);
     case "sweep":
       return writer.sweep(...request.input);
+    case "tidy":
+      return writer.tidy(...request.input);
+    case "scrub":
+      return writer.scrub();
     case "index":
       return writer.index(...request.input);
     case "moved":

@@ -1,4 +1,5 @@
 import {
+  lazyUpkeep,
   NeedsRoom,
   roomless,
   unavailable,
@@ -61,6 +62,7 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
         if (report.deleted > 0) kept.forget();
         return report;
       }),
+    upkeep: lazyUpkeep(async () => (await import("./upkeep.ts")).upkeepOf(reader, writer, calls, kept)),
     search: {
       use: (on) =>
         calls.run(async () => {
@@ -114,7 +116,7 @@ function sentenceOf(code: string): string {
 }
 
 /** The calls of a store: refused once it is closed, repeated while the file is busy, and rejected in the words of the port. */
-class Calls {
+export class Calls {
   readonly #disk: FullDisk;
   readonly #reader: Driver;
   readonly #busyTimeout: number;

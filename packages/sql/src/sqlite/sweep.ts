@@ -1,17 +1,25 @@
-import { artifactStarts, compact, type SweepOptions, type SweepReport, type TaskHead } from "@parley/a2a/store";
+import {
+  artifactStarts,
+  compact,
+  deletesBefore,
+  sweptStates,
+  type SweepOptions,
+  type SweepReport,
+  type TaskHead,
+} from "@parley/a2a/store";
 import { type Bounds, readPieces, taskOf } from "./task.ts";
-import type { Driver } from "./driver.ts";
-import { count, encodeJson, int, logKey, maxSeq, timeLimit } from "./rows.ts";
+import type { Driver, Row } from "./driver.ts";
+import { count, decodeName, encodeJson, int, logKey, maxSeq, stateNumber, text, timeLimit } from "./rows.ts";
 import { ScopeChanges } from "./scopes.ts";
 import { dropWords } from "./search-index.ts";
 
 /** About the most records or pages of 4 KiB that one call reads, so that its transaction is short. */
-const effortPerSweep = 10_000;
+export const effortPerSweep = 10_000;
 
 const everything = { artifacts: true } as const;
 
 export function sweep(driver: Driver, bounds: Bounds, options: SweepOptions): SweepReport {
-  const { limit } = options;
+  const { rules = [], limit } = options;
   const now = timeLimit(Math.floor(options.now));
   const [deleteBefore, compactBefore] = [options.deleteBefore, options.compactBefore].map((before) =>
     before === undefined ? undefined : timeLimit(Math.ceil(before)),
@@ -25,29 +33,17 @@ export function sweep(driver: Driver, bounds: Bounds, options: SweepOptions): Sw
   let budget = effortPerSweep;
 
   let deleted = 0;
-  if (deleteBefore !== undefined) {
-    // Compacted tasks and others are in two lists, each in the order of time.
-    const over = driver.prepare(
-      "SELECT number, status_time FROM tasks INDEXED BY tasks_over WHERE state >= 4 AND compacted = ? AND status_time < ? ORDER BY status_time, number LIMIT ?",
-    );
-    const found = [...over.all(0, deleteBefore, limit + 1), ...over.all(1, deleteBefore, limit + 1)];
-    found.sort((a, b) => int(a, 1) - int(b, 1) || int(a, 0) - int(b, 0));
+  if (deleteBefore !== undefined || rules.length > 0) {
+    const found = rules.length > 0 ? overByRules(driver, options) : over(driver, deleteBefore ?? -Infinity, limit + 1);
     for (const row of found.slice(0, limit)) {
       if (budget <= 0) break;
       budget -= deleteTask(driver, int(row, 0));
       deleted += 1;
     }
     if (deleted > 0) dropWords(driver);
-    more ||= found.length > deleted;
-    // A key that expires later keeps its context.
-    const idle = driver
-      .prepare(
-        "SELECT id FROM scopes WHERE is_context = 1 AND tasks = 0 AND touched < ? AND NOT EXISTS (SELECT 1 FROM keys WHERE context = scopes.id AND until > ?) ORDER BY touched LIMIT ?",
-      )
-      .all(deleteBefore, now, limit + 1)
-      .map(count);
+    const idle = idleContexts(driver, options);
     for (const id of idle.slice(0, limit)) deleteContext(driver, id);
-    more ||= idle.length > limit;
+    more ||= found.length > deleted || idle.length > limit;
   }
 
   let compacted = 0;
@@ -71,8 +67,63 @@ export function sweep(driver: Driver, bounds: Bounds, options: SweepOptions): Sw
   return { deleted, compacted, more };
 }
 
+/** Terminal tasks with an older status, the oldest first. Compacted tasks and others are in two lists, each in the order of time. */
+function over(driver: Driver, before: number, most: number): readonly Row[] {
+  const select = driver.prepare(
+    "SELECT number, status_time FROM tasks INDEXED BY tasks_over WHERE state >= 4 AND compacted = ? AND status_time < ? ORDER BY status_time, number LIMIT ?",
+  );
+  return [0, 1].flatMap((compacted) => select.all(compacted, before, most)).sort(byTime);
+}
+
+export function byTime(a: Row, b: Row): number {
+  return int(a, 1) - int(b, 1) || int(a, 0) - int(b, 0);
+}
+
+/** The same where agents and states have times of their own: each of them is a list. */
+function overByRules(driver: Driver, options: SweepOptions): readonly Row[] {
+  const select = driver.prepare(
+    "SELECT number, status_time FROM tasks INDEXED BY tasks_agent WHERE agent = ? AND state = ? AND status_time < ? ORDER BY status_time, number LIMIT ?",
+  );
+  return agentsOf(driver)
+    .flatMap(({ id, name }) =>
+      sweptStates.flatMap((state) => {
+        const before = deletesBefore(options, name, state);
+        return before === -Infinity
+          ? []
+          : select.all(id, stateNumber(state), timeLimit(Math.ceil(before)), options.limit + 1);
+      }),
+    )
+    .sort(byTime);
+}
+
+function agentsOf(driver: Driver): readonly { readonly id: number; readonly name: string }[] {
+  return driver
+    .prepare("SELECT id, name FROM scopes WHERE parent = 0")
+    .all()
+    .map((row) => ({ id: int(row, 0), name: decodeName(text(row, 1)) }));
+}
+
+/** Contexts that have no task. A key that expires later keeps its context. */
+function idleContexts(driver: Driver, options: SweepOptions): readonly number[] {
+  const { deleteBefore = -Infinity, rules = [], limit } = options;
+  const now = timeLimit(Math.floor(options.now));
+  const idle =
+    "is_context = 1 AND tasks = 0 AND touched < ? AND NOT EXISTS (SELECT 1 FROM keys WHERE context = scopes.id AND until > ?)";
+  if (rules.length === 0) {
+    const all = driver.prepare(`SELECT id FROM scopes WHERE ${idle} ORDER BY touched LIMIT ?`);
+    return all.all(timeLimit(Math.ceil(deleteBefore)), now, limit + 1).map(count);
+  }
+  const ofAgent = driver.prepare(
+    `SELECT id FROM scopes WHERE ${idle} AND parent IN (SELECT id FROM scopes o WHERE o.parent = ?) ORDER BY touched LIMIT ?`,
+  );
+  return agentsOf(driver).flatMap(({ id, name }) => {
+    const before = deletesBefore(options, name);
+    return before === -Infinity ? [] : ofAgent.all(timeLimit(Math.ceil(before)), now, id, limit + 1).map(count);
+  });
+}
+
 /** Deletes a task with all its rows. Returns the effort. */
-function deleteTask(driver: Driver, number: number): number {
+export function deleteTask(driver: Driver, number: number): number {
   const task = taskOf(driver, number);
   const scopes = new ScopeChanges(driver);
   scopes.move(task, task.head, undefined);
@@ -96,7 +147,7 @@ function pagesOf({ bytes }: TaskHead): number {
   return Math.ceil(bytes / 4096);
 }
 
-function deleteContext(driver: Driver, context: number): void {
+export function deleteContext(driver: Driver, context: number): void {
   for (const sql of [
     "DELETE FROM scopes WHERE id = ?",
     "DELETE FROM context_states WHERE context = ?",

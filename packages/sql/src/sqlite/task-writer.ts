@@ -40,13 +40,10 @@ export class WriterMemory {
     this.tasks = new BoundedMap({ bytes: mostBytes, bytesOf });
   }
 
-  /** Call it in a transaction. Forgets the tasks if another connection has committed since; agents and owners never change. */
+  /** Call it in a transaction. Forgets what another connection may have changed, if one has committed since. */
   check(): void {
     const version = dataVersion(this.#driver);
-    if (version !== this.#version) {
-      this.tasks.clear();
-      this.#indexes = undefined;
-    }
+    if (version !== this.#version) this.forget();
     this.#version = version;
   }
 

@@ -88,6 +88,8 @@ export function threadWriter(file: URL, options: ConnectionOptions): ThreadWrite
     keepTo: (...input) => ask({ call: "keepTo", input }) as Promise<void>,
     append: (...input) => ask({ call: "append", input }) as ReturnType<Writer["append"]>,
     sweep: (...input) => ask({ call: "sweep", input }) as ReturnType<Writer["sweep"]>,
+    tidy: (...input) => ask({ call: "tidy", input }) as ReturnType<Writer["tidy"]>,
+    scrub: (...input) => ask({ call: "scrub", input }) as ReturnType<Writer["scrub"]>,
     index: (...input) => ask({ call: "index", input }) as ReturnType<Writer["index"]>,
     moved: (...input) => ask({ call: "moved", input }) as ReturnType<Writer["moved"]>,
     async close() {

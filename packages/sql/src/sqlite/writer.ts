@@ -1,10 +1,18 @@
-import { readItems, type AppendItem, type AppendOutcome, type SweepOptions, type SweepReport } from "@parley/a2a/store";
+import {
+  readItems,
+  type AppendItem,
+  type AppendOutcome,
+  type Removed,
+  type SweepOptions,
+  type SweepReport,
+} from "@parley/a2a/store";
 import { applyItems } from "./append.ts";
 import { retryWhileBusy, type Driver } from "./driver.ts";
 import { stepIndex, type IndexStep } from "./search-index.ts";
 import { sweep } from "./sweep.ts";
 import { defaultBounds, type Bounds } from "./task.ts";
 import { dataVersion, WriterMemory } from "./task-writer.ts";
+import type { Tidying } from "./tidy.ts";
 
 /**
  * Changes a database, in this thread or in one of its own. Calls take effect in the order in which they are made. They
@@ -13,6 +21,10 @@ import { dataVersion, WriterMemory } from "./task-writer.ts";
 export interface Writer {
   append(items: readonly AppendItem[]): Promise<readonly AppendOutcome[]>;
   sweep(options: SweepOptions): Promise<SweepReport>;
+  /** Deletes for an operator. */
+  tidy(what: Tidying): Promise<Removed>;
+  /** Overwrites what the files have left of deleted data. */
+  scrub(): Promise<void>;
   /** Switches full text search, or adds to its index what was stored before. Returns whether there is more to add. */
   index(step: IndexStep): Promise<boolean>;
   /** Whether another connection may have committed since the last call. `true` for the first call. */
@@ -78,6 +90,21 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
         memory.forget();
         return sweep(driver, bounds, sweeping);
       }),
+    async tidy(what) {
+      // Loaded when it is first used.
+      const { tidy } = await import("./tidy.ts");
+      return change(() => {
+        memory.forget();
+        return tidy(driver, what);
+      });
+    },
+    async scrub() {
+      const { scrub } = await import("./tidy.ts");
+      return inTurn(() => {
+        check?.();
+        scrub(driver);
+      });
+    },
     index: (step) =>
       change(() => {
         memory.forget();

@@ -167,6 +167,7 @@ export const safeSentences = {
   stopped: "The server was stopped while it worked on this task.",
   denied: "The authorization was refused.",
   expired: "The authorization was not given in time.",
+  unanswered: "Nobody answered in time, and the task was canceled.",
 } as const;
 
 /** The operator's log about a turn without any event. */

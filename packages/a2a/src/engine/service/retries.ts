@@ -85,6 +85,11 @@ export class Retries {
     this.#replies.set(name, { hash: once.hash, until, json: reply });
   }
 
+  /** Forgets the direct replies to an owner. */
+  forget({ agent, owner }: Owner): void {
+    this.#replies.drop(`${agent}\0${owner}\0`);
+  }
+
   /** The result that the store has of the same message. Rejects for other content under the same key. */
   async join(owner: Owner, found: OnceRecord, attempt: Attempt | undefined): Promise<Accepted> {
     if (attempt !== undefined) checkContent(found, attempt.once);

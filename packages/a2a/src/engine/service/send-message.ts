@@ -41,6 +41,11 @@ export class Sends {
     this.#followUps = new FollowUps(rooms, this.#retries);
   }
 
+  /** Forgets what is kept in memory of an owner. */
+  forget(owner: Owner): void {
+    this.#retries.forget(owner);
+  }
+
   /**
    * Throws or rejects when the message is refused. `extensions`: the URIs of those that are active in this call. Returns
    * a promise only where something has to be waited for, because each promise is a notable part of the cost of a message.

@@ -21,6 +21,8 @@ interface EndOptions {
   readonly by?: Principal;
   /** The task is ended only while it has this fence. Default: with any. */
   readonly fence?: number;
+  /** The task is ended only while this is its last record. Default: whatever it is. */
+  readonly seq?: number;
 }
 
 /** How many tasks are kept that wait for the answer to a question of a delegation. The oldest are forgotten. */
@@ -111,7 +113,7 @@ export class Runs {
   /** Ends a task from outside its run, whatever its agent does. `false`: the task had ended before, or was taken over. */
   async endTask(head: TaskHead, status: StatusInit, options: EndOptions): Promise<boolean> {
     const { committer, liveLogs, settings } = this.#rooms;
-    const { extensions = [], trace, fence, by } = options;
+    const { extensions = [], trace, fence, seq, by } = options;
     const { task, contextId, statusTime } = head;
     const { turn = 1, attempt = 1 } = head.run ?? waitingRun(head) ?? {};
     const origin = { taskId: task.taskId, contextId, turn, attempt, extensions, trace };
@@ -120,6 +122,7 @@ export class Runs {
     const item: TaskAppend = {
       task,
       ...(fence !== undefined && { fence }),
+      ...(seq !== undefined && { expect: seq }),
       records: [record],
       effects: isQueued(head) ? [...endOfRun, leaveQueue] : endOfRun,
     };

@@ -1,4 +1,3 @@
-import { defer } from "../../base/index.ts";
 import type { ByteBudget } from "../../protocol/index.ts";
 import type { Conversations } from "../conversations.ts";
 import type { Committer, LiveLogs } from "../log/index.ts";
@@ -65,7 +64,7 @@ export function createSupervisor({ agents, ...rooms }: SupervisorInit): Supervis
   const queue = new Queue({ settings, committer, agents, runs, takeover });
   const onTried = (): void => void waker.look();
   const recovery: Recovery = new Recovery({ settings, agents, runs, takeover, leaseWatch, onTried });
-  const maintenance = new Maintenance({ settings, runs, leases, leaseWatch, recovery });
+  const maintenance = new Maintenance({ settings, agents, runs, leases, leaseWatch, recovery });
   const others = new Others({ settings, liveLogs, leases, queue, maintenance });
   return {
     runs,
@@ -97,7 +96,8 @@ export function createSupervisor({ agents, ...rooms }: SupervisorInit): Supervis
 
 interface MaintenanceInit {
   readonly settings: EngineSettings;
-  readonly runs: Pick<Runs, "all">;
+  readonly runs: Pick<Runs, "all" | "endTask">;
+  readonly agents: ReadonlyMap<string, HostedAgent>;
   readonly leases: Leases;
   readonly leaseWatch: LeaseWatch;
   readonly recovery: Recovery;
@@ -105,9 +105,6 @@ interface MaintenanceInit {
 
 /** Milliseconds between two scans where nobody is known to be gone. */
 const calmScan = 10_000;
-
-/** The most tasks that one call of the store deletes or compacts. */
-const sweepLimit = 100;
 
 /**
  * The periodic work of an engine, on one timer: timeouts, leases, lost runs, retention. Work that
@@ -234,20 +231,12 @@ class Maintenance {
   }
 
   async #sweep(): Promise<void> {
-    const { store, clock, retention } = this.#init.settings;
-    const { terminal, replay } = retention;
-    const now = clock.now();
-    const options = {
-      now,
-      limit: sweepLimit,
-      ...(terminal !== false && { deleteBefore: now - terminal }),
-      ...(replay !== false && { compactBefore: now - replay }),
-    };
-    for (let more = true; more && !this.#stopped;) {
-      ({ more } = await store.sweep(options));
-      // Requests are read between two calls.
-      if (more) await new Promise<void>((resolve) => defer(resolve));
-    }
+    const { settings, runs, agents } = this.#init;
+    const isOver = (): boolean => this.#stopped;
+    // Loaded when it is first needed.
+    const { cancelUnanswered, sweepAll } = await import("./retention.ts");
+    await cancelUnanswered({ settings, runs, agents, isOver });
+    await sweepAll(settings, isOver);
   }
 }
 

@@ -173,6 +173,25 @@ export class TaskIndex<Item extends Listed> {
     return this.#lists(state).reduce((sum, list) => sum + count(list), 0);
   }
 
+  /** The oldest items that fit, of all states or of some. At most `limit` for each state. */
+  oldest(
+    states: readonly TaskState[] | undefined,
+    before: number,
+    limit: number,
+    fits: (item: Item) => boolean,
+  ): Item[] {
+    const wanted = this.#states.filter(({ state }) => states?.includes(state) ?? true);
+    return wanted.flatMap(({ list }) => {
+      for (let many = limit; ; many *= 2) {
+        const items = list.last(many);
+        const found = items.filter((item) => item.statusTime < before && fits(item));
+        if (found.length >= limit || items.length < many || (items[0]?.statusTime ?? 0) >= before) {
+          return found.slice(-limit);
+        }
+      }
+    });
+  }
+
   #lists(state: TaskState | undefined): readonly SortedList<Place, Item>[] {
     if (state === undefined) return this.#states.map(({ list }) => list);
     const found = this.#find(state);

@@ -7,6 +7,7 @@ import type { SortedList, TaskIndex } from "./lists.ts";
 /** What the memory store holds. */
 
 export interface AgentRows {
+  readonly name: string;
   readonly tasks: Map<string, StoredTask>;
   readonly index: TaskIndex<StoredTask>;
   /** Runs by the time at which they may be taken over. */

@@ -1,4 +1,4 @@
-import { defaultStoreBounds, unavailable, withRoom, type StoreBounds } from "../bounds.ts";
+import { defaultStoreBounds, deletesBefore, lazyUpkeep, unavailable, withRoom, type StoreBounds } from "../bounds.ts";
 import {
   roomless,
   type AppendItem,
@@ -26,6 +26,7 @@ import {
   type TaskHead,
   type TaskPage,
   type TaskSearch,
+  type Upkeep,
 } from "../port.ts";
 import { appendItems } from "./append.ts";
 import { pageOf, type SortedList } from "./lists.ts";
@@ -49,6 +50,12 @@ class MemoryStore implements Store {
   readonly search: TaskSearch = lazySearch(() => {
     this.#check();
     return this.#tables;
+  });
+  /** The same. */
+  readonly upkeep: Upkeep = lazyUpkeep(async () => {
+    const { MemoryUpkeep } = await import("./upkeep.ts");
+    this.#check();
+    return new MemoryUpkeep(this.#tables);
   });
   #closed = false;
 
@@ -153,8 +160,12 @@ class MemoryStore implements Store {
     return this.#tables.features.due(query);
   }
 
-  async sweep({ deleteBefore = -Infinity, compactBefore = -Infinity, now, limit }: SweepOptions): Promise<SweepReport> {
+  async sweep(options: SweepOptions): Promise<SweepReport> {
     this.#check();
+    const { compactBefore = -Infinity, now, limit } = options;
+    const { deleteBefore = -Infinity, rules = [] } = options;
+    /** Nothing younger is deleted. */
+    const latest = Math.max(deleteBefore, ...rules.map((rule) => rule.deleteBefore));
     const keys = drain(
       this.#tables.ending,
       limit,
@@ -164,16 +175,19 @@ class MemoryStore implements Store {
     const deleted = drain(
       this.#tables.terminal,
       limit,
-      (task) => task.statusTime < deleteBefore,
+      (task) => task.statusTime < latest,
       (task) => this.#tables.delete(task),
+      ({ head, state, statusTime }) => statusTime >= deletesBefore(options, head.task.agent, state),
     );
     const contexts = drain(
       this.#tables.idle,
       limit,
-      (context) => context.touched < deleteBefore,
+      (context) => context.touched < latest,
       (context) => this.#tables.drop(context),
       // What must not be done again is known until it expires, however old its conversation is.
-      ({ keys: own }) => own.some(({ until }) => until !== Infinity && until > now),
+      ({ keys: own, owner, touched }) =>
+        touched >= deletesBefore(options, owner.agent.name) ||
+        own.some(({ until }) => until !== Infinity && until > now),
     );
     const compacted = drain(
       this.#tables.loose,

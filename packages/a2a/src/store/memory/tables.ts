@@ -39,7 +39,7 @@ type Ending = Pick<StoredKey, "until" | "serial">;
 
 /** The data of the memory store and its indexes. */
 export class MemoryTables {
-  readonly #agents = new Map<string, AgentRows>();
+  readonly agents: Map<string, AgentRows> = new Map();
   /** Terminal tasks, oldest status first. */
   readonly terminal: SortedList<Place, StoredTask> = new SortedList(oldestFirst);
   /** Terminal tasks that were not compacted. */
@@ -58,13 +58,13 @@ export class MemoryTables {
   #serial = 0;
 
   owner({ agent, owner }: Owner): OwnerRows | undefined {
-    return this.#agents.get(agent)?.owners.get(owner);
+    return this.agents.get(agent)?.owners.get(owner);
   }
 
   /** The first runs of some agents after a position, in order. */
   runsOf(agents: readonly string[], after: Due | undefined, limit: number): readonly StoredTask[] {
     return [...new Set(agents)]
-      .flatMap((agent) => this.#agents.get(agent)?.runs.after(after, limit) ?? [])
+      .flatMap((agent) => this.agents.get(agent)?.runs.after(after, limit) ?? [])
       .sort(byDue)
       .slice(0, limit);
   }
@@ -72,7 +72,7 @@ export class MemoryTables {
   /** Counts the free runs of other agents. */
   strandedRuns(agents: readonly string[], now: number): readonly StrandedRuns[] {
     const found: StrandedRuns[] = [];
-    for (const [agent, { runs }] of this.#agents) {
+    for (const [agent, { runs }] of this.agents) {
       if (agents.includes(agent)) continue;
       const free = runs.after(undefined, Infinity).filter(({ due = 0 }) => due <= now);
       if (free.length > 0) found.push({ agent, tasks: free.length });
@@ -92,7 +92,7 @@ export class MemoryTables {
   }
 
   find(scope: Scope, taskId: string): StoredTask | undefined {
-    const task = this.#agents.get(scope.agent)?.tasks.get(taskId);
+    const task = this.agents.get(scope.agent)?.tasks.get(taskId);
     return task !== undefined && (scope.owner === undefined || scope.owner === task.head.task.owner) ? task : undefined;
   }
 
@@ -103,7 +103,7 @@ export class MemoryTables {
 
   /** The indexes of a scope. Contexts of several owners may have the same name. A scope without an owner has all of them. */
   indexesOf(scope: Scope, contextId: string | undefined): readonly TaskIndex<StoredTask>[] {
-    const agent = this.#agents.get(scope.agent);
+    const agent = this.agents.get(scope.agent);
     if (agent === undefined) return [];
     if (scope.owner === undefined && contextId === undefined) return [agent.index];
     const owner = scope.owner === undefined ? undefined : agent.owners.get(scope.owner);
@@ -115,7 +115,8 @@ export class MemoryTables {
   }
 
   #ownerRows({ agent, owner: name }: Owner): OwnerRows {
-    const rows = getOrMake<AgentRows>(this.#agents, agent, () => ({
+    const rows = getOrMake<AgentRows>(this.agents, agent, () => ({
+      name: agent,
       tasks: new Map(),
       index: new TaskIndex(),
       runs: new SortedList(byDue),

@@ -1,0 +1,250 @@
+import { createWriteStream } from "node:fs";
+import { access } from "node:fs/promises";
+import { once } from "node:events";
+import { resolve } from "node:path";
+import { finished } from "node:stream/promises";
+import { jsonLine } from "@parley/a2a/display";
+import type { TaskState } from "@parley/a2a";
+import { eraseOwner, exportOwner, type Owner, type Store, type TaskSelection, type Upkeep } from "@parley/a2a/store";
+import { CommandError, UsageError } from "./errors.ts";
+import { fileReason } from "./files.ts";
+import type { Io } from "./io.ts";
+import { defaultFile, openFile } from "./stored.ts";
+
+/** Deletion and export by operators: `parley db purge`, `erase` and `export`. Servers may run on the same database. */
+
+export interface PlaceOptions {
+  readonly store?: string;
+  readonly databaseUrl?: string;
+  readonly schema: string;
+  readonly json?: boolean;
+  readonly verbose?: boolean;
+}
+
+export interface PurgeOptions extends PlaceOptions, OwnerOptions {
+  readonly before?: string;
+  readonly state?: readonly TaskState[];
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}
+
+export interface OwnerOptions {
+  readonly agent?: string;
+  readonly owner?: string;
+  readonly subject?: string;
+  readonly organization?: string;
+}
+
+export interface EraseOptions extends PlaceOptions, OwnerOptions {
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+  readonly scrub: boolean;
+}
+
+export interface ExportOptions extends PlaceOptions, OwnerOptions {
+  readonly out?: string;
+}
+
+/** Tasks of one transaction. */
+const limit = 100;
+
+const terminal: readonly TaskState[] = [
+  "TASK_STATE_COMPLETED",
+  "TASK_STATE_FAILED",
+  "TASK_STATE_CANCELED",
+  "TASK_STATE_REJECTED",
+];
+
+interface Opened {
+  readonly store: Store;
+  readonly upkeep: Upkeep;
+}
+
+/** Opens a file with `--store`, else PostgreSQL where there is a URL, else the default file. */
+async function opened<T>(io: Io, options: PlaceOptions, run: (opened: Opened) => Promise<T>): Promise<T> {
+  const url = options.databaseUrl ?? (options.store === undefined ? io.env["DATABASE_URL"] : undefined);
+  if (options.store !== undefined && options.databaseUrl !== undefined) {
+    throw new UsageError("--store is a file of SQLite, and --database-url a database of PostgreSQL: pass one of them");
+  }
+  const store =
+    url === undefined || url === "" ? await openSqlite(io, options.store) : await openPostgres(url, options.schema);
+  try {
+    const { upkeep } = store;
+    if (upkeep === undefined) throw new CommandError("this store can neither delete nor export");
+    return await run({ store, upkeep });
+  } finally {
+    await store.close();
+  }
+}
+
+async function openSqlite(io: Io, where: string = defaultFile): Promise<Store> {
+  if (where === "memory")
+    throw new UsageError("a store in memory can be seen by its server alone: --store takes a file");
+  const path = resolve(io.cwd, where);
+  try {
+    await access(path);
+  } catch (cause) {
+    const hint = "Pass --store with the file of the server, or --database-url";
+    throw new CommandError(`cannot open the store ${where}: ${fileReason(cause)}. ${hint}`, { cause });
+  }
+  return openFile(where, ({ sqliteStore }) => sqliteStore({ path, create: false, thread: false }));
+}
+
+async function openPostgres(database: string, schema: string): Promise<Store> {
+  const { postgresStore } = await import("@parley/sql/postgres");
+  return postgresStore({ database, schema, migrate: false, connections: 3 });
+}
+
+/** The name that an owner is stored under. `--subject` makes it as servers do that have no `ownerOf` of their own. */
+function ownerOf({ owner, subject, organization }: OwnerOptions): string | undefined {
+  if (owner !== undefined && subject !== undefined)
+    throw new UsageError("--owner and --subject both name an owner: pass one of them");
+  if (organization !== undefined && subject === undefined) throw new UsageError("--organization goes with --subject");
+  return subject === undefined ? owner : JSON.stringify([organization ?? null, subject]);
+}
+
+function requiredOwner(options: OwnerOptions): string {
+  const name = ownerOf(options);
+  if (name === undefined)
+    throw new UsageError("whose data? Pass --subject, or --owner with the name that it is stored under");
+  return name;
+}
+
+/** The same owner with each agent. */
+async function ownersOf(upkeep: Upkeep, name: string, { agent }: OwnerOptions): Promise<readonly Owner[]> {
+  const all: Owner[] = [];
+  for (let after: Owner | undefined; ;) {
+    const page = await upkeep.owners({
+      owner: name,
+      limit,
+      ...(agent !== undefined && { agent }),
+      ...(after && { after }),
+    });
+    all.push(...page);
+    after = page.at(-1);
+    if (page.length < limit) return all;
+  }
+}
+
+async function confirmed(io: Io, question: string, yes: boolean | undefined): Promise<boolean> {
+  if (yes === true) return true;
+  if (!io.stderr.terminal) throw new UsageError("this deletes data for ever: pass --yes, or --dry-run to see how much");
+  const answer = await io.ask(`${question} [y/N] `, { hidden: false });
+  return /^y(es)?$/i.test(answer?.trim() ?? "");
+}
+
+function progress(io: Io, done: number, all: number): void {
+  if (io.stderr.terminal) io.stderr.write(`\rDeleted ${done} of ${all} tasks`);
+}
+
+function tasksOf(count: number): string {
+  return count === 1 ? "1 task" : `${count} tasks`;
+}
+
+/** Deletes tasks, each batch in a short transaction. */
+export async function purge(io: Io, options: PurgeOptions): Promise<number> {
+  const { before, state = terminal, agent, dryRun = false, yes } = options;
+  const owner = ownerOf(options);
+  if (before === undefined && owner === undefined && agent === undefined && options.state === undefined) {
+    throw new UsageError(
+      "which tasks? Pass --before, --state, --agent or --owner; --before 0d means all that are over",
+    );
+  }
+  const selection: TaskSelection = {
+    states: state,
+    ...(before !== undefined && { before: Date.parse(before) }),
+    ...(agent !== undefined && { agent }),
+    ...(owner !== undefined && { owner }),
+  };
+  return opened(io, options, async ({ upkeep }) => {
+    const found = await upkeep.count(selection);
+    const tell = (deleted: number): void =>
+      io.stdout.write(
+        options.json === true
+          ? `${jsonLine({ found, deleted, dryRun })}\n`
+          : dryRun
+            ? `${tasksOf(found)} would be deleted.\n`
+            : `${tasksOf(deleted)} deleted.\n`,
+      );
+    if (dryRun || found === 0) {
+      tell(0);
+      return 0;
+    }
+    if (!(await confirmed(io, `Delete ${tasksOf(found)} with all that belongs to them?`, yes))) return 1;
+    let deleted = 0;
+    for (let more = true; more;) {
+      const removed = await upkeep.remove(selection, limit);
+      deleted += removed.deleted;
+      more = removed.more && removed.deleted > 0;
+      progress(io, deleted, Math.max(found, deleted));
+    }
+    if (io.stderr.terminal) io.stderr.write("\n");
+    tell(deleted);
+    return 0;
+  });
+}
+
+/** Deletes all that an owner has. */
+export async function erase(io: Io, options: EraseOptions): Promise<number> {
+  const name = requiredOwner(options);
+  const { dryRun = false, json, yes, scrub } = options;
+  return opened(io, options, async ({ store, upkeep }) => {
+    const owners = await ownersOf(upkeep, name, options);
+    let found = 0;
+    for (const owner of owners) found += await upkeep.count(owner);
+    const agents = owners.map(({ agent }) => agent);
+    if (owners.length === 0) throw new CommandError(`nothing is stored of the owner ${name}`);
+    if (dryRun) {
+      const text = `${tasksOf(found)} of ${name} would be deleted, with everything else that it has with ${agents.join(", ")}.`;
+      io.stdout.write(
+        json === true ? `${jsonLine({ owner: name, agents, found, deleted: 0, canceled: 0, dryRun })}\n` : `${text}\n`,
+      );
+      return 0;
+    }
+    if (!(await confirmed(io, `Delete ${tasksOf(found)} of ${name}, and everything else that it has?`, yes))) return 1;
+    let [deleted, canceled] = [0, 0];
+    for (const owner of owners) {
+      const erased = await eraseOwner(store, owner, { onProgress: (tasks) => progress(io, deleted + tasks, found) });
+      deleted += erased.tasks;
+      canceled += erased.canceled;
+    }
+    if (scrub) await upkeep.scrub();
+    if (io.stderr.terminal) io.stderr.write("\n");
+    const text = `${tasksOf(deleted)} of ${name} deleted, with everything else that it had. ${tasksOf(canceled)} canceled first.`;
+    io.stdout.write(
+      json === true ? `${jsonLine({ owner: name, agents, found, deleted, canceled, dryRun })}\n` : `${text}\n`,
+    );
+    return 0;
+  });
+}
+
+/** Writes all that an owner has as JSON Lines. */
+export async function exportData(io: Io, options: ExportOptions): Promise<number> {
+  const name = requiredOwner(options);
+  return opened(io, options, async ({ store, upkeep }) => {
+    const agents = (await ownersOf(upkeep, name, options)).map(({ agent }) => agent);
+    if (agents.length === 0) throw new CommandError(`nothing is stored of the owner ${name}`);
+    const pieces = exportOwner(store, name, agents);
+    if (options.out === undefined) {
+      for await (const piece of pieces) {
+        io.stdout.write(piece);
+        await io.stdout.ready?.();
+      }
+      return 0;
+    }
+    const { out } = options;
+    // Only the user may read it.
+    const file = createWriteStream(resolve(io.cwd, out), { flags: "wx", mode: 0o600 });
+    const written = finished(file);
+    try {
+      for await (const piece of pieces) if (!file.write(piece)) await Promise.race([once(file, "drain"), written]);
+      file.end();
+      await written;
+    } catch (cause) {
+      file.destroy();
+      await written.catch(() => undefined);
+      throw new CommandError(`cannot write ${out}: ${fileReason(cause)}`, { cause });
+    }
+    return 0;
+  });
+}

@@ -1,0 +1,135 @@
+import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TaskState } from "@parley/a2a";
+import type { Store } from "@parley/a2a/store";
+import { sqliteStore } from "@parley/sql/sqlite";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { run } from "../src/program.ts";
+import { recordedIo } from "./support/io.ts";
+
+/** `parley db purge`, `erase` and `export`, on a file that a server has open (docs/retention.md). */
+
+let folder = "";
+let files = 0;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "parley-db-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const ada = JSON.stringify([null, "ada"]);
+const bob = JSON.stringify(["acme", "bob"]);
+const hour = 3_600_000;
+
+async function put(store: Store, taskId: string, state: TaskState, age: number, owner = ada): Promise<void> {
+  const time = Date.now() - age;
+  const status = { state, timestamp: new Date(time).toISOString() };
+  const json = JSON.stringify({ id: taskId, contextId: "c", status, history: [] });
+  const record = { kind: "task", state, json, time, actor: "user", turn: 1, attempt: 1 } as const;
+  await store.append([{ task: { agent: "/", owner, taskId }, create: { contextId: "c" }, records: [record] }]);
+}
+
+/** A file that stays open, as that of a running server. */
+async function given() {
+  const path = join(folder, `${(files += 1)}.db`);
+  const store = await sqliteStore({ path, thread: false });
+  onTestFinished(() => store.close());
+  await put(store, "old", "TASK_STATE_COMPLETED", 48 * hour);
+  await put(store, "old-failed", "TASK_STATE_FAILED", 48 * hour);
+  await put(store, "young", "TASK_STATE_COMPLETED", hour);
+  await put(store, "of-bob", "TASK_STATE_COMPLETED", 48 * hour, bob);
+  await put(store, "asks", "TASK_STATE_INPUT_REQUIRED", 48 * hour);
+  await put(store, "works", "TASK_STATE_WORKING", 48 * hour);
+  const left = async (): Promise<readonly string[]> =>
+    (await store.list({ agent: "/" }, { limit: 99, artifacts: false })).tasks.map(({ task }) => task.id).sort();
+  return { path, store, left };
+}
+
+async function db(path: string, args: readonly string[], answer?: string) {
+  const { io, out, err } = recordedIo({ cwd: folder });
+  const asked: string[] = [];
+  const ask = async (question: string): Promise<string | undefined> => {
+    asked.push(question);
+    return answer;
+  };
+  const stderr = answer === undefined ? io.stderr : { ...io.stderr, terminal: true };
+  const code = await run(["db", ...args, "--store", path], { ...io, stderr, ask });
+  return { code, out: out(), err: err(), asked };
+}
+
+describe("parley db purge", () => {
+  test("counts first, deletes what it counted while the file is in use, and leaves what an agent works on", async () => {
+    const { path, left } = await given();
+    const args = ["purge", "--before", "1d", "--json"];
+    expect(await db(path, [...args, "--dry-run"])).toMatchObject({
+      code: 0,
+      out: '{"found":3,"deleted":0,"dryRun":true}\n',
+    });
+    expect((await left()).length).toBe(6);
+    expect(await db(path, [...args, "--yes"])).toMatchObject({
+      code: 0,
+      out: '{"found":3,"deleted":3,"dryRun":false}\n',
+    });
+    expect(await left()).toEqual(["asks", "works", "young"]);
+  });
+
+  test("deletes by state, owner and agent", async () => {
+    const { path, left } = await given();
+    expect((await db(path, ["purge", "--state", "failed", "--yes"])).out).toBe("1 task deleted.\n");
+    expect((await db(path, ["purge", "--subject", "bob", "--organization", "acme", "--yes"])).out).toBe(
+      "1 task deleted.\n",
+    );
+    expect((await db(path, ["purge", "--agent", "/other", "--yes"])).out).toBe("0 tasks deleted.\n");
+    expect((await db(path, ["purge", "--owner", ada, "--state", "input-required", "--yes"])).out).toBe(
+      "1 task deleted.\n",
+    );
+    expect(await left()).toEqual(["old", "works", "young"]);
+  });
+
+  test("asks on a terminal, and elsewhere deletes nothing without --yes", async () => {
+    const { path, left } = await given();
+    const args = ["purge", "--before", "0d"];
+    expect(await db(path, args)).toMatchObject({ code: 2, err: expect.stringContaining("pass --yes") });
+    expect(await db(path, args, "n")).toMatchObject({ code: 1, asked: [expect.stringContaining("Delete 4 tasks")] });
+    expect((await left()).length).toBe(6);
+    expect(await db(path, args, "y")).toMatchObject({ code: 0, err: expect.stringContaining("Deleted 4 of 4 tasks") });
+    expect(await left()).toEqual(["asks", "works"]);
+  });
+
+  test("refuses to delete everything by mistake, and tasks that an agent works on", async () => {
+    const { path, left } = await given();
+    expect(await db(path, ["purge", "--yes"])).toMatchObject({ code: 2, err: expect.stringContaining("which tasks?") });
+    expect(await db(path, ["purge", "--state", "working", "--yes"])).toMatchObject({ code: 2 });
+    expect(await db(join(folder, "missing.db"), ["purge", "--before", "1d", "--yes"])).toMatchObject({ code: 1 });
+    expect((await left()).length).toBe(6);
+  });
+});
+
+describe("parley db export and erase", () => {
+  test("write all that an owner has into a file of its own, and then delete it, with its name", async () => {
+    const { path, left, store } = await given();
+    const out = join(folder, `${files}.jsonl`);
+    expect(await db(path, ["export", "--subject", "ada", "--out", out])).toMatchObject({ code: 0, out: "", err: "" });
+    expect((await stat(out)).mode & 0o077).toBe(0);
+    const lines = (await readFile(out, "utf8"))
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as unknown);
+    expect(lines.length).toBe(8);
+    expect(lines.at(-1)).toEqual({ type: "end", tasks: 5, contexts: 1, messages: 0 });
+    expect(await db(path, ["export", "--subject", "ada", "--out", out])).toMatchObject({ code: 1 });
+    expect((await db(path, ["export", "--subject", "ada"])).out.split("\n").length).toBe(9);
+
+    expect((await db(path, ["erase", "--subject", "ada", "--dry-run"])).out).toContain("5 tasks");
+    const erased = await db(path, ["erase", "--subject", "ada", "--yes", "--json"]);
+    expect(JSON.parse(erased.out)).toMatchObject({ owner: ada, agents: ["/"], deleted: 5, canceled: 2 });
+    expect(await left()).toEqual(["of-bob"]);
+    expect(await store.upkeep?.owners({ limit: 9 })).toEqual([{ agent: "/", owner: bob }]);
+    expect((await readFile(path, "latin1")).includes('"ada"')).toBe(false);
+    expect(await db(path, ["erase", "--subject", "ada", "--yes"])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("nothing is stored"),
+    });
+  });
+});

@@ -1,0 +1,111 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { defineAgent, text, type Task } from "@parley/a2a";
+import { callContext, inProcess } from "@parley/a2a/testing";
+import { message } from "@parley/a2a/model";
+import type { Store } from "@parley/a2a/store";
+import { postgresStore } from "@parley/sql/postgres";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { findBinaries } from "../postgres/binaries.ts";
+import { useDatabase } from "../postgres/database.ts";
+
+/** Backups with the programs of PostgreSQL, taken while a server writes (docs/retention.md). */
+
+const original = useDatabase();
+const restored = useDatabase();
+let folder = "";
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "parley-backup-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const run = promisify(execFile);
+
+/** A program beside the server, or in PATH. Where there is none, the test fails and names it. */
+async function tool(name: string): Promise<string> {
+  const beside = join((await findBinaries(join(folder, "binaries"))).folder, name);
+  return existsSync(beside) ? beside : name;
+}
+
+function worker(store: Store) {
+  const agent = defineAgent({
+    name: "Worker",
+    description: "Works",
+    version: "1",
+    skills: [],
+    async *onMessage(turn) {
+      if (turn.text === "ask") return yield turn.inputRequired("Which?");
+      yield turn.working("begun");
+      for (const part of ["one", "two"])
+        yield turn.artifact({ artifactId: part, parts: [text(`${turn.text} ${part}`)] });
+      if (turn.text === "run") await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+      return yield turn.completed("done");
+    },
+  });
+  const made = inProcess(agent, { store, lease: { ttl: 1_000 }, pollInterval: 50 });
+  onTestFinished(() => made.engine.close());
+  const ask = async (words: string, more: object = {}): Promise<Task> => {
+    const request = { message: message(words, more), configuration: { returnImmediately: words === "run" } };
+    const { task } = (await made.service.call("SendMessage", request, callContext())).payload.value;
+    return task ?? expect.fail("no task");
+  };
+  const get = async (id: string) => (await made.service.call("GetTask", { id }, callContext())).payload.value;
+  const first = async (id: string, after: number) => {
+    const { batches } = await made.service.stream("SubscribeToTask", { id }, callContext({ after }));
+    for await (const [event] of batches) return event?.payload.value;
+    return undefined;
+  };
+  return { ...made, ask, get, first };
+}
+
+test("a dump that was taken while servers wrote serves every finished task, and everything goes on", async () => {
+  const store = await postgresStore({ database: original().url, connections: 4 });
+  onTestFinished(() => store.close());
+  const before = worker(store);
+  const messageId = "known before the dump";
+  const finished = [await before.ask("first", { messageId })];
+  for (let at = 0; at < 20; at += 1) finished.push(await before.ask(`task ${at}`));
+  const asking = await before.ask("ask");
+  const running = await before.ask("run");
+  await expect.poll(async () => (await before.get(running.id)).artifacts?.length).toBe(2);
+
+  let writes = 0;
+  let isOver = false;
+  const writing = (async (): Promise<void> => {
+    for (; !isOver; writes += 1) await before.ask(`meanwhile ${writes}`);
+  })();
+  await expect.poll(() => writes).toBeGreaterThan(2);
+  const file = join(folder, "dump");
+  const begun = writes;
+  await run(await tool("pg_dump"), ["--format=custom", "--schema=parley", `--file=${file}`, original().url]);
+  expect(writes).toBeGreaterThan(begun);
+  isOver = true;
+  await writing;
+  // More happens after the dump: its readers are beyond what the restored server has.
+  await before.ask("ask", { taskId: asking.id, contextId: asking.contextId });
+  const head = await store.head({ agent: "agent" }, asking.id);
+
+  await run(await tool("pg_restore"), ["--exit-on-error", "--no-owner", `--dbname=${restored().url}`, file]);
+  const copy = await postgresStore({ database: restored().url, connections: 4 });
+  onTestFinished(() => copy.close());
+  const after = worker(copy);
+  for (const task of finished) expect(await after.get(task.id)).toEqual(await before.get(task.id));
+  expect(await after.engine.round(true)).toBeUndefined();
+
+  // A reader whose position the server does not have gets the task first. One whose position it has continues.
+  expect((await copy.head({ agent: "agent" }, asking.id))?.seq).toBeLessThan(head?.seq ?? 0);
+  expect((await after.first(asking.id, head?.seq ?? 0))?.task?.id).toBe(asking.id);
+  expect((await after.first(finished[1]?.id ?? "", 2))?.artifactUpdate).toBeDefined();
+  // The lease of a process that is not there ends, and the task with it: its agent cannot resume.
+  await expect
+    .poll(async () => (await after.get(running.id)).status.state, { timeout: 20_000 })
+    .toBe("TASK_STATE_FAILED");
+  // A message from before the dump is known. New tasks and answers are stored.
+  expect((await after.ask("first", { messageId })).id).toBe(finished[0]?.id);
+  expect((await after.ask("new")).status.state).toBe("TASK_STATE_COMPLETED");
+  expect((await after.ask("ask", { taskId: asking.id, contextId: asking.contextId })).id).toBe(asking.id);
+});
