@@ -33,6 +33,7 @@ function turnOf(message: Message, checkpoint?: JsonValue): TurnBase {
     number: 1,
     attempt: checkpoint === undefined ? 1 : 2,
     checkpoint,
+    count: () => 1,
     principal: { subject: "anonymous" },
     call: { version: "1.0", extensions: [] },
     headers: {},

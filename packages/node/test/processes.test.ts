@@ -46,7 +46,7 @@ describe("the store of several processes", () => {
     const json = JSON.stringify({ id: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" } });
     const record = { kind: "task", state: "TASK_STATE_WORKING", time: 1, actor: "agent", turn: 1, attempt: 1 } as const;
     const run = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } } as const;
-    const lease = { effect: "lease", op: "acquire", holder: "h", until: 9e12 } as const;
+    const lease = { effect: "lease", op: "acquire", holder: "h", now: 0, until: 9e12 } as const;
     const [made] = await store.append([
       { task, create: { contextId: "c" }, records: [{ ...record, json }], effects: [run, lease] },
     ]);
@@ -67,9 +67,9 @@ describe("the store of several processes", () => {
 
   it("is left as it is where it wakes other machines by itself", () => {
     const own = channelWakeup(hub()());
-    const [woken, deaf] = [true, false].map((isConnected) =>
-      Object.assign(memoryStore(), { wakeup: { ...own, isConnected } }),
-    ) as [Store, Store];
+    const withWakeup = (isConnected: boolean): Store =>
+      Object.assign(memoryStore(), { wakeup: { ...own, isConnected } });
+    const [woken, deaf] = [withWakeup(true), withWakeup(false)];
     expect(wakingStore(woken, own)).toBe(woken);
     expect(wakingStore(deaf, own)).not.toBe(deaf);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Turn } from "../../src/protocol/index.ts";
+import type { AgentYield, Turn } from "../../src/protocol/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 import { eventually, gate, harness } from "./support.ts";
 import { immediately, keysOf, macrotasks, minute, over, waits } from "./waiting.ts";
@@ -10,7 +10,7 @@ const week = 7 * 24 * 60 * minute;
 
 describe("waits in turn.all() that come in another order after a restart", () => {
   /** The step of one generator takes longer in the first attempt. Later all steps are remembered. */
-  function racing(other: (turn: Turn) => AsyncGenerator<never, void, void>) {
+  function racing(other: (turn: Turn) => AsyncGenerator<AgentYield, void, void>) {
     const slow = gate();
     const clock = fakeClock();
     const on = harness(
@@ -33,7 +33,7 @@ describe("waits in turn.all() that come in another order after a restart", () =>
   }
 
   it("are not taken for one another: a week is not over after a minute", async () => {
-    const { on, clock, slow } = racing((turn) => turn.sleep(week) as AsyncGenerator<never, void, void>);
+    const { on, clock, slow } = racing((turn) => turn.sleep(week));
     const { id } = await on.send("Go", immediately);
     await eventually(async () => (await keysOf(on, id)).length === 1);
     slow.open();
@@ -50,8 +50,8 @@ describe("waits in turn.all() that come in another order after a restart", () =>
   });
 
   it("have a row each, and no other, after each time the function is called", async () => {
-    const { on, clock, slow } = racing(async function* (turn): AsyncGenerator<never, void, void> {
-      yield* turn.waitFor("approved") as AsyncGenerator<never, void, void>;
+    const { on, clock, slow } = racing(async function* (turn) {
+      yield* turn.waitFor("approved");
     });
     const { id } = await on.send("Go", immediately);
     await eventually(async () => (await keysOf(on, id)).length === 1);
