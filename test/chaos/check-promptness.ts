@@ -5,6 +5,9 @@ export interface Promptness {
   readonly events: number;
   readonly median: number;
   readonly p99: number;
+  /** How many tasks ended without harm, of those that a witness may see, and for how many of them a wake-up came after that. */
+  readonly ends: number;
+  readonly told: number;
 }
 
 /** After harm it takes a while until everything is as before, in milliseconds. */
@@ -36,7 +39,19 @@ export function promptness(history: readonly Entry[], logs: readonly TaskLog[]):
   }
   delays.sort((one, other) => one - other);
   const at = (share: number): number => delays[Math.floor(delays.length * share)] ?? 0;
-  return { events: delays.length, median: at(0.5), p99: at(0.99) };
+  return { events: delays.length, median: at(0.5), p99: at(0.99), ...toldOf(history, commits, isQuiet) };
+}
+
+function toldOf(
+  history: readonly Entry[],
+  commits: ReadonlyMap<string, Stored>,
+  isQuiet: (at: number) => boolean,
+): Pick<Promptness, "ends" | "told"> {
+  const seen = new Map<string, number>();
+  for (const entry of history)
+    if (entry.type === "told") seen.set(entry.taskId, Math.max(entry.seq, seen.get(entry.taskId) ?? 0));
+  const ends = [...commits.values()].filter(({ at, taskId }) => isQuiet(at) && seen.has(taskId));
+  return { ends: ends.length, told: ends.filter(({ taskId, seq }) => (seen.get(taskId) ?? 0) >= seq).length };
 }
 
 function commitOf({ whole, seq, taskId }: Read, commits: ReadonlyMap<string, Stored>): Stored | undefined {

@@ -210,6 +210,11 @@ describe("the judge", () => {
     expect(broken([...history, { type: "fault", at: 500, what: "kill", node: 0, lasts: 100 }])).toEqual([]);
   });
 
+  test("finds wake-ups that came before the commit", () => {
+    expect(broken([...right, { type: "told", at: 1_002, taskId, seq: 4 }])).toEqual([]);
+    expect(broken([...right, { type: "told", at: 1_002, taskId, seq: 3 }])).toEqual(["wake-ups follow the commit"]);
+  });
+
   test("tells of clients and nodes that failed", () => {
     expect(broken([...right, { type: "trouble", at: 1, what: "Node 0.1 ended by itself: 1" }])).toEqual([
       "no client and no node fails",

@@ -68,9 +68,14 @@ export function check(history: readonly Entry[], logs: readonly TaskLog[], optio
     violations.push({ rule: "no client and no node fails", taskId: entry.taskId ?? "", what: entry.what });
   }
   const prompt = promptness(history, logs);
+  const rule = "wake-ups follow the commit";
   if (prompt.events > 0 && prompt.median > options.promptWithin) {
     const what = `${prompt.median} ms from the commit to the reader, median of ${prompt.events} last events without harm`;
-    violations.push({ rule: "wake-ups follow the commit", taskId: "", what });
+    violations.push({ rule, taskId: "", what });
+  }
+  if (prompt.told < prompt.ends / 2) {
+    const what = `Of ${prompt.ends} tasks that ended without harm, ${prompt.told} had ended when the last wake-up came`;
+    violations.push({ rule, taskId: "", what });
   }
   return { violations, counts: countsOf(history, logs), promptness: prompt };
 }
@@ -127,6 +132,7 @@ const plural: Readonly<Record<Exclude<Entry["type"], "fault">, string>> = {
   effect: "side effects",
   delivered: "webhooks",
   stored: "fenced appends",
+  told: "wake-ups",
   trouble: "troubles",
 };
 

@@ -107,6 +107,14 @@ export interface Stored extends Moment {
   readonly records: number;
 }
 
+/** A wake-up, and what the log had when it came. */
+export interface Told extends Moment {
+  readonly type: "told";
+  readonly taskId: string;
+  /** The place of the last record. */
+  readonly seq: number;
+}
+
 /** A node that ended, or said what it should not have to say. */
 export interface Trouble extends Moment {
   readonly type: "trouble";
@@ -114,7 +122,7 @@ export interface Trouble extends Moment {
   readonly taskId?: string;
 }
 
-export type Entry = Fault | Acked | Read | Closed | Answered | Canceled | Effect | Delivered | Stored | Trouble;
+export type Entry = Fault | Acked | Read | Closed | Answered | Canceled | Effect | Delivered | Stored | Told | Trouble;
 
 /** A task as the store has it at the end. */
 export interface TaskLog {

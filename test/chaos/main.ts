@@ -35,6 +35,7 @@ function report({ verdict, history, logs }: ChaosResult, again: string, folder: 
   for (const [name, count] of Object.entries(counts).toSorted(([one], [other]) => one.localeCompare(other)))
     say(`${String(count).padStart(9)}  ${name}`);
   say(`Without harm, last events reached their readers in ${promptness.median} ms (p50), ${promptness.p99} ms (p99)`);
+  say(`Of ${promptness.ends} tasks that ended without harm, ${promptness.told} had ended when the last wake-up came`);
   if (violations.length === 0) return say("Every promise was kept");
   for (const rule of new Set(violations.map((each) => each.rule))) {
     const broken = violations.filter((each) => each.rule === rule);

@@ -14,6 +14,7 @@ import type { Mutation } from "./mutations.ts";
 import { plan } from "./plan.ts";
 import { startServices } from "./services.ts";
 import { logsOf, settled, storedIn } from "./stored.ts";
+import { startWitness } from "./witness.ts";
 
 export interface ChaosOptions {
   readonly seed: number;
@@ -48,6 +49,8 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
   const closing: (() => Promise<unknown>)[] = [() => records.close()];
   try {
     const cluster = await startCluster(options, records, closing);
+    const witness = await startWitness(cluster.postgres.url, note);
+    closing.push(witness);
     const crowd = new Crowd({ ...options, ...cluster, note });
     const running = crowd.run();
     const progress = setInterval(() => say(`${crowd.begun} tasks begun, ${crowd.done} done`), 30_000);
