@@ -46,7 +46,10 @@ export const rooms = {
     doors: ["*.ts"],
   },
   net: { imports: ["model"], doors: ["index.ts", "port.ts", "remote-document.ts"] },
-  store: { imports: ["model"], doors: ["index.ts", "owner-data.ts", "port.ts", "search.ts", "snippets.ts", "wakeup.ts"] },
+  store: {
+    imports: ["model"],
+    doors: ["index.ts", "owner-data.ts", "port.ts", "search.ts", "snippets.ts", "wakeup.ts"],
+  },
   webhooks: { imports: ["model"], doors: ["index.ts", "names.ts"] },
   receiver: {
     imports: ["server", "transport/server", "wire", "webhooks", "net", "protocol", "model"],

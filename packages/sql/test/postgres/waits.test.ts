@@ -110,7 +110,7 @@ test("400 tasks that wait for a human or a timer are rows: no run is left, and t
     async function* (turn) {
       calls += 1;
       // What a suspended function would hold: 48 kB, which is 19 MB in all.
-      const load = new Array<number>(6000).fill(calls);
+      const load = Array.from({ length: 6000 }, () => calls);
       if (turn.text === "sleep") yield* turn.sleep(30 * day);
       else yield* turn.waitFor("approved");
       yield turn.completed(String(load.length > 0));
