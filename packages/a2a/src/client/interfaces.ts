@@ -115,6 +115,16 @@ function isDead(error: A2AError): boolean {
   );
 }
 
+/** Whether nobody has answered. That says nothing about versions: the same binding of an older one would be as silent. */
+function isSilence(error: A2AError): boolean {
+  return hasCode(error, "ConnectionFailed", "Timeout", "Unavailable");
+}
+
+/** Where a binding is served. */
+function placeOf({ target: { protocolBinding, url } }: Candidate): string {
+  return `${protocolBinding} ${URL.canParse(url) ? new URL(url).origin : url}`;
+}
+
 /**
  * One service over the candidates. The first one that answers is kept. A request that may have been processed by an
  * interface which then failed is not sent to another one, unless it is safe to repeat; the next request then goes to the
@@ -133,6 +143,14 @@ export function firstAlive(
   let proven = false;
   /** The error of each interface. */
   const failures: string[] = [];
+  /** Where nobody has answered since the first interface was tried. */
+  const silent = new Set<string>();
+
+  /** The next interface to try. An older version is no way around a server that does not answer: it would be kept. */
+  function after(mine: number): number | undefined {
+    const next = candidates.findIndex((each, at) => at > mine && !silent.has(placeOf(each)));
+    return next < 0 ? undefined : next;
+  }
 
   async function attempt<Request extends object, T>(
     operation: OperationName,
@@ -142,7 +160,8 @@ export function firstAlive(
   ): Promise<T> {
     for (;;) {
       const mine = current;
-      const { target, service, withheldFrom } = candidates[mine] as Candidate;
+      const candidate = candidates[mine] as Candidate;
+      const { target, service, withheldFrom } = candidate;
       try {
         const outgoing = { ...context.outgoing, ...(withheldFrom && { headers: noHeaders }) };
         const result = await run(service, tenanted(request, target), { ...context, outgoing });
@@ -160,13 +179,15 @@ export function firstAlive(
           proven = thrown.code !== "ConnectionLost";
           throw thrown;
         }
-        const last = mine === candidates.length - 1;
+        if (isSilence(thrown)) silent.add(placeOf(candidate));
+        const next = after(mine);
         const { protocolBinding, protocolVersion, url } = target;
         failures[mine] = `${protocolBinding} ${protocolVersion} at ${url}: ${thrown.message}`;
         logger?.warn("An interface of the card does not work", { url, cause: thrown });
         // After the last one all have failed: the next request begins with the first again.
-        if (current === mine) current = last ? 0 : mine + 1;
-        if (last) {
+        if (current === mine) current = next ?? 0;
+        if (next === undefined) {
+          silent.clear();
           const tried = candidates.map(({ target }) => target.url).join(" ");
           throw extended(thrown, `No interface of the card ${card} works:\n  ${failures.join("\n  ")}`, { tried });
         }

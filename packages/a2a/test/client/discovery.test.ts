@@ -311,6 +311,22 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
     expect(plain.paths).toEqual(["GET /tasks/t1"]);
   });
 
+  test("does not go to an older version where the server does not answer: it would keep that", async () => {
+    const versions: unknown[] = [];
+    const starting = await listen((request, response) => {
+      versions.push(request.headers["a2a-version"]);
+      if (versions.length === 1) return void request.socket.destroy();
+      const result = { id: "t1", contextId: "c1", status: { state: "TASK_STATE_WORKING" } };
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify({ jsonrpc: "2.0", id: versions.length, result }));
+    });
+    const older = jsonRpcAt(starting, { protocolVersion: "0.3" });
+    const client = await connect(cardOf([jsonRpcAt(starting), older]), { ...soon, retry: { attempts: 3, minDelay: 1 } });
+    expect((await client.getTask("t1")).id).toBe("t1");
+    expect(client.chosen.protocolVersion).toBe("1.0");
+    expect(versions).toEqual(["1.0", "1.0"]);
+  });
+
   test("goes to the next interface where one speaks another protocol in JSON, or has no such method", async () => {
     const foreign = { error: { code: 404, status: "NOT_FOUND", message: "no such path" } };
     for (const [status, body] of [
