@@ -101,6 +101,21 @@ export function driverContract({ describe, it, expect }: Runner, open: OpenDrive
         expect(select.get()).toEqual([1]);
       }));
 
+    it("use the values of each call, whichever call came before", () =>
+      inMemory((driver) => {
+        driver.exec("CREATE TABLE t (name)");
+        const insert = driver.prepare("INSERT INTO t VALUES (?)");
+        for (const name of ["a", "b", "c"]) insert.run(name);
+        const find = driver.prepare("SELECT name FROM t WHERE name = ?");
+        expect([find.get("a"), find.all("b"), find.get("c"), find.get("a"), find.all("c"), find.get("b")]).toEqual([
+          ["a"],
+          [["b"]],
+          ["c"],
+          ["a"],
+          [["c"]],
+          ["b"],
+        ]);
+      }));
     it("end after `get` has returned one row of many, and hold no snapshot", () =>
       inFolder((folder) => {
         const [one, two] = [open(join(folder, "t.db")), open(join(folder, "t.db"))];

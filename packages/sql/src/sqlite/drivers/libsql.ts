@@ -32,14 +32,22 @@ export function openLibsql(module: LibsqlModule, path: string): Library {
       const statement = database.prepare(sql);
       // Makes rows arrays. Statements without rows refuse it.
       if (statement.reader) statement.raw();
+      let hasReadAll = false;
       return {
         // The library would put separate arguments into an array.
         run(values) {
           const { changes, lastInsertRowid } = statement.run(values);
           return { changes, lastId: Number(lastInsertRowid) };
         },
-        get: (values) => statement.get(values) as Row | undefined,
-        all: (values) => statement.all(values) as readonly Row[],
+        get(values) {
+          // After `all`, `get` of the library ignores its values, and gives a row for those of `all`.
+          if (hasReadAll) return (statement.all(values) as readonly Row[])[0];
+          return statement.get(values) as Row | undefined;
+        },
+        all(values) {
+          hasReadAll = true;
+          return statement.all(values) as readonly Row[];
+        },
       };
     },
     exec: (sql) => database.exec(sql),
