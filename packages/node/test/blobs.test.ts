@@ -401,6 +401,19 @@ describe("files that no task has", () => {
   });
 });
 
+describe("files of an owner whose data is deleted", () => {
+  it("are gone at once, and those of others stay", async () => {
+    const tokens = { ada: "secret-of-ada-0123456789", bob: "secret-of-bob-0123456789" };
+    const authenticator = bearer({ [tokens.ada]: { subject: "ada" }, [tokens.bob]: { subject: "bob" } });
+    const { server, folder } = await start({ authenticator });
+    const [ada, bob] = [await send(server, { token: tokens.ada }), await send(server, { token: tokens.bob })];
+    await server.deleteOwner({ subject: "ada" });
+    const { blobs } = await fileBlobs(folder).list({ prefix: "", limit: 100 });
+    expect(blobs.filter(({ key }) => key.includes(ada.id))).toEqual([]);
+    expect(blobs.filter(({ key }) => key.includes(bob.id))).toHaveLength(3);
+  });
+});
+
 describe("a blob store that fails", () => {
   it("fails the turn that has a file, and refuses the message that has one, and no record refers to nothing", async () => {
     const folder = await folderOfTest();

@@ -4,6 +4,7 @@ import { A2AError, toBase64, type Part } from "../model/index.ts";
 import type { UniversalRequest, UniversalResponse } from "../protocol/index.ts";
 import { createSeal, type Seal } from "../seal/index.ts";
 import type { TaskKey } from "../store/index.ts";
+import { deleteBlobsOf } from "./delete.ts";
 import { ByteHash } from "./hash.ts";
 import type { BlobRooms, BlobSettings } from "./lazy.ts";
 import { aboutOf, answerLink, linkTo } from "./links.ts";
@@ -136,6 +137,11 @@ export class Blobs {
   /** Answers a request for the file of a link to this server. */
   answer(request: UniversalRequest): Promise<UniversalResponse> {
     return answerLink(request, { store: this.settings.store, seal: this.#seal, now: this.#rooms.clock.now() });
+  }
+
+  /** Deletes all files of an owner, also those that no task has. */
+  async deleteOf(owner: BlobOwner): Promise<void> {
+    await deleteBlobsOf(this.settings.store, owner);
   }
 
   /** Deletes the files that no task has, and that are old enough. `stopped`: whether to end. */

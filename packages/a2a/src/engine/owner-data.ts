@@ -35,7 +35,7 @@ export async function deleteOwner(
   of: Principal | string,
   { scrub = true }: DeleteOwnerOptions = {},
 ): Promise<Erasure> {
-  const { store, ownerOf, clock } = settings;
+  const { store, ownerOf, clock, blobs } = settings;
   const upkeep = upkeepOf(store);
   const name = typeof of === "string" ? of : ownerOf(of);
   const message = { parts: [{ text: "The data of this user is deleted, and the task was canceled." }] };
@@ -52,6 +52,7 @@ export async function deleteOwner(
         clear();
       },
     });
+    await (await blobs?.load())?.deleteOf(owner);
     tasks += erased.tasks;
     canceled += erased.canceled;
     conversations.forget(owner);

@@ -29,7 +29,8 @@ interface Seen {
 export class LeaseWatch {
   readonly #clock: Clock;
   readonly #nodes: Pick<Nodes, "silence" | "searches"> | undefined;
-  readonly #self: string;
+  /** The name of this process. It is made when it is first asked for, and platforms give no random bytes before a request. */
+  readonly #self: () => string;
   readonly #ttl: number;
   readonly #isGone: (holder: string) => boolean;
   #seen = new Map<string, Seen>();
@@ -55,7 +56,7 @@ export class LeaseWatch {
   ) {
     this.#clock = clock;
     this.#nodes = nodes;
-    this.#self = lease.holder;
+    this.#self = () => lease.holder;
     this.#ttl = lease.ttl;
     this.#isGone = lease.isGone;
   }
@@ -114,7 +115,7 @@ export class LeaseWatch {
 
   /** Whether a task is left, where its lease lasts as long as its process. */
   #isLeft(nodes: Pick<Nodes, "silence">, holder: string, head: TaskHead): boolean {
-    const isOwn = holder === this.#self;
+    const isOwn = holder === this.#self();
     const silence = isOwn ? undefined : nodes.silence(holder);
     if (silence !== undefined) return silence >= this.#ttl;
     // Nobody knows the process, or this one has lost sight of its task, as after a commit whose answer was lost.
