@@ -35,11 +35,11 @@ async function some({ send }: Pick<Harness, "send">): Promise<void> {
 
 describe("retention", () => {
   it("keeps the tasks of each state for their own time, and the others for that of terminal tasks", async () => {
-    const made = kept({ completed: 2 * day, failed: false });
+    const made = kept({ terminal: 3 * day, completed: 2 * day, failed: false });
     await some(made);
     expect(await made.after(1)).toEqual(["COMPLETED", "FAILED", "INPUT_REQUIRED"]);
     expect(await made.after(1.1)).toEqual(["FAILED", "INPUT_REQUIRED"]);
-    expect(await made.after(400)).toEqual(["FAILED", "INPUT_REQUIRED"]);
+    expect(await made.after(4)).toEqual(["FAILED", "INPUT_REQUIRED"]);
   });
 
   it("keeps the tasks of an agent, and so of a tenant, for times of its own", async () => {
