@@ -22,7 +22,7 @@ const own: Readonly<Record<string, string>> = {
   "docs/conform.md": "test, vitest, client",
   "docs/cookbook.md": "each",
   "docs/credentials.md": "server, client",
-  "docs/deployment.md": "server",
+  "docs/deploy.md": "server",
   "docs/extensions.md": "each",
   "docs/interceptors.md": "each",
   "docs/migration.md": "official-server, server, official-client, client",

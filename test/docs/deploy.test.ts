@@ -1,14 +1,15 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { readdirSync } from "node:fs";
 import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { apiKeyCredential } from "@parley/a2a/credentials";
 import { connect } from "@parley/node";
-import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished, test } from "vitest";
 import { certificate } from "../identity/certificates.ts";
-import { blocksOf, freePort, room, start } from "./pages.ts";
+import { blocksOf, freePort, room, root, start } from "./pages.ts";
 
-/** The server of docs/deployment.md, behind a real nginx with the configuration of the page. */
+/** The server of docs/deploy.md, behind a real nginx with the configuration of the page. */
 
 const program = "nginx";
 
@@ -17,7 +18,7 @@ beforeAll(() => {
   if (error !== undefined) throw new Error("This test needs nginx: apt-get install nginx-light", { cause: error });
 });
 
-const blocks = await blocksOf("docs/deployment.md");
+const blocks = await blocksOf("docs/deploy.md");
 const codesOf = (language: string): readonly string[] =>
   blocks.filter((block) => block.language === language).map(({ code }) => code);
 
@@ -51,7 +52,7 @@ async function nginx(upstream: string, port: string): Promise<string> {
   return cert;
 }
 
-describe("the server of docs/deployment.md, behind nginx", () => {
+describe("the server of docs/deploy.md, behind nginx", () => {
   it.each(["JSONRPC", "HTTP+JSON", "GRPC"])(
     "streams over %s: an event passes before there is another",
     async (binding) => {
@@ -78,4 +79,9 @@ describe("the server of docs/deployment.md, behind nginx", () => {
       expect(seen).toEqual(["tick-1", "TASK_STATE_CANCELED"]);
     },
   );
+});
+
+test.each(readdirSync(join(root, "deploy")))("deploy/%s is on the page as it is", async (name) => {
+  const text = await readFile(join(root, "deploy", name), "utf8");
+  expect(blocks.map(({ code }) => code)).toContain(text);
 });
