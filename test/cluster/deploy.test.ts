@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { apiKeyCredential } from "@parley/a2a/credentials";
 import { connect } from "@parley/node";
-import { expect, onTestFinished, test } from "vitest";
+import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { blocksOf, freePort, root, start, type Started } from "../docs/pages.ts";
 import { certificate } from "../identity/certificates.ts";
 import { useDatabase } from "../postgres/database.ts";
@@ -17,6 +17,12 @@ import { useDatabase } from "../postgres/database.ts";
  */
 
 const database = useDatabase();
+
+const program = "nginx";
+beforeAll(() => {
+  const { error } = spawnSync(program, ["-v"]);
+  if (error !== undefined) throw new Error("This test needs nginx: apt-get install nginx-light", { cause: error });
+});
 
 async function newFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "parley-deploy-"));
@@ -54,12 +60,12 @@ async function nameServer(addresses: readonly string[]): Promise<number> {
 /** The program of the page at an address, with the option that makes it one of many nodes. */
 async function startNode(address: string, port: number, url: string): Promise<Started> {
   const blocks = await blocksOf("docs/deploy.md");
-  const program = blocks.find(({ role }) => role === "server")?.code ?? "";
+  const server = blocks.find(({ role }) => role === "server")?.code ?? "";
   const fragment =
     blocks.find(({ code }) => code.includes("DATABASE_URL") && code.includes("options, store"))?.code ?? "";
   const [, store = ""] = /options, (store: .+) \}\);/.exec(fragment) ?? [];
   expect(store).toContain("postgresStore");
-  const code = program
+  const code = server
     .replace("await serve(agent, {", `await serve(agent, {\n  ${store},`)
     .replace('import { serve } from "@parley/node";', fragment.replace(/^const server.*\n/m, ""))
     .replace("0.0.0.0", address)
@@ -86,7 +92,7 @@ async function startNginx(port: number, nodes: number, names: number) {
   await writeFile(join(folder, "nginx.conf"), around);
   let child: ChildProcess;
   const run = async (): Promise<void> => {
-    child = spawn("nginx", ["-p", folder, "-c", "nginx.conf", "-e", "stderr"], { stdio: ["ignore", "ignore", "pipe"] });
+    child = spawn(program, ["-p", folder, "-c", "nginx.conf", "-e", "stderr"], { stdio: ["ignore", "ignore", "pipe"] });
     let said = "";
     child.stderr?.on("data", (chunk: Buffer) => (said += chunk.toString()));
     await expect.poll(() => readFile(join(folder, "pid"), "utf8").catch(() => said)).toMatch(/^\d+\n$/);
