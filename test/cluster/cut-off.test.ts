@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, onTestFinished, test } from "vitest";
+import { postgresStore } from "@parley/sql/postgres";
+import { defineAgent, type Turn } from "../../packages/a2a/src/index.ts";
+import { callContext, inProcess } from "../../packages/a2a/src/testing/index.ts";
+import { useDatabase } from "../postgres/database.ts";
+import { startProxy } from "../postgres/proxy.ts";
+
+/* A node that its clients reach, and that does not reach the database: it refuses, and does not invent (A2A 1.0 §3.1). */
+
+const database = useDatabase();
+const ada = (): ReturnType<typeof callContext> => callContext({ subject: "ada" });
+
+/** A node whose agent says numbers, with its name: without end at first, and five more after it was taken over. No node knows that another is a process of this machine. */
+async function newNode(name: string, url: string) {
+  const store = await postgresStore({ database: url, outageTimeout: 1_000 });
+  async function* onMessage(turn: Turn) {
+    const begin = Number(turn.checkpoint ?? 0);
+    for (let n = begin; begin === 0 || n < begin + 5; n += 1) {
+      yield [turn.artifact({ artifactId: `${n}`, parts: [{ text: name }] }), turn.saveCheckpoint(n + 1)];
+      await sleep(100);
+    }
+  }
+  const agent = defineAgent({
+    name: "Counter",
+    description: "Counts",
+    version: "1",
+    skills: [],
+    resumable: true,
+    onMessage,
+  });
+  const lease = { isGone: () => false };
+  const { engine, service } = inProcess(agent, { store, ownerOf: ({ subject }) => subject, lease });
+  onTestFinished(async () => {
+    await engine.close();
+    await store.close();
+  });
+  return { get: async (id: string) => (await service.call("GetTask", { id }, ada())).payload.value, service };
+}
+
+test("a node that is cut off refuses calls, ends its streams and runs, and serves again when it is back", async () => {
+  const url = new URL(database().url);
+  const direct = url.href;
+  const proxy = await startProxy(Number(url.port));
+  onTestFinished(() => proxy.close());
+  url.port = String(proxy.port);
+  const [one, two] = [await newNode("one", url.href), await newNode("two", direct)];
+
+  const message = { messageId: crypto.randomUUID(), role: "ROLE_USER" as const, parts: [{ text: "Count" }] };
+  const request = { message, configuration: { returnImmediately: true } };
+  const { task } = (await one.service.call("SendMessage", request, ada())).payload.value;
+  const id = task?.id ?? "";
+  const { batches } = await one.service.stream("SubscribeToTask", { id }, ada());
+  let events = 0;
+  const streamEnd = (async () => {
+    for await (const batch of batches) events += batch.length;
+  })().catch((error: unknown) => error);
+  await expect.poll(() => events, { interval: 10 }).toBeGreaterThan(2);
+
+  proxy.onRequest = () => "cut";
+  proxy.cut();
+  await expect(one.get(id)).rejects.toMatchObject({ code: "Unavailable" });
+  await expect(one.service.call("SendMessage", request, ada())).rejects.toMatchObject({ code: "Unavailable" });
+  expect(await streamEnd).toMatchObject({ code: "Unavailable" });
+  // The other one takes the task over, and each number is said once.
+  const over = expect.objectContaining({
+    status: expect.objectContaining({ state: "TASK_STATE_COMPLETED" }) as unknown,
+  });
+  await expect.poll(() => two.get(id), { interval: 50 }).toEqual(over);
+  const artifacts = (await two.get(id)).artifacts ?? [];
+  expect(artifacts.map(({ artifactId }) => Number(artifactId))).toEqual(artifacts.map((_, at) => at));
+  expect(new Set(artifacts.map(({ parts }) => parts[0]?.text))).toEqual(new Set(["one", "two"]));
+
+  proxy.onRequest = () => undefined;
+  await expect.poll(() => one.get(id).catch(() => undefined), { interval: 50 }).toEqual(over);
+});
