@@ -177,6 +177,8 @@ export default defineConfig({
           isolate: false,
           setupFiles: ["test/shared-process.ts", "test/quiet-about-secrets.ts"],
           sequence: { groupOrder: 7 },
+          // Processes are killed and started again, and programs are random.
+          testTimeout: 600_000,
         },
       },
       {

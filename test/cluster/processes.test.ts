@@ -104,7 +104,7 @@ describe.each(Object.keys(stores))("two processes with %s", (name) => {
     const told = { mode: "fails later", lease: { ttl: 3_600_000 } } as const;
     const program = start({ processes: 2, ...told, ...stores[name]!() });
     const { url } = await ready(program);
-    const [victim = 0] = serving(program);
+    const [victim = NaN] = serving(program);
     const chunks = 12;
     let begun = 0;
     const stream = async (): Promise<Heard> => {
@@ -154,7 +154,7 @@ describe("processes that serve", () => {
   test("are started again with longer pauses where they end before they serve, while the others serve; all end with the first one", async () => {
     const program = start({ processes: 2, mode: "fails later", ...sqlite() });
     const { url } = await ready(program);
-    const [victim = 0, other = 0] = serving(program);
+    const [victim = NaN, other = NaN] = serving(program);
     process.kill(victim, "SIGKILL");
     const restarts = (): readonly unknown[] =>
       program.log.flatMap(({ message, restartIn }) => (message.includes("started again") ? [restartIn] : []));

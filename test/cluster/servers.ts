@@ -19,6 +19,8 @@ interface Line {
 /** A running program of `many.ts`. */
 export interface Program {
   readonly child: ChildProcess;
+  /** How many of its processes serve. */
+  readonly count: number;
   /** What it has printed. */
   readonly lines: readonly (Line & Readonly<Record<string, unknown>>)[];
   /** What it has logged. */
@@ -50,6 +52,7 @@ export function useServers(): (options: ManyOptions, env?: Record<string, string
     const [out, errors] = [reading(child.stdout), reading(child.stderr)];
     return {
       child,
+      count: typeof options.processes === "number" ? options.processes : 1,
       ended,
       errors,
       get lines() {
@@ -73,14 +76,15 @@ function jsonLines(text: string): readonly unknown[] {
   return lines.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line) as unknown);
 }
 
-/** Resolves with what the program has printed when it serves. */
+/** Resolves with what the program has printed when all of its processes serve. */
 export async function ready(program: Program): Promise<Line> {
   let ended = false;
   void program.ended.then(() => (ended = true));
   const find = (): Line | undefined => program.lines.find(({ primary }) => primary === true);
-  await expect.poll(() => ended || find() !== undefined, { interval: 10 }).toBe(true);
+  const all = (): boolean => find() !== undefined && serving(program).length >= program.count;
+  await expect.poll(() => ended || all(), { interval: 10 }).toBe(true);
   const line = find();
-  if (line === undefined) throw new Error(`The program has ended: ${program.errors()}`);
+  if (line === undefined || !all()) throw new Error(`The program has ended: ${program.errors()}`);
   return line;
 }
 

@@ -153,9 +153,9 @@ class Runner {
     await until(async () => {
       const task = (await this.#world.store.load({ agent: "/" }, taskId, { artifacts: true }))?.task;
       if (task === undefined || !isBusy(task.status.state)) return true;
-      // A turn that waits has shown what it knows.
-      const turns = task.history?.filter(({ role }) => role === "ROLE_USER").length ?? 0;
-      return (task.artifacts?.length ?? 0) >= 1 && turns >= 1;
+      // A turn that waits has shown what it knows: each turn makes one artifact.
+      const head = await this.#world.store.head({ agent: "/" }, taskId);
+      return head?.run !== undefined && (task.artifacts?.length ?? 0) >= head.run.turn;
     });
   }
 

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { memoryStore } from "@parley/a2a";
 import { freeRuns, type Store } from "@parley/a2a/store";
 import { wakeupContract } from "@parley/a2a/testing";
@@ -51,14 +51,14 @@ describe("the store of several processes", () => {
       { task, create: { contextId: "c" }, records: [{ ...record, json }], effects: [run, lease] },
     ]);
     expect(made?.ok).toBe(true);
-    await vi.waitFor(() => expect(told).toEqual(["t"]));
+    await expect.poll(() => told).toEqual(["t"]);
     const fence = made?.ok === true && "fence" in made ? made.fence : 0;
     // Refused: nobody is told.
     await store.append([{ task: { ...task, taskId: "no" }, records: [], effects: [run] }]);
     await store.append([{ task, fence, records: [], effects: [{ effect: "lease", op: "release" }] }]);
-    await vi.waitFor(() => expect(told).toEqual(["t", "t", freeRuns]));
+    await expect.poll(() => told).toEqual(["t", "t", freeRuns]);
     other.publish(["theirs"]);
-    await vi.waitFor(() => expect(heard).toEqual(["theirs"]));
+    await expect.poll(() => heard).toEqual(["theirs"]);
     end?.();
     expect(store.durable).toBe(false);
     expect((await store.head(task, "t"))?.task.taskId).toBe("t");
@@ -121,7 +121,7 @@ describe("the connections of several processes", () => {
     const clients: Socket[] = [];
     for (let at = 0; at < count; at += 1) {
       clients.push(connect((server.address() as AddressInfo).port, "127.0.0.1").on("error", () => {}));
-      await vi.waitFor(() => expect(accepted).toHaveLength(at + 1));
+      await expect.poll(() => accepted).toHaveLength(at + 1);
     }
     return {
       accepted,
@@ -164,7 +164,7 @@ describe("the connections of several processes", () => {
     spread.give(0, e);
     spread.give(0, f);
     spread.end();
-    await vi.waitFor(() => expect(clients.slice(4).map(({ destroyed }) => destroyed)).toEqual([true, true]));
+    await expect.poll(() => clients.slice(4).map(({ destroyed }) => destroyed)).toEqual([true, true]);
     close();
   });
 });

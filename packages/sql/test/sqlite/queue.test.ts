@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { defineAgent } from "@parley/a2a";
 import { callContext, inProcess } from "@parley/a2a/testing";
 import { sqliteStore } from "@parley/sql/sqlite";
@@ -40,9 +40,9 @@ test("tasks beyond limits.runs wait as SUBMITTED, and owners take turns", async 
   expect(head).not.toHaveProperty("run");
   expect(head).not.toHaveProperty("holder");
   for (let count = 2; count <= 6; count += 1) {
-    await vi.waitFor(() => expect(ends.length).toBe(1));
+    await expect.poll(() => ends.length).toBe(1);
     ends.shift()?.();
-    await vi.waitFor(() => expect(begun.length).toBe(count));
+    await expect.poll(() => begun.length).toBe(count);
   }
   expect(begun).toEqual(["ada 0", "ada 1", "bob 1", "ada 2", "bob 2", "ada 3"]);
 });

@@ -27,7 +27,7 @@ type Batch = readonly StreamItem[];
  * The stream of an operation, as its caller iterates it. Thousands of them may be idle (row `subscribers` of the benchmarks),
  * so each keeps little: what was needed to open it is released, and one suspended function waits, at half a kilobyte.
  */
-export class EventStream implements AsyncIterableIterator<Batch, void, void> {
+export class EventStream implements AsyncIterableIterator<Batch> {
   readonly #operation: StreamName;
   #open: OpenStream;
   /** Absent while the stream is opened, and for a stream of one message. */
