@@ -5,7 +5,7 @@ import { message } from "@parley/a2a/model";
 import { taskSearch } from "@parley/a2a/extensions/task-search";
 import type { Store } from "@parley/a2a/store";
 import { connect, serve, type Server } from "@parley/node";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { placeOfTest, stores, type StoreName } from "./stores.ts";
 
 /** Deletion of all data of an owner, and export of it (docs/retention.md). */
@@ -108,7 +108,7 @@ describe.each(stores)("all data of an owner, in %s", (kind) => {
     const before = await listed(bob);
     if (kind !== "memory") expect(await written()).toContain(marker);
 
-    const erased = await server.deleteOwner({ subject: `${marker}@example.com` });
+    const erased = await server.deleteOwner({ subject: `${marker}@example.com` }, { scrub: true });
     expect(erased).toEqual({ tasks: 4, canceled: 3 });
     // The reader of the running task was told, or is sent away with the task.
     const end = await stream.next().then(({ value, done }) => (done === true ? "over" : JSON.stringify(value)), String);
@@ -129,8 +129,18 @@ describe.each(stores)("all data of an owner, in %s", (kind) => {
     await ada.sendMessage("reply again");
     await ada.sendMessage("complete again");
     expect((await ada.listTasks({})).totalSize).toBe(1);
-    expect((await server.deleteOwner({ subject: `${marker}@example.com` }, { scrub: false })).tasks).toBe(1);
+    expect((await server.deleteOwner({ subject: `${marker}@example.com` })).tasks).toBe(1);
     expect(await server.deleteOwner("nobody")).toEqual({ tasks: 0, canceled: 0 });
+  });
+
+  test("is deleted without copying the file, for which all writers would have to wait, unless that is asked for", async () => {
+    const { server, store, ada } = await served(kind);
+    const scrub = vi.spyOn(store.upkeep ?? expect.fail("no upkeep"), "scrub");
+    await ada.sendMessage(`complete ${marker}`);
+    expect(await server.deleteOwner({ subject: `${marker}@example.com` })).toEqual({ tasks: 1, canceled: 0 });
+    expect(scrub).not.toHaveBeenCalled();
+    await server.deleteOwner({ subject: `${marker}@example.com` }, { scrub: true });
+    expect(scrub).toHaveBeenCalledOnce();
   });
 
   test("is exported as lines of JSON, tasks as GetTask returns them, and with an end", async () => {

@@ -38,7 +38,7 @@ export interface OwnerOptions {
 export interface EraseOptions extends PlaceOptions, OwnerOptions {
   readonly dryRun?: boolean;
   readonly yes?: boolean;
-  readonly scrub: boolean;
+  readonly scrub?: boolean;
 }
 
 export interface ExportOptions extends PlaceOptions, OwnerOptions {
@@ -187,7 +187,7 @@ export async function purge(io: Io, options: PurgeOptions): Promise<number> {
 /** Deletes all that an owner has. */
 export async function erase(io: Io, options: EraseOptions): Promise<number> {
   const name = requiredOwner(options);
-  const { dryRun = false, json, yes, scrub } = options;
+  const { dryRun = false, json, yes, scrub = false } = options;
   return opened(io, options, async ({ store, upkeep }) => {
     const owners = await ownersOf(upkeep, name, options);
     let found = 0;
@@ -214,6 +214,15 @@ export async function erase(io: Io, options: EraseOptions): Promise<number> {
     io.stdout.write(
       json === true ? `${jsonLine({ owner: name, agents, found, deleted, canceled, dryRun })}\n` : `${text}\n`,
     );
+    return 0;
+  });
+}
+
+/** Rewrites the files of the database, so that nothing of deleted data is left in them. */
+export async function scrub(io: Io, options: PlaceOptions): Promise<number> {
+  return opened(io, options, async ({ upkeep }) => {
+    await upkeep.scrub();
+    io.stdout.write(options.json === true ? `${jsonLine({ scrubbed: true })}\n` : "Nothing of deleted data is left.\n");
     return 0;
   });
 }

@@ -126,6 +126,7 @@ describe("parley db export and erase", () => {
     expect(JSON.parse(erased.out)).toMatchObject({ owner: ada, agents: ["/"], deleted: 5, canceled: 2 });
     expect(await left()).toEqual(["of-bob"]);
     expect(await store.upkeep?.owners({ limit: 9 })).toEqual([{ agent: "/", owner: bob }]);
+    expect(await db(path, ["scrub"])).toMatchObject({ code: 0, out: "Nothing of deleted data is left.\n" });
     expect((await readFile(path, "latin1")).includes('"ada"')).toBe(false);
     expect(await db(path, ["erase", "--subject", "ada", "--yes"])).toMatchObject({
       code: 1,

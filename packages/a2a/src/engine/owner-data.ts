@@ -11,8 +11,8 @@ export type { Erasure } from "../store/owner-data.ts";
 /** Options of `deleteOwner()`. */
 export interface DeleteOwnerOptions {
   /**
-   * Whether the files of the database are rewritten, so that nothing of the deleted data is left in them. SQLite copies its whole file,
-   * and nobody writes meanwhile. Default true.
+   * Whether the files of the database are rewritten, so that nothing of the deleted data is left in them. SQLite copies its whole file, and
+   * nobody can write meanwhile: runs of other processes that wait for more than 5 seconds are given up, whoever their owner is. Default false.
    */
   readonly scrub?: boolean;
 }
@@ -33,7 +33,7 @@ const endTimeout = 2_000;
 export async function deleteOwner(
   { settings, runs, conversations, sends, agents }: Rooms,
   of: Principal | string,
-  { scrub = true }: DeleteOwnerOptions = {},
+  { scrub = false }: DeleteOwnerOptions = {},
 ): Promise<Erasure> {
   const { store, ownerOf, clock, blobs } = settings;
   const upkeep = upkeepOf(store);

@@ -92,8 +92,8 @@ export interface Upkeep {
   forget(owner: Owner, limit: number): Promise<Removed>;
 
   /**
-   * Overwrites what the files of the database have left of deleted data. It may take long, and other processes wait to write: SQLite copies
-   * its file. PostgreSQL does it by itself (`VACUUM`), so there it does nothing.
+   * Overwrites what the files of the database have left of deleted data. SQLite copies its file: it may take long, and other processes
+   * cannot write meanwhile. Call it in a quiet hour. PostgreSQL does it by itself (`VACUUM`), so there it does nothing.
    */
   scrub(): Promise<void>;
 }

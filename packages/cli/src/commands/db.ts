@@ -1,7 +1,16 @@
 import { InvalidArgumentError, type Command } from "commander";
 import type { TaskState } from "@parley/a2a";
 import { migrate, status, type DatabaseOptions, type MigrateOptions } from "../db.ts";
-import { erase, exportData, purge, type EraseOptions, type ExportOptions, type PurgeOptions } from "../operate.ts";
+import {
+  erase,
+  exportData,
+  purge,
+  scrub,
+  type EraseOptions,
+  type ExportOptions,
+  type PlaceOptions,
+  type PurgeOptions,
+} from "../operate.ts";
 import { stateOption, timeOption, type Program } from "../options.ts";
 import { defaultFile } from "../stored.ts";
 
@@ -42,6 +51,7 @@ export function addDb({ io, command, finish }: Program): void {
     ),
   ).action(async (options: DatabaseOptions) => finish(await status(io, options)));
   addOwnerCommands({ io, command, finish }, db);
+  addScrub({ io, command, finish }, db);
 }
 
 function addOwnerCommands({ io, command, finish }: Program, db: Command): void {
@@ -74,7 +84,7 @@ function addOwnerCommands({ io, command, finish }: Program, db: Command): void {
       {
         summary: "Delete all that an owner has",
         description:
-          "Its tasks, after those that are not over were canceled, its conversations, webhooks, keys and its name. Withdraw its access first. Then files of SQLite are copied, so that nothing is left in them: servers wait with writing meanwhile.",
+          "Its tasks, after those that are not over were canceled, its conversations, webhooks, keys and its name. Withdraw its access first. Remains are left in the file of SQLite until it is copied: see parley db scrub.",
         examples: [
           "parley db erase --subject ada --dry-run",
           "parley db erase --subject ada --organization acme --yes",
@@ -83,7 +93,7 @@ function addOwnerCommands({ io, command, finish }: Program, db: Command): void {
       db,
     ),
   )
-    .option("--no-scrub", "do not copy the file of SQLite")
+    .option("--scrub", "then do what parley db scrub does")
     .option("--dry-run", "only count")
     .option("--yes", "do not ask")
     .action(async (options: EraseOptions) => finish(await erase(io, options)));
@@ -106,6 +116,23 @@ function addOwnerCommands({ io, command, finish }: Program, db: Command): void {
     .action(async (options: ExportOptions) => finish(await exportData(io, options)));
 }
 
+/** After deletions. */
+function addScrub({ io, command, finish }: Program, db: Command): void {
+  const scrubs = storeOption(
+    command(
+      "scrub",
+      {
+        summary: "Copy the file of SQLite, so that nothing of deleted data is left in it",
+        description:
+          "For a quiet hour: it takes as long as copying the file, and servers cannot write meanwhile. What waits for more than 5 seconds fails, and runs are given up. PostgreSQL needs none of this: it overwrites deleted rows by itself.",
+        examples: ["parley db scrub", "parley db scrub --json"],
+      },
+      db,
+    ),
+  );
+  databaseOptions(scrubs).action(async (options: PlaceOptions) => finish(await scrub(io, options)));
+}
+
 function purgedStates(text: string, before: readonly TaskState[] = []): readonly TaskState[] {
   const state = stateOption(text);
   if (state !== "TASK_STATE_WORKING" && state !== "TASK_STATE_SUBMITTED") return [...before, state];
@@ -114,13 +141,16 @@ function purgedStates(text: string, before: readonly TaskState[] = []): readonly
 
 function ownerOptions(command: Command): Command {
   return databaseOptions(
-    command
-      .option("--store <path>", `SQLite file of the server; without it and without a URL, ${defaultFile}`)
+    storeOption(command)
       .option("--subject <name>", "the owner, by the subject of its credentials")
       .option("--organization <name>", "with --subject, its organization")
       .option("--owner <name>", "the owner, by the name that it is stored under, where servers have an ownerOf")
       .option("--agent <id>", "only with this agent: its path, or the id of its mount"),
   );
+}
+
+function storeOption(command: Command): Command {
+  return command.option("--store <path>", `SQLite file of the server; without it and without a URL, ${defaultFile}`);
 }
 
 function databaseOptions(command: Command): Command {
