@@ -9,6 +9,7 @@ import {
 } from "../../model/index.ts";
 import type { TaskHead } from "../../store/index.ts";
 import { messageRecord, statusRecord, type Origin } from "../log/index.ts";
+import { isQueued, waitingRun } from "../run/index.ts";
 import type { Send } from "./admission.ts";
 
 /* A message for a task that exists. */
@@ -27,6 +28,11 @@ export interface FollowUp {
   readonly bytes: number;
   /** Whether a run has it, and gives these bytes back when it is over. */
   passedOn: boolean;
+}
+
+/** Whether no run works on the task, and none waits for room, a time or an event: a message begins a turn. */
+export function beginsTurn(head: TaskHead): boolean {
+  return head.run === undefined && waitingRun(head) === undefined && !isQueued(head);
 }
 
 /** The message, accepted again by extensions that depend on rows of its task. */

@@ -12,11 +12,12 @@ import {
 } from "../../store/index.ts";
 import { fileRows } from "../../blobs/ref.ts";
 import { sizeOf } from "../bytes.ts";
-import { isQueued, readResumed, waitingRun } from "../run/index.ts";
+import { readResumed, waitingRun } from "../run/index.ts";
 import { acquireLease, messageRecord, statusRecord, tooManyRows } from "../log/index.ts";
 import { taskIsFull, taskIsOver, taskNotFound } from "../refusals.ts";
 import { configsOf, inContext, joined, webhookPath, type Accepted, type Send, type SendRooms } from "./admission.ts";
 import {
+  beginsTurn,
   checkContext,
   generationMismatch,
   originOf,
@@ -40,7 +41,7 @@ export class FollowUps {
   /** Tries again when the task changes between the read and the append. */
   async take(first: Send, task: TaskKey): Promise<Accepted> {
     const { store } = this.#rooms.settings;
-    const { budget } = this.#rooms;
+    const { budget, queue, runs } = this.#rooms;
     const wanted = wantedGeneration(first);
     let webhook: AcceptedConfig | undefined;
     for (let send = first; ; send = await renewed(send)) {
@@ -50,26 +51,32 @@ export class FollowUps {
       checkContext(message, head);
       if (wanted !== undefined && wanted !== head.generation) throw generationMismatch(head, wanted);
       if (isTerminal(head.state)) throw taskIsOver(head);
-      const crowded = this.#rooms.queue.isCrowded || isQueued(head);
-      const bytes = sizeOf(message) + (head.run === undefined && !crowded ? head.bytes : 0);
+      const mayRun = beginsTurn(head) && !queue.isCrowded;
+      const bytes = sizeOf(message) + (mayRun ? head.bytes : 0);
       const whole = inContext(message, head.contextId);
       const kept = await this.#keptFor(send, head);
+      webhook ??= await this.#webhookOf(send, task);
+      if (!budget.tryTake(task.owner, bytes)) await budget.take(task.owner, bytes);
+      // Room is looked at and taken at once: many answers may come together, and each of them waited.
+      const reserved = mayRun && !queue.isCrowded && runs.reserve(task.taskId);
       const next: FollowUp = {
         send: { ...send, kept },
         head,
         message: whole,
         unchanged: wanted !== undefined,
-        crowded,
+        crowded: !reserved,
         bytes,
         passedOn: false,
       };
-      webhook ??= await this.#webhookOf(send, task);
-      if (!budget.tryTake(task.owner, bytes)) await budget.take(task.owner, bytes);
       try {
         const accepted = await (webhook === undefined ? this.#store(next) : this.#storeWith(webhook, next));
         if (accepted !== undefined) return accepted;
       } finally {
-        if (!next.passedOn) budget.give(task.owner, bytes);
+        if (!next.passedOn) {
+          budget.give(task.owner, bytes);
+          if (reserved) runs.release(task.taskId);
+          if (reserved) queue.freed();
+        }
       }
     }
   }
@@ -112,9 +119,7 @@ export class FollowUps {
   }
 
   #store(next: FollowUp): Promise<Accepted | undefined> {
-    const { head } = next;
-    const begins = head.run === undefined && waitingRun(head) === undefined && !isQueued(head);
-    return begins ? this.#wake(next) : this.#queue(next);
+    return beginsTurn(next.head) ? this.#wake(next) : this.#queue(next);
   }
 
   /** A run works on the task, or its turn waits for room, a time or an event: the message waits in the log for the next turn. */

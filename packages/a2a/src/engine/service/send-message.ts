@@ -208,15 +208,19 @@ export class Sends {
   }
 
   async #startRunLater(send: Send, bytes: number, taskId?: string): Promise<Admission> {
-    const { budget, runs } = this.#rooms;
+    const { budget, runs, queue } = this.#rooms;
     const { owner } = send.owner;
     try {
       await budget.take(owner, bytes);
-      return this.#startRun(send, bytes, taskId);
+      if (!queue.isCrowded) return this.#startRun(send, bytes, taskId);
     } catch (error) {
       runs.leave(owner);
       throw error;
     }
+    // Others have taken the room meanwhile.
+    budget.give(owner, bytes);
+    runs.leave(owner);
+    return this.#queue(send, taskId);
   }
 
   /**

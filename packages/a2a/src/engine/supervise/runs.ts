@@ -34,6 +34,9 @@ const leaveQueue: TaskEffect = { effect: "feature", op: "delete", feature: queue
 export class Runs {
   readonly #rooms: OwnRooms;
   readonly #running = new ChurnMap<string, Run>();
+  /** Tasks whose run is about to begin, and how often room is taken for each. */
+  readonly #reserved = new Map<string, number>();
+  #reservations = 0;
   /** How many runs each owner has, and messages that begin one. Absent: they are not limited. */
   readonly #owners: Map<string, number> | undefined;
   /** Of tasks that wait for the answer to a question of a delegation: what cancels the tasks of the other agents. */
@@ -59,13 +62,33 @@ export class Runs {
 
   /** How many more runs this process has room for. Runs that only wait need none. */
   get room(): number {
-    const { runs } = this.#rooms.settings.limits;
+    const runs = this.#rooms.settings.limits.runs - this.#reservations;
     const room = runs - this.#running.size;
     // Few processes are full, so only those look at each run.
     if (room > 0) return room;
     let busy = 0;
     for (const { phase } of this.#running.values()) busy += Number(!phase.resting);
     return Math.max(0, runs - busy);
+  }
+
+  /**
+   * Takes room for the run of a stored task, before its lease is taken: others that look meanwhile see it. `start` uses it up; where the
+   * run does not begin, `release` gives it back. `false`: there is none.
+   */
+  reserve(taskId: string): boolean {
+    if (this.room === 0) return false;
+    this.#reserved.set(taskId, (this.#reserved.get(taskId) ?? 0) + 1);
+    this.#reservations += 1;
+    return true;
+  }
+
+  /** Gives back what `reserve` took. */
+  release(taskId: string): void {
+    const count = this.#reserved.get(taskId) ?? 0;
+    if (count === 0) return;
+    this.#reservations -= 1;
+    if (count > 1) this.#reserved.set(taskId, count - 1);
+    else this.#reserved.delete(taskId);
   }
 
   /**
@@ -88,11 +111,12 @@ export class Runs {
     else this.#owners?.delete(owner);
   }
 
-  /** Calls the agent, after `enter`. Throws `Unavailable` when the server stops. */
+  /** Calls the agent, after `enter`, in the room that was reserved for a stored task. Throws `Unavailable` when the server stops. */
   start(init: RunInit): Run {
     if (this.#stopping) throw serverIsStopping();
     const run = new Run(this.#rooms, init);
     this.#suspended?.delete(init.key.taskId);
+    this.release(init.key.taskId);
     this.#running.set(init.key.taskId, run);
     void run.execute();
     return run;
@@ -102,8 +126,9 @@ export class Runs {
     return this.#running.get(taskId);
   }
 
+  /** Whether a task runs here, or is about to. */
   has(taskId: string): boolean {
-    return this.#running.has(taskId);
+    return this.#running.has(taskId) || this.#reserved.has(taskId);
   }
 
   all(): Iterable<Run> {

@@ -27,7 +27,7 @@ export interface TakeoverInit {
   readonly settings: EngineSettings;
   readonly committer: Committer;
   readonly agents: ReadonlyMap<string, HostedAgent>;
-  readonly runs: Pick<Runs, "enter" | "start" | "has" | "stopping" | "room" | "endTask">;
+  readonly runs: Pick<Runs, "enter" | "start" | "has" | "stopping" | "room" | "reserve" | "release" | "endTask">;
   readonly budget: ByteBudget;
 }
 
@@ -49,7 +49,7 @@ export class Takeover {
   /** `undefined` where there is no room for it now, or another process has taken it over. */
   async resume(hosted: HostedAgent, head: TaskHead): Promise<Run | undefined> {
     const lost = head.run;
-    if (lost === undefined || !this.#hasRoom(head)) return undefined;
+    if (lost === undefined || !this.#takeRoom(head)) return undefined;
     return this.#within(head, () => {
       const next = nextAttempt(lost, crashesOf(head, this.#init.settings.lease.holder).count);
       return this.#start(hosted, head, next, []);
@@ -63,7 +63,7 @@ export class Takeover {
     waiting: StoredRun,
     effects: readonly TaskEffect[],
   ): Promise<Run | "noRoom" | undefined> {
-    if (!this.#hasRoom(head)) return "noRoom";
+    if (!this.#takeRoom(head)) return "noRoom";
     const { turn, input, attempt } = waiting;
     return this.#within(head, () => this.#start(hosted, head, { turn, input, attempt: attempt + 1 }, effects));
   }
@@ -75,7 +75,7 @@ export class Takeover {
     { turn, input }: QueuedRun,
     leave: FeatureEffect,
   ): Promise<Run | undefined> {
-    if (!this.#hasRoom(head)) return undefined;
+    if (!this.#takeRoom(head)) return undefined;
     const { fence } = head;
     const records = [this.#working(head, turn)];
     return this.#within(head, () =>
@@ -83,9 +83,13 @@ export class Takeover {
     );
   }
 
-  /** Whether this process has room for the run of a task. Its memory is then taken. */
-  #hasRoom({ task, bytes }: TaskHead): boolean {
-    return this.#init.runs.room > 0 && this.#init.budget.tryTake(task.owner, bytes);
+  /** Takes room and memory for the run of a task. `false`: there is none. */
+  #takeRoom({ task, bytes }: TaskHead): boolean {
+    const { runs, budget } = this.#init;
+    if (!runs.reserve(task.taskId)) return false;
+    const isTaken = budget.tryTake(task.owner, bytes);
+    if (!isTaken) runs.release(task.taskId);
+    return isTaken;
   }
 
   /**
@@ -101,7 +105,7 @@ export class Takeover {
       await committer.append({ task, fence, expect: seq, records: [], effects: endOfRun });
       return undefined;
     }
-    if (!this.#hasRoom(head)) return undefined;
+    if (!this.#takeRoom(head)) return undefined;
     const next = { turn: run.turn + 1, attempt: 1, input: message.seq };
     const effects = [{ effect: "checkpoint", value: null }] as const;
     const records = [this.#working(head, next.turn)];
@@ -115,16 +119,19 @@ export class Takeover {
     return statusRecord(origin, { state: "TASK_STATE_WORKING" }, "system", "", time);
   }
 
-  /** Starts a run within the memory that was taken for it. */
-  async #within({ task: { owner }, bytes }: TaskHead, start: () => Promise<Run | undefined>): Promise<Run | undefined> {
-    const { budget } = this.#init;
+  /** Starts a run within the room and the memory that were taken for it. */
+  async #within({ task, bytes }: TaskHead, start: () => Promise<Run | undefined>): Promise<Run | undefined> {
+    const { budget, runs } = this.#init;
     let run: Run | undefined;
     try {
       run = await start();
       return run;
     } finally {
       // A run gives these bytes back when it is over.
-      if (run === undefined) budget.give(owner, bytes);
+      if (run === undefined) {
+        budget.give(task.owner, bytes);
+        runs.release(task.taskId);
+      }
     }
   }
 

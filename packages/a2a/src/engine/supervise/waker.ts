@@ -33,7 +33,7 @@ interface WakerInit {
   readonly settings: EngineSettings;
   readonly committer: Committer;
   readonly agents: ReadonlyMap<string, HostedAgent>;
-  readonly runs: Pick<Runs, "stopping" | "has" | "room">;
+  readonly runs: Pick<Runs, "stopping" | "find" | "room">;
   readonly takeover: Pick<Takeover, "wake">;
   /** A task is on trial that may have caused a crash, or it is not known yet whether there is one: nothing else is started meanwhile. */
   readonly isTrial: () => boolean;
@@ -248,7 +248,7 @@ export class Waker {
     // Another process has it.
     if (run === undefined) return "same";
     // It may be over already.
-    if (this.#init.runs.has(task.taskId)) this.#awake.set(task.taskId, run);
+    if (this.#init.runs.find(task.taskId) === run) this.#awake.set(task.taskId, run);
     return "changed";
   }
 
