@@ -43,6 +43,27 @@ describe("a message that is sent again (A2A 1.0 §3.3.1)", () => {
     expect(turns()).toBe(1);
   });
 
+  it("is answered while a later turn of its task runs: its own is over (§3.2.2)", async () => {
+    const hold = gate();
+    const { send } = harness(async function* (turn) {
+      yield turn.working("Thinking");
+      if (turn.number < 3) return yield turn.inputRequired("Which?");
+      await hold.opened;
+      return undefined;
+    });
+    const sent = async (messageId: string, taskId?: string, returnImmediately = false) =>
+      send("Go", { message: { messageId, ...(taskId && { taskId }) }, configuration: { returnImmediately } });
+    const { id } = await sent("m1");
+    await sent("m2", id);
+    await sent("m3", id, true);
+    expect([(await sent("m1")).status.state, (await sent("m2", id)).status.state]).toEqual([
+      "TASK_STATE_WORKING",
+      "TASK_STATE_WORKING",
+    ]);
+    hold.open();
+    expect((await sent("m3", id)).status.state).toBe("TASK_STATE_COMPLETED");
+  });
+
   it("ends its stream at the question that the first one got (§11.7)", async () => {
     const { send, stream } = counting();
     const first = { messageId: "m1" };

@@ -138,9 +138,31 @@ export async function answers(
   if (record.state === undefined) return false;
   if (isTerminal(record.state)) return true;
   if (!isInterrupted(record.state)) return false;
-  const head = liveLogs.find(task.taskId)?.head ?? (await store.head(scope, task.taskId));
+  const { run } = liveLogs.find(task.taskId)?.head ?? (await store.head(scope, task.taskId)) ?? {};
   // Without a run, every message has had its turn.
-  return head?.run === undefined || (head.run.input >= input && head.run.turn === record.turn);
+  if (run === undefined) return true;
+  if (run.turn === record.turn) return run.input >= input;
+  // A later message has its turn by now: whoever reads late still gets the answer to this one.
+  return run.input > input && record.turn >= run.turn - (await turnsAfter(store, scope, task, input, run.input));
+}
+
+/** How many turns after that of a message another one has its turn: each message begins one. */
+async function turnsAfter(
+  store: Store,
+  scope: Scope,
+  { taskId }: TaskKey,
+  message: number,
+  later: number,
+): Promise<number> {
+  let turns = 0;
+  for (let after = message; ;) {
+    const page = await store.read(scope, taskId, { after, limit: pageSize, kinds: ["message"] });
+    const messages = page?.records.filter(({ seq }) => seq <= later) ?? [];
+    turns += messages.filter((each) => !isAnswer(each)).length;
+    const last = messages.at(-1);
+    if (last === undefined || last.seq === later) return turns;
+    after = last.seq;
+  }
 }
 
 /** Resolves once the message at `input` is answered: its task waits for its user, or is over. Rejects when `signal` fires. */
