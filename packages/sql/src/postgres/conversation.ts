@@ -50,8 +50,8 @@ export async function readConversation(
   const state = row && { state: text(row, 0) };
   if (limit <= 0) return { ...state, entries: [] };
 
-  const own = before && (await numberOf(sql, scope, context, before.taskId));
-  const rest = before === undefined || own === undefined ? everything : outside(own, before);
+  const own = before && (await findOwn(sql, scope, context, before.taskId));
+  const rest = before === undefined || own === undefined ? everything : outside(own.number, before);
   const places = (
     await Promise.all(tables.map((table) => placesIn(sql, table, context, table === "log" ? rest : everything, limit)))
   ).flat();
@@ -59,10 +59,10 @@ export async function readConversation(
   const newest = places.slice(0, limit);
 
   const tasks = new Set(newest.map(({ task }) => task).filter((task) => task !== undefined));
-  if (own !== undefined) tasks.add(own);
+  if (own !== undefined) tasks.add(own.number);
   const chunks = new Map<number, Chunks>();
   for (const task of tasks) {
-    const last = task === own && before !== undefined ? await lastBefore(sql, task, before.turn) : maxSeq;
+    const last = task === own?.number && before !== undefined ? await lastBefore(sql, own, before) : maxSeq;
     chunks.set(task, new LogChunks(sql, task, last));
   }
 
@@ -72,17 +72,24 @@ export async function readConversation(
   return { ...state, entries: inOrder(picked, said, limit) };
 }
 
-async function numberOf(sql: Sql, owner: number, context: number, taskId: string): Promise<number | undefined> {
+/** The task that asks, as it is stored. */
+interface OwnTask {
+  readonly number: number;
+  /** `seq` of its last record. */
+  readonly seq: number;
+}
+
+async function findOwn(sql: Sql, owner: number, context: number, taskId: string): Promise<OwnTask | undefined> {
   const row = await one(
     sql(
-      `SELECT t.number FROM parley.scopes o JOIN parley.tasks t ON t.agent = o.parent
+      `SELECT t.number, t.seq FROM parley.scopes o JOIN parley.tasks t ON t.agent = o.parent
        WHERE o.id = $1 AND t.id = $2 AND t.context = $3`,
       owner,
       indexName(taskId),
       context,
     ),
   );
-  return row && int(row, 0);
+  return row && { number: int(row, 0), seq: int(row, 1) };
 }
 
 /** Excludes the turn that asks and later records of its task. The actor of a user's message is 0. */
@@ -145,21 +152,21 @@ async function saidSince(
 }
 
 /**
- * The last record of a task before a turn. The agent's records are in the order of turns, so a binary search finds the
- * beginning of one, without a scan of all that a lost run may have added.
+ * The last record of the agent before a turn: most often the one before its message. Earlier turns may have gone on after that, and a lost
+ * run of this one may have added many: the agent's records are in the order of turns, so a binary search finds the place between.
  */
-async function lastBefore(sql: Sql, task: number, turn: number): Promise<number> {
-  let low = 0;
-  let high = maxSeq;
+async function lastBefore(
+  sql: Sql,
+  { number, seq: last }: OwnTask,
+  { turn, seq: message }: { readonly turn: number; readonly seq: number },
+): Promise<number> {
+  const said = "FROM parley.log WHERE task = $1 AND actor > 0";
+  const first = await one(sql(`SELECT seq ${said} AND seq < $2 ORDER BY seq DESC LIMIT 1`, number, message));
+  let low = first === undefined ? 0 : int(first, 0);
+  let high = last;
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
-    const next = await one(
-      sql(
-        "SELECT seq, turn FROM parley.log WHERE task = $1 AND seq > $2 AND actor > 0 ORDER BY seq LIMIT 1",
-        task,
-        middle,
-      ),
-    );
+    const next = await one(sql(`SELECT seq, turn ${said} AND seq > $2 ORDER BY seq LIMIT 1`, number, middle));
     if (next === undefined || int(next, 1) >= turn) high = middle;
     else low = int(next, 0);
   }

@@ -103,6 +103,21 @@ describe("the cost of an append", () => {
   });
 });
 
+test("what was said before a turn is found in a few statements, however long the turn before it was", async () => {
+  const { store, driver } = await counted("before");
+  const json = JSON.stringify({ messageId: "m2", role: "ROLE_USER", parts: [{ text: "again" }] });
+  const message = { kind: "message", actor: "user", time: 1000, turn: 0, attempt: 0, json } as const;
+  const records = [chunk("t", "x", false), ...names("c", 500).map((text) => chunk("t", text))];
+  await store.append([making("t")]);
+  await store.append([{ task: keyOf("t"), records: [...records, message] }]);
+  const { seq = 0 } = (await store.head(alice, "t")) ?? {};
+  driver.taken();
+  const before = { taskId: "t", turn: 2, seq };
+  const { entries } = await store.conversation({ ...alice, contextId: "c" }, { limit: 9, before });
+  expect(entries.length).toBeGreaterThan(0);
+  expect(driver.taken().filter((statement) => statement.includes("actor > 0")).length).toBeLessThanOrEqual(3);
+});
+
 test("counts, which all appends of an agent need, are the last that a transaction writes", async () => {
   const { store, driver } = await counted("counters");
   await store.search?.use(true);
