@@ -1,5 +1,5 @@
 import { type Clock, defer } from "../../base/index.ts";
-import type { TaskState } from "../../model/index.ts";
+import { A2AError, type TaskState } from "../../model/index.ts";
 import { auditedSubject, endedBy, type Audit, type Observer, type Principal } from "../../protocol/index.ts";
 import type { AppendItem, AppendOutcome, Store, TaskAppend } from "../../store/index.ts";
 
@@ -42,11 +42,23 @@ interface CommitterSettings {
   readonly stored?: (item: TaskAppend) => void;
 }
 
+/** An item that the store refused to look at. */
+interface Failure {
+  readonly ok?: undefined;
+  readonly error: unknown;
+}
+
+type Result = AppendOutcome | Failure;
+
+function noOutcome(): Failure {
+  return { error: new Error("The store gave no outcome for an item") };
+}
+
 /** Tells the observer which records were stored. */
 function report(
   append: NonNullable<Observer["append"]>,
   items: readonly AppendItem[],
-  outcomes: readonly AppendOutcome[],
+  outcomes: readonly Result[],
 ): void {
   for (const [at, item] of items.entries()) {
     const outcome = outcomes[at];
@@ -56,11 +68,7 @@ function report(
   }
 }
 
-function tell(
-  stored: (item: TaskAppend) => void,
-  items: readonly AppendItem[],
-  outcomes: readonly AppendOutcome[],
-): void {
+function tell(stored: (item: TaskAppend) => void, items: readonly AppendItem[], outcomes: readonly Result[]): void {
   for (const [at, item] of items.entries()) if ("task" in item && outcomes[at]?.ok === true) stored(item);
 }
 
@@ -69,7 +77,7 @@ function auditChanges(
   audit: Audit,
   time: number,
   items: readonly AppendItem[],
-  outcomes: readonly AppendOutcome[],
+  outcomes: readonly Result[],
   causes: readonly (Cause | undefined)[],
 ): void {
   for (const [at, item] of items.entries()) {
@@ -155,6 +163,19 @@ export class Committer {
     });
   }
 
+  /**
+   * A store that throws what is no `A2AError` refuses something that an item has, and has stored nothing: the items then go by themselves,
+   * in their order, so that the others do not fail because of it.
+   */
+  async #alone(items: readonly AppendItem[], error: unknown): Promise<readonly Result[]> {
+    if (error instanceof A2AError || items.length === 1) return items.map(() => ({ error }));
+    const alone = async (item: AppendItem): Promise<readonly AppendOutcome[]> => this.#store.append([item]);
+    const results = await Promise.allSettled(items.map(alone));
+    return results.map((result) =>
+      result.status === "rejected" ? { error: result.reason as unknown } : (result.value[0] ?? noOutcome()),
+    );
+  }
+
   async #commit(): Promise<void> {
     const batch = this.#queue.splice(0, mostItems);
     this.#inFlight += 1;
@@ -164,19 +185,24 @@ export class Committer {
       const items = this.#wakes.length === 0 ? taken : this.#waking(taken);
       // Before the store is asked: by the time it answers, a writer may be at the turn of another caller.
       const causes = this.#audit && batch.map(({ cause }) => cause);
-      const stored = this.#store.append(items);
       const observer = this.#observer;
-      const outcomes = await (observer?.commit === undefined
-        ? stored
-        : endedBy(observer.commit({ items: items.length }), Promise.resolve(stored)));
-      if (observer?.append !== undefined) report(observer.append, items, outcomes);
-      if (this.#audit !== undefined) auditChanges(this.#audit, this.#clock.now(), items, outcomes, causes ?? []);
+      let results: readonly Result[];
+      try {
+        const stored = this.#store.append(items);
+        results = await (observer?.commit === undefined
+          ? stored
+          : endedBy(observer.commit({ items: items.length }), Promise.resolve(stored)));
+      } catch (error) {
+        results = await this.#alone(items, error);
+      }
+      if (observer?.append !== undefined) report(observer.append, items, results);
+      if (this.#audit !== undefined) auditChanges(this.#audit, this.#clock.now(), items, results, causes ?? []);
       batch.forEach((submission, index) => {
-        const outcome = outcomes[index];
-        if (outcome === undefined) submission.storeFailed(new Error("The store gave no outcome for an item"));
-        else submission.settle(outcome);
+        const result = results[index] ?? noOutcome();
+        if (result.ok === undefined) submission.storeFailed(result.error);
+        else submission.settle(result);
       });
-      if (this.#stored !== undefined) tell(this.#stored, items, outcomes);
+      if (this.#stored !== undefined) tell(this.#stored, items, results);
     } catch (error) {
       for (const submission of batch) submission.storeFailed(error);
     }
