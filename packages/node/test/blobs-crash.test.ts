@@ -36,7 +36,7 @@ function sending(wait: () => Promise<void>): Agent {
   });
 }
 
-it("a run that is lost and resumed stores the same files once: what it stored again is nobody's", async () => {
+it("a run that is lost and resumed stores the same files once", async () => {
   const folder = await mkdtemp(join(tmpdir(), "blobs-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   let arrived: () => void = () => {};
@@ -58,11 +58,9 @@ it("a run that is lost and resumed stores the same files once: what it stored ag
     ["three", 1],
   ]);
   const rows = await store.features({ agent: "/" }, id, "blob");
-  const used = rows.flatMap(({ value }) => (JSON.parse(value) as { keys: string[] }).keys);
-  const all = (await files.list({ prefix: "", limit: 10 })).blobs.map(({ key }) => key);
-  // Two of each run; those of the second are orphans, which are deleted later.
-  expect([used.length, all.length]).toEqual([2, 4]);
-  expect(all).toEqual(expect.arrayContaining(used));
+  const all = (await files.list({ prefix: "", limit: 10 })).blobs.map(({ key }) => key.split("/").at(-1));
+  expect(new Set(all)).toEqual(new Set(rows.map(({ key }) => key)));
+  expect(all).toHaveLength(2);
 });
 
 it("links lead to the bucket, with a signature that ends, or to the server where it is told so", async () => {

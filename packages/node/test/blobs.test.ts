@@ -379,7 +379,7 @@ describe("files that no task has", () => {
     const orphan = fileBlobs(folder);
     const [name = ""] = (await readdir(folder, { recursive: true })).filter((each) => each.includes(`${task.id}/`));
     // A process that died between the file and the record has left this.
-    const left = name.replace(/[^/]+$/, "left-behind");
+    const left = name.replace(/[^/]+$/, "left-behind-0123456789ab");
     await orphan.put(left, pieces() as never);
     const names = async (): Promise<string[]> =>
       (await orphan.list({ prefix: "", limit: 100 })).blobs.map(({ key }) => key);

@@ -3,7 +3,7 @@ import { decoded, sizeOfBase64 } from "../files/content.ts";
 import { A2AError, toBase64, type Part } from "../model/index.ts";
 import type { UniversalRequest, UniversalResponse } from "../protocol/index.ts";
 import { createSeal, type Seal } from "../seal/index.ts";
-import type { TaskKey } from "../store/index.ts";
+import type { FeatureEffect, TaskKey } from "../store/index.ts";
 import { deleteBlobsOf } from "./delete.ts";
 import { ByteHash } from "./hash.ts";
 import type { BlobRooms, BlobSettings } from "./lazy.ts";
@@ -11,19 +11,28 @@ import { aboutOf, answerLink, linkTo } from "./links.ts";
 import {
   blobFeature,
   blobId,
-  keysOfRow,
+  idOf,
   placeOf,
   prefixOf,
   refOf,
   refUrl,
+  rowOf,
   type BlobAbout,
   type BlobOwner,
   type BlobRef,
+  type BlobRow,
 } from "./ref.ts";
 
-/** What the files of a task may still take. */
+/** The files of a task, while more of them are stored. */
 export interface BlobRoom {
+  /** What they may still take. */
   bytes: number;
+  /** Ids of the blobs that have a row, or that get one with the record that refers to them. */
+  readonly ids: Set<string>;
+  /** Rows of blobs that no record refers to yet, by their key. */
+  readonly rows: Map<string, FeatureEffect>;
+  /** What a lost run may have stored, and the run after it stores again. */
+  readonly earlier: Pick<BlobRef, "key" | "hash" | "size">[];
 }
 
 /** Times to wait before a part that is in memory is stored again. Milliseconds. */
@@ -43,11 +52,25 @@ export class Blobs {
     this.#seal = createSeal(settings.keyring);
   }
 
-  /** What a task may still store, by its rows. */
-  async roomOf(task: TaskKey): Promise<BlobRoom> {
+  /** The files of a task, by its rows. `resumes`: a run was lost, whose files may be stored again. */
+  async roomOf(task: TaskKey, resumes = false): Promise<BlobRoom> {
     const rows = await this.#rooms.tasks.features(task, task.taskId, blobFeature);
-    const taken = rows.reduce((sum, { value }) => sum + (JSON.parse(value) as { readonly bytes: number }).bytes, 0);
-    return { bytes: this.settings.taskBytes - taken };
+    const prefix = await prefixOf(task.agent, task.owner, task.taskId);
+    const blobs = rows.map(({ key, value }) => {
+      const { bytes, hash } = JSON.parse(value) as BlobRow;
+      return { key: prefix + key, hash, size: bytes };
+    });
+    const taken = blobs.reduce((sum, { size }) => sum + size, 0);
+    const ids = new Set(rows.map(({ key }) => key));
+    return { bytes: this.settings.taskBytes - taken, ids, rows: new Map(), earlier: resumes ? blobs : [] };
+  }
+
+  /** Keeps the blob of a part that an agent has remembered, as by a step of a lost run. */
+  async keep(task: TaskKey, url: string | undefined, room: BlobRoom): Promise<void> {
+    const ref = refOf(url);
+    if (ref === undefined || room.ids.has(idOf(ref.key))) return;
+    // A file of another task is kept by that task alone.
+    if (ref.key.startsWith(await prefixOf(task.agent, task.owner, task.taskId))) take(room, ref);
   }
 
   /** The parts, with those that are large files outside. Resolves when they are durable. */
@@ -85,19 +108,30 @@ export class Blobs {
   ): Promise<{ readonly url: string; readonly size: number }> {
     const { store, fileBytes, taskBytes } = this.settings;
     const hash = new ByteHash();
+    const most = Math.max(room.bytes, ...room.earlier.map(({ size }) => size));
+    const again: { key?: string } = {};
     async function* counted(): AsyncGenerator<Bytes, void, void> {
       for await (const piece of bytes) {
         hash.add(piece as Bytes);
         if (hash.size > fileBytes) throw tooLarge("blobs.fileBytes", fileBytes);
-        if (hash.size > room.bytes) throw tooLarge("blobs.taskBytes", taskBytes);
+        if (hash.size > most) throw tooLarge("blobs.taskBytes", taskBytes);
         yield piece as Bytes;
       }
+      const earlier = takeEarlier(room, hash);
+      if (earlier !== undefined) {
+        again.key = earlier;
+        throw new Error("The lost run has stored the same bytes");
+      }
+      if (hash.size > room.bytes) throw tooLarge("blobs.taskBytes", taskBytes);
     }
     const key = (await prefixOf(task.agent, task.owner, task.taskId)) + blobId();
-    await store.put(key, counted());
+    await store.put(key, counted()).catch((thrown: unknown) => {
+      if (again.key === undefined) throw thrown;
+    });
     const { size } = hash;
-    room.bytes -= size;
-    return { url: refUrl({ hash: hash.digest(), size, key, about: aboutOf(about) }), size };
+    const ref = { hash: hash.digest(), size, key: again.key ?? key };
+    if (again.key === undefined) take(room, ref);
+    return { url: refUrl({ ...ref, about: aboutOf(about) }), size };
   }
 
   /** The reference of a URL, where the owner may read it. Anyone can write such a URL. */
@@ -173,13 +207,27 @@ export class Blobs {
       const name = key.slice(0, key.lastIndexOf("/"));
       if (name !== task) {
         const rows = await this.#rooms.tasks.features({ agent }, taskId, blobFeature);
-        used = new Set(rows.flatMap(({ value }) => keysOfRow(value)));
+        used = new Set(rows.map(({ key: id }) => id));
         task = name;
       }
-      if (!used.has(key)) unused.push(key);
+      if (!used.has(place.id)) unused.push(key);
     }
     return unused;
   }
+}
+
+/** The blob belongs to the task with the record that refers to it. */
+function take(room: BlobRoom, ref: Pick<BlobRef, "key" | "hash" | "size">): void {
+  room.bytes -= ref.size;
+  room.ids.add(idOf(ref.key));
+  room.rows.set(ref.key, rowOf(ref));
+}
+
+/** The key of the same bytes, where a lost run has stored them. Each counts for one file. */
+function takeEarlier(room: BlobRoom, hash: ByteHash): string | undefined {
+  const [digest, { size }] = [hash.digest(), hash];
+  const at = room.earlier.findIndex((each) => each.hash === digest && each.size === size);
+  return at === -1 ? undefined : room.earlier.splice(at, 1)[0]?.key;
 }
 
 function tooLarge(limit: string, bytes: number): A2AError {

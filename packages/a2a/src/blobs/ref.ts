@@ -1,6 +1,7 @@
 import type { Bytes } from "../base/index.ts";
-import { toBase64, type NewRecord } from "../model/index.ts";
+import { toBase64 } from "../model/index.ts";
 import type { FeatureEffect } from "../store/index.ts";
+import { isBlobKey } from "./segments.ts";
 
 /* How the log of a task names a blob: a part whose URL has a scheme that never leaves the server. */
 
@@ -43,7 +44,7 @@ export function refUrl({ hash, size, key, about }: BlobRef): string {
 export function refOf(url: string | undefined): BlobRef | undefined {
   const [, hash, size, key, said] = whole.exec(url ?? "") ?? [];
   if (hash === undefined || size === undefined || key === undefined || said === undefined) return undefined;
-  const about = aboutOf(said);
+  const about = placeOf(key) === undefined ? undefined : aboutOf(said);
   return about && { hash, size: Number(size), key, about };
 }
 
@@ -99,17 +100,18 @@ export async function prefixOf(agent: string, owner?: string, taskId?: string): 
   return `${parts.join("/")}/`;
 }
 
-/** What a key says. `undefined`: it is none of a server's. */
+/** What a key says. `undefined`: it is none that a server has made. */
 export function placeOf(
   key: string,
 ): { readonly agent: string; readonly taskId: string; readonly id: string } | undefined {
-  const [agent, owner, task, id, ...more] = key.split("/");
-  if (agent === undefined || owner === undefined || task === undefined || id === undefined) return undefined;
+  const [, agent, task, id] = made.exec(key) ?? [];
+  if (agent === undefined || task === undefined || id === undefined || !isBlobKey(key)) return undefined;
   const [first, third] = [textOf(agent), textOf(task)];
-  return more.length > 0 || first === undefined || third === undefined
-    ? undefined
-    : { agent: first, taskId: third, id };
+  return first === undefined || third === undefined ? undefined : { agent: first, taskId: third, id };
 }
+
+/** Agent, 24 bytes of a hash of the owner, task, and an id of 18 bytes. */
+const made = /^([^/]+)\/[\w-]{32}\/([^/]+)\/([\w-]{24})$/;
 
 /** Whether a name is a segment of a key as it is. */
 function isSafe(name: string): boolean {
@@ -146,30 +148,27 @@ export function blobId(): string {
   return base64Url(crypto.getRandomValues(new Uint8Array(18)));
 }
 
-/** The rows that name the blobs of a task. A row is stored together with the record that refers to them, and ends with the task. */
+/** The rows that name the blobs of a task, one of each. A row is stored together with the record that refers to the blob first, and ends with the task. */
 export const blobFeature = "blob";
 
-/** What is stored together with records, so that the blobs that they refer to are kept. */
-export function fileRows(records: readonly NewRecord[]): readonly FeatureEffect[] {
-  return records.flatMap(({ json }) => rowOf(json) ?? []);
+/** What a row says of its blob. Its key is the id of the blob. */
+export interface BlobRow {
+  readonly bytes: number;
+  readonly hash: string;
 }
 
-function rowOf(json: string): FeatureEffect | undefined {
-  if (!mayHaveRefs(json)) return undefined;
-  const refs = splitRefs(json).refs.flatMap(({ url }) => refOf(url) ?? []);
-  const [first] = refs;
-  if (first === undefined) return undefined;
-  const keys = [...new Set(refs.map(({ key }) => key))];
-  return {
-    effect: "feature",
-    op: "set",
-    feature: blobFeature,
-    key: first.key.slice(first.key.lastIndexOf("/") + 1),
-    value: JSON.stringify({ keys, bytes: refs.reduce((sum, { size }) => sum + size, 0) }),
-  };
+/** The row of a blob that the server has made. */
+export function rowOf({ key, size, hash }: Pick<BlobRef, "key" | "size" | "hash">): FeatureEffect {
+  const value: BlobRow = { bytes: size, hash };
+  return { effect: "feature", op: "set", feature: blobFeature, key: idOf(key), value: JSON.stringify(value) };
 }
 
-/** The keys of the blobs that a row names. */
-export function keysOfRow(value: string): readonly string[] {
-  return (JSON.parse(value) as { readonly keys: readonly string[] }).keys;
+/** The id of a blob: the last segment of its key. */
+export function idOf(key: string): string {
+  return key.slice(key.lastIndexOf("/") + 1);
+}
+
+/** The keys of the blobs that a text refers to. Anyone can write such a text. */
+export function keysIn(json: string): readonly string[] {
+  return mayHaveRefs(json) ? splitRefs(json).refs.flatMap(({ url }) => refOf(url)?.key ?? []) : [];
 }

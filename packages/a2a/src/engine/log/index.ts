@@ -16,4 +16,4 @@ export {
   type StoredCall,
 } from "./records.ts";
 export { LogWriter } from "./writer.ts";
-export type { WriterStart } from "./writer-init.ts";
+export type { WriterInit, WriterStart } from "./writer-init.ts";

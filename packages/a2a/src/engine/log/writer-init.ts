@@ -1,5 +1,5 @@
-import type { TaskState } from "../../model/index.ts";
-import type { StoredRun, TaskKey } from "../../store/index.ts";
+import type { NewRecord, TaskState } from "../../model/index.ts";
+import type { FeatureEffect, StoredRun, TaskKey } from "../../store/index.ts";
 import type { EngineSettings } from "../options.ts";
 import type { Additions } from "./additions.ts";
 import type { AppendResult } from "./append.ts";
@@ -21,13 +21,15 @@ export interface WriterStart {
 export interface WriterInit {
   readonly committer: Committer;
   readonly liveLogs: LiveLogs;
-  readonly settings: Pick<EngineSettings, "blobs" | "clock" | "lease" | "limits">;
+  readonly settings: Pick<EngineSettings, "clock" | "lease" | "limits">;
   readonly task: TaskKey;
   readonly contextId: string;
   /** Absent: the first records create the task. */
   readonly start?: WriterStart;
   /** Has what the records can do without. */
   readonly source?: { readonly additions: Additions | undefined };
+  /** The rows of the files that a record is the first to refer to. They stay out where the record does. */
+  readonly files?: ((record: NewRecord) => readonly FeatureEffect[]) | undefined;
   /** Called after each append, in their order. */
   readonly onResult: (result: AppendResult) => void;
 }

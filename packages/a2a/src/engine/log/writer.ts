@@ -1,4 +1,3 @@
-import { fileRows } from "../../blobs/ref.ts";
 import { Waiters } from "../../base/index.ts";
 import { A2AError, isTerminal, type NewRecord, type TaskState } from "../../model/index.ts";
 import type { AppendOutcome, StoredRun, TaskAppend, TaskEffect, TaskHead } from "../../store/index.ts";
@@ -93,7 +92,7 @@ export class LogWriter implements Submission {
     records.forEach((record, at) => {
       pending.addRecord(record);
       for (const effect of kept[at] ?? none) pending.addEffect(effect);
-      if (this.#init.settings.blobs !== undefined) for (const effect of fileRows([record])) pending.addEffect(effect);
+      for (const effect of this.#init.files?.(record) ?? none) pending.addEffect(effect);
     });
     for (const effect of effects) pending.addEffect(effect);
     if (isTerminal(pending.state)) {

@@ -3,7 +3,7 @@ import type { A2AError, Message, NewRecord, Task } from "../../model/index.ts";
 import type { AgentEvent, ByteBudget, MessageRefused, Principal, TurnAbortKind } from "../../protocol/index.ts";
 import type { FeatureEffect, OnceEffect, OnceRecord, TaskKey, TaskStateEffect } from "../../store/index.ts";
 import type { Conversations, ContextView } from "../conversations.ts";
-import type { Committer, LiveLogs, Loss, StoredCall, WriterStart } from "../log/index.ts";
+import type { Committer, LiveLogs, Loss, StoredCall, WriterInit, WriterStart } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
 import type { DirectReply } from "../direct-replies.ts";
 import type { Pace } from "./pace.ts";
@@ -144,6 +144,8 @@ export interface PhaseHost {
   abort(kind: TurnAbortKind, text: string, cause?: unknown): void;
   /** The message has created a task. */
   becomes(task: Phase): void;
+  /** The rows of the files that a record is the first to refer to. Absent: every file is in the store. */
+  readonly files: WriterInit["files"];
   /** Whether the function of a step is under way. */
   readonly inStep: boolean;
   /** Changes the bytes of the budget that the run holds. */

@@ -1,25 +1,32 @@
 import type { BlobRoom, Blobs } from "../../blobs/blobs.ts";
 import type { LazyBlobs } from "../../blobs/lazy.ts";
-import { blobScheme, refOf } from "../../blobs/ref.ts";
-import { invalidParams, type Message, type Part } from "../../model/index.ts";
+import { blobScheme, keysIn, refOf } from "../../blobs/ref.ts";
+import { invalidParams, type Message, type NewRecord, type Part } from "../../model/index.ts";
 import type { AgentEvent, TurnFiles } from "../../protocol/index.ts";
-import type { TaskKey } from "../../store/index.ts";
+import type { FeatureEffect, TaskKey } from "../../store/index.ts";
 import { agentMistake } from "../mistakes.ts";
+
+interface RunFilesInit {
+  /** Whether a run was lost before, which may have stored the same files. */
+  readonly resumes: () => boolean;
+  /** Is told of each piece that is stored, since the agent yields nothing meanwhile. */
+  readonly onProgress: () => void;
+}
 
 /** The large files of one run: they are stored before the records that refer to them. */
 export class RunFiles implements TurnFiles {
   readonly inlineBytes: number;
   readonly #blobs: LazyBlobs;
   readonly #task: TaskKey;
-  readonly #onProgress: () => void;
-  #room: Promise<BlobRoom> | undefined;
+  readonly #init: RunFilesInit;
+  #opening: Promise<BlobRoom> | undefined;
+  #room: BlobRoom | undefined;
 
-  /** `onProgress`: is told of each piece that is stored, since the agent yields nothing meanwhile. */
-  constructor(blobs: LazyBlobs, task: TaskKey, onProgress: () => void) {
+  constructor(blobs: LazyBlobs, task: TaskKey, init: RunFilesInit) {
     this.inlineBytes = blobs.inlineBytes;
     this.#blobs = blobs;
     this.#task = task;
-    this.#onProgress = onProgress;
+    this.#init = init;
   }
 
   async store(
@@ -43,9 +50,21 @@ export class RunFiles implements TurnFiles {
     return { size: ref.size, bytes };
   }
 
-  /** Whether events have files that belong outside. What an agent yields can be anything. */
+  /** Whether events have files that are outside, or belong there. What an agent yields can be anything. */
   has(events: readonly AgentEvent[]): boolean {
-    return events.some((event) => partsOf(event)?.some((part) => isLarge(part, this.inlineBytes)) === true);
+    const isOutside = (part: Part): boolean => isLarge(part, this.inlineBytes) || isReference(part);
+    return events.some((event) => partsOf(event)?.some(isOutside) === true);
+  }
+
+  /** The rows of the blobs that the record is the first to refer to. */
+  rowsOf({ json }: NewRecord): readonly FeatureEffect[] {
+    const rows = this.#room?.rows;
+    if (rows === undefined || rows.size === 0) return [];
+    return keysIn(json).flatMap((key) => {
+      const row = rows.get(key);
+      rows.delete(key);
+      return row ?? [];
+    });
   }
 
   /** The events with their large files outside. */
@@ -59,21 +78,23 @@ export class RunFiles implements TurnFiles {
   async #storedIn(event: AgentEvent, blobs: Blobs, room: BlobRoom): Promise<AgentEvent> {
     const given = partsOf(event);
     if (given === undefined) return event;
-    this.#onProgress();
+    this.#init.onProgress();
     const parts = await blobs.storeParts(this.#task, given, room);
+    for (const part of parts) if (isReference(part)) await blobs.keep(this.#task, part.url, room);
     return withParts(event, parts);
   }
 
   async #open(): Promise<readonly [Blobs, BlobRoom]> {
     const blobs = await this.#blobs.load();
-    const room = (this.#room ??= blobs.roomOf(this.#task));
-    room.catch(() => (this.#room = undefined));
-    return [blobs, await room];
+    const opening = (this.#opening ??= blobs.roomOf(this.#task, this.#init.resumes()));
+    opening.catch(() => (this.#opening = undefined));
+    const room = (this.#room = await opening);
+    return [blobs, room];
   }
 
   async *#watched(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, void> {
     for await (const piece of bytes) {
-      this.#onProgress();
+      this.#init.onProgress();
       yield piece;
     }
   }
@@ -92,6 +113,10 @@ function partsOf(event: AgentEvent | null | undefined): readonly Part[] | undefi
 /** Three bytes are four characters. */
 function isLarge({ raw }: Part, bytes: number): boolean {
   return typeof raw === "string" && raw.length > 4 * Math.ceil(bytes / 3);
+}
+
+function isReference({ url }: Part): boolean {
+  return typeof url === "string" && url.startsWith(blobScheme);
 }
 
 function withParts(event: AgentEvent, parts: readonly Part[]): AgentEvent {

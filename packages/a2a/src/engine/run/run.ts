@@ -25,7 +25,7 @@ import { Recorder } from "./recorder.ts";
 import { RunFiles } from "./run-files.ts";
 import { TaskRun } from "./task-run.ts";
 import { TaskValue } from "./task-value.ts";
-import { activeIn, EngineTurn, RunAbort, type TurnHost, type TurnInput } from "./turn.ts";
+import { activeIn, attemptOf, EngineTurn, RunAbort, type TurnHost, type TurnInput } from "./turn.ts";
 
 /** Calls the agent, one turn after the other, until its task is over, waits for its user, or is lost. */
 export class Run implements TurnHost, PhaseHost, Driven {
@@ -217,8 +217,8 @@ export class Run implements TurnHost, PhaseHost, Driven {
     const files = this.outside;
     const accept = (given: readonly AgentEvent[]): boolean | Promise<boolean> => this.#phase.accept(given, context);
     // Files are durable before the record that refers to them.
-    const isLarge = files?.has(events) === true && !this.#phase.stopped;
-    const take = isLarge ? () => files.stored(events).then(accept) : () => accept(events);
+    const isOutside = files?.has(events) === true && !this.#phase.stopped;
+    const take = isOutside ? () => files.stored(events).then(accept) : () => accept(events);
     return this.#keeps === undefined ? take() : this.#keeps.pass(events, take);
   }
 
@@ -226,7 +226,15 @@ export class Run implements TurnHost, PhaseHost, Driven {
   get outside(): RunFiles | undefined {
     const { blobs, clock } = this.#rooms.settings;
     if (blobs === undefined) return undefined;
-    return (this.#outside ??= new RunFiles(blobs, this.key, () => (this.lastEventAt = clock.elapsed())));
+    return (this.#outside ??= new RunFiles(blobs, this.key, {
+      resumes: () => attemptOf(this.#input) > 1,
+      onProgress: () => (this.lastEventAt = clock.elapsed()),
+    }));
+  }
+
+  get files(): PhaseHost["files"] {
+    const { outside } = this;
+    return outside && ((record) => outside.rowsOf(record));
   }
 
   /** For `drive()`: lets other runs of a busy process go on. `undefined`: there is no need to. */

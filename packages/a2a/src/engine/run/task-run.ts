@@ -58,7 +58,16 @@ export class TaskRun implements Phase {
     this.#recorder = parts.recorder;
     this.#state = start.state;
     const onResult = (result: AppendResult): void => this.#appended(result);
-    const init = { committer, liveLogs, settings, task: key, contextId, onResult, source: parts.recorder };
+    const init = {
+      committer,
+      liveLogs,
+      settings,
+      task: key,
+      contextId,
+      onResult,
+      source: parts.recorder,
+      files: host.files,
+    };
     if (start.run === null) {
       this.#result = start.result;
       this.#writer = new LogWriter(init);

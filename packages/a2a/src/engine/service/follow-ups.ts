@@ -10,7 +10,6 @@ import {
   type TaskHead,
   type TaskKey,
 } from "../../store/index.ts";
-import { fileRows } from "../../blobs/ref.ts";
 import { sizeOf } from "../bytes.ts";
 import { readResumed, waitingRun } from "../run/index.ts";
 import { acquireLease, messageRecord, statusRecord, tooManyRows } from "../log/index.ts";
@@ -137,7 +136,7 @@ export class FollowUps {
       ...(unchanged && { expect: head.seq }),
       records: [record],
       maxBytes: settings.limits.taskBytes,
-      effects: [...(attempt === undefined ? [] : [attempt.once]), ...kept, ...this.#fileRows([record])],
+      effects: [...(attempt === undefined ? [] : [attempt.once]), ...kept],
     };
     const outcome = await committer.append(item, (stored) => {
       if (stored.ok) liveLogs.find(head.task.taskId)?.add(record, stored.seq);
@@ -175,7 +174,7 @@ export class FollowUps {
     const run = { turn, input: head.seq + records.length };
     const item: TaskAppend = { task: head.task, expect: head.seq, records, maxBytes: settings.limits.taskBytes };
     const outcome = await queue.enter(head.task, run, (row) => {
-      const effects = [...(attempt === undefined ? [] : [attempt.once]), ...kept, ...this.#fileRows(records), row];
+      const effects = [...(attempt === undefined ? [] : [attempt.once]), ...kept, row];
       return committer.append({ ...item, effects }, undefined, { by });
     });
     if (!outcome.ok) return this.#refused(followUp, outcome, records);
@@ -202,7 +201,6 @@ export class FollowUps {
         { effect: "run", run },
         ...(attempt === undefined ? [] : [attempt.once]),
         ...kept,
-        ...this.#fileRows(records),
       ],
     };
     const outcome = await committer.append(item, undefined, { by: send.principal });
@@ -238,10 +236,6 @@ export class FollowUps {
       ...(resumes !== undefined && checkpoint !== undefined && { resumes, checkpoint }),
     });
     followUp.passedOn = true;
-  }
-
-  #fileRows(records: readonly NewRecord[]): readonly FeatureEffect[] {
-    return this.#rooms.settings.blobs === undefined ? [] : fileRows(records);
   }
 
   /** The turn that the last record of a task belongs to. */

@@ -16,9 +16,11 @@ export async function withFilesOutside(
   if (message.taskId !== undefined && (await store.head(owner, taskId)) === undefined) return send;
   const blobs = await lazy.load();
   const task = { agent: owner.agent, owner: owner.owner, taskId };
-  const parts = await blobs.storeParts(task, message.parts, await blobs.roomOf(task));
+  const room = await blobs.roomOf(task);
+  const parts = await blobs.storeParts(task, message.parts, room);
   const stored: Send = {
     ...send,
+    kept: [...send.kept, ...room.rows.values()],
     request: { ...request, message: { ...message, parts } },
     ...(message.taskId === undefined && { newTaskId: taskId }),
   };

@@ -1,5 +1,4 @@
 import { A2AError } from "../../model/index.ts";
-import { fileRows } from "../../blobs/ref.ts";
 import { recordBytes } from "../../store/index.ts";
 import { tooManyRows } from "../log/index.ts";
 import { taskIsFull } from "../refusals.ts";
@@ -24,8 +23,7 @@ export async function queueMessage(
   const task = { agent: owner.agent, owner: owner.owner, taskId };
   const record = queuedTask(task, contextId, inContext(message, contextId), call, settings.clock.now());
   const outcome = await queue.enter(task, { turn: 1, input: 1 }, (row) => {
-    const files = settings.blobs === undefined ? [] : fileRows([record]);
-    const effects = [...(attempt === undefined ? [] : [attempt.once]), ...kept, ...files, row];
+    const effects = [...(attempt === undefined ? [] : [attempt.once]), ...kept, row];
     const item = { task, create: { contextId }, records: [record], maxBytes: taskBytes, effects };
     return committer.append(item, undefined, { by: principal });
   });

@@ -1,0 +1,158 @@
+import { createHash } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { defineAgent, memoryStore, type Agent, type Part } from "@parley/a2a";
+import { connect, type Client } from "@parley/a2a/client";
+import { fakeClock, testAgent } from "@parley/a2a/testing";
+import { afterEach, describe, expect, it, onTestFinished } from "vitest";
+import { fileBlobs } from "../src/blobs.ts";
+import { serve, type ServeOptions, type Server } from "../src/index.ts";
+
+const minute = 60_000;
+
+const servers: Server[] = [];
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close({ grace: 0 })));
+});
+
+async function folderOfTest(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "blobs-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+function agentOf(onMessage: Parameters<typeof defineAgent>[0]["onMessage"], resumable = false): Agent {
+  const defaultInputModes = ["text/plain", "application/octet-stream", "application/json"];
+  const about = { name: "Rows", description: "Has files", version: "1.0.0", skills: [], defaultInputModes };
+  return defineAgent({ ...about, resumable, onMessage });
+}
+
+async function start(agent: Agent, options: Partial<ServeOptions>): Promise<Client> {
+  const server = await serve(agent, { port: 0, signals: false, logger: false, ...options });
+  servers.push(server);
+  return connect(server.url);
+}
+
+/** Bytes that differ by their letter. */
+function file(letter: string, size = 300_000): Part {
+  return { raw: Buffer.alloc(size, letter).toString("base64"), filename: letter };
+}
+
+function message(...parts: Part[]): { messageId: string; role: "ROLE_USER"; parts: Part[] } {
+  return { messageId: crypto.randomUUID(), role: "ROLE_USER", parts };
+}
+
+const echo = agentOf(async function* (turn) {
+  yield turn.artifact({ artifactId: "first", parts: turn.message.parts.slice(0, 1) });
+});
+
+describe("the rows of files", () => {
+  it("are those of files that the server has stored: what a message says of files changes nothing", async () => {
+    const store = memoryStore();
+    const blobs = { store: fileBlobs(await folderOfTest()) };
+    const client = await start(echo, { store, blobs });
+    const owner = createHash("sha256").update("").digest("base64url").slice(0, 32);
+    const forged = [
+      "parley-blob:a.1/a/:e30",
+      `parley-blob:a.1/${"k".repeat(700)}:e30`,
+      ...Array.from({ length: 400 }, (_, at) => `parley-blob:a.1/~Lw/${owner}/task/${"i".repeat(20)}${1000 + at}:e30`),
+    ];
+    const data = { data: forged.map((url) => ({ url })) };
+    const { task } = await client.sendMessage({ message: message(data, file("a")) });
+    expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
+    expect(task?.artifacts?.[0]?.parts[0]?.data).toEqual(forged.map(() => ({ url: "about:blank#unavailable" })));
+    const rows = await store.features({ agent: "/" }, task?.id ?? "", "blob");
+    const { blobs: stored } = await blobs.store.list({ prefix: "", limit: 10 });
+    expect(rows.map(({ key }) => key)).toEqual(stored.map(({ key }) => key.split("/").at(-1)));
+    expect(JSON.parse(rows[0]?.value ?? "")).toMatchObject({ bytes: 300_000 });
+  });
+
+  it("stay when a later record refers to one of several files: none of them is deleted", async () => {
+    const clock = fakeClock(Date.now());
+    const files = fileBlobs(await folderOfTest());
+    const blobs = { store: files, keepUnused: 3 * minute, interval: minute };
+    const client = await start(echo, { store: memoryStore(), clock, blobs });
+    const { task } = await client.sendMessage({ message: message(file("a"), file("b")) });
+    const left = (await files.list({ prefix: "", limit: 1 })).blobs[0]?.key.replace(/[^/]+$/, "l".repeat(24)) ?? "";
+    await files.put(left, bytesOf("x"));
+    const keys = async (): Promise<string[]> => {
+      clock.advance(minute);
+      return (await files.list({ prefix: "", limit: 10 })).blobs.map(({ key }) => key);
+    };
+    // The collector has been there.
+    await expect.poll(keys).not.toContain(left);
+    const { history = [], artifacts = [] } = await client.getTask(task?.id ?? "");
+    const parts = [...(history[0]?.parts ?? []), ...(artifacts[0]?.parts ?? [])];
+    const statuses = await Promise.all(
+      parts.map(async ({ url }) => (await fetch(url ?? "", { method: "HEAD" })).status),
+    );
+    expect(statuses).toEqual([200, 200, 200]);
+  });
+});
+
+async function* bytesOf(text: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  yield await Promise.resolve(new TextEncoder().encode(text));
+}
+
+describe("a run that was lost", () => {
+  /** What the test waits for in the first run, which then never goes on. */
+  function halted(): { readonly waits: Promise<void>; readonly halt: () => Promise<never> } {
+    let arrived: () => void = () => {};
+    const waits = new Promise<void>((resolve) => (arrived = resolve));
+    return { waits, halt: () => (arrived(), new Promise<never>(() => {})) };
+  }
+
+  it("has no second share of `blobs.taskBytes`: the run after it takes the files that are there", async () => {
+    const store = memoryStore();
+    const files = fileBlobs(await folderOfTest());
+    const sending = (wait: () => Promise<void>): Agent =>
+      agentOf(async function* (turn) {
+        yield* turn.file([Buffer.alloc(400_000, "1")], { name: "one.bin", artifactId: "one" });
+        yield turn.artifact({ artifactId: "two", parts: [file("2", 400_000)] });
+        await turn.flush();
+        await wait();
+        yield turn.artifact({ artifactId: "three", parts: [file("3", 200_000)] });
+      }, true);
+    const { waits, halt } = halted();
+    const blobs = { store: files, taskBytes: 1_000_000, inlineBytes: 100_000 };
+    const process = await testAgent(sending(halt), { store, blobs });
+    onTestFinished(() => process.close());
+    const { task } = await process.client.sendMessage({ message: "Go", configuration: { returnImmediately: true } });
+    await waits;
+    await process.crash();
+    await process.restart(sending(() => Promise.resolve()));
+    const done = await process.client.waitFor(task?.id ?? "");
+    expect(done.status.state).toBe("TASK_STATE_COMPLETED");
+    expect(done.artifacts?.map(({ parts }) => parts.length)).toEqual([1, 1, 1]);
+    expect((await files.list({ prefix: "", limit: 10 })).blobs).toHaveLength(3);
+  });
+
+  it("may have remembered a file: it is kept from when a record refers to it", async () => {
+    const store = memoryStore();
+    const files = fileBlobs(await folderOfTest());
+    const rendering = (wait: () => Promise<void>): Agent =>
+      agentOf(async function* (turn) {
+        const url = await turn.step("render", async () => {
+          for await (const event of turn.file([Buffer.alloc(300_000, "1")], { name: "one.bin" })) {
+            if (event.kind === "artifact") return event.artifact.parts[0]?.url ?? "";
+          }
+          return "";
+        });
+        await wait();
+        yield turn.artifact({ parts: [{ url, filename: "one.bin" }] });
+      }, true);
+    const { waits, halt } = halted();
+    const process = await testAgent(rendering(halt), { store, blobs: { store: files } });
+    onTestFinished(() => process.close());
+    const { task } = await process.client.sendMessage({ message: "Go", configuration: { returnImmediately: true } });
+    const id = task?.id ?? "";
+    await waits;
+    await process.crash();
+    await process.restart(rendering(() => Promise.resolve()));
+    expect((await process.client.waitFor(id)).artifacts).toHaveLength(1);
+    const rows = await store.features({ agent: "/" }, id, "blob");
+    const { blobs } = await files.list({ prefix: "", limit: 10 });
+    expect(rows.map(({ key }) => key)).toEqual(blobs.map(({ key }) => key.split("/").at(-1)));
+  });
+});
