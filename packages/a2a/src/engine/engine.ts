@@ -27,7 +27,7 @@ export interface Engine {
   service(agentId: string): AgentService;
   /** Stores an event of a task, for `turn.waitFor()`. */
   signal(taskId: string, name: string, data?: JsonValue, options?: SignalOptions): Promise<void>;
-  /** Deletes all that a principal owns, with the agents of this engine. */
+  /** Deletes all that a principal owns, with whatever agent. */
   deleteOwner(of: Principal | string, options?: DeleteOwnerOptions): Promise<Erasure>;
   /** All that a principal owns, as JSON Lines. */
   exportOwner(of: Principal | string): AsyncIterable<string>;
@@ -122,7 +122,8 @@ export function createEngine(options: EngineOptions): Engine {
     async deleteOwner(of, options) {
       if (closing !== undefined) throw serverIsStopping();
       const { deleteOwner } = await import("./owner-data.ts");
-      return deleteOwner({ settings, runs, conversations, sends, agents: [...agents.keys()] }, of, options);
+      const rooms = { settings, committer, runs, conversations, sends, agents: [...agents.keys()] };
+      return deleteOwner(rooms, of, options);
     },
     async *exportOwner(of) {
       const { exportOwned } = await import("./owner-data.ts");

@@ -214,9 +214,9 @@ export interface Handler {
    */
   signal(this: void, taskId: string, name: string, data?: JsonValue, options?: SignalOptions): Promise<void>;
   /**
-   * Deletes all that a caller has with the agents of this handler, in the store and in the memory of this process: tasks, conversations, webhooks
-   * with their secrets, idempotency keys, the index of full text search, and its name. Tasks that are not over are canceled first. Withdraw
-   * its access before. It is for the operator's own code.
+   * Deletes all that a caller has, in the store with whatever agent and in the memory of this process: tasks, conversations, webhooks with their
+   * secrets, idempotency keys, the index of full text search, and its name. Tasks that are not over are canceled first, and messages that
+   * this process is answering are given up. Withdraw its access before. It is for the operator's own code.
    *
    * @param owner - The caller, or the name that `ownerOf` gives to it.
    * @throws A2AError `Unavailable` where it goes on creating tasks, or the store cannot work; what is deleted then stays deleted.
@@ -230,7 +230,7 @@ export interface Handler {
    */
   deleteOwner(this: void, owner: Principal | string, options?: DeleteOwnerOptions): Promise<Erasure>;
   /**
-   * All that a caller has with the agents of this handler, as JSON Lines in pieces of any length: conversations with their direct replies, and
+   * All that a caller has in the store with whatever agent, as JSON Lines in pieces of any length: conversations with their direct replies, and
    * tasks with history, artifacts and files. The last line has the type `end`; without it the export is not complete.
    *
    * @param owner - The caller, or the name that `ownerOf` gives to it.

@@ -51,6 +51,22 @@ export function upkeepOf({ upkeep }: Store): Upkeep {
   );
 }
 
+/** Why a deletion does not come to its end. */
+export function goesOn(): A2AError {
+  return unavailable("The owner goes on creating tasks: withdraw its access first");
+}
+
+/** The agents that have data of an owner, and these, each once. */
+export async function agentsOf(upkeep: Upkeep, owner: string, agents: readonly string[]): Promise<readonly string[]> {
+  const all = new Set(agents);
+  for (let page = await upkeep.owners({ owner, limit }); page.length > 0;) {
+    for (const { agent } of page) all.add(agent);
+    const after = page[page.length - 1] as Owner;
+    page = await upkeep.owners({ owner, limit, after });
+  }
+  return [...all];
+}
+
 /** `eraseOwner()`. */
 export async function erase(store: Store, owner: Owner, options: EraseOptions = {}): Promise<Erasure> {
   const upkeep = upkeepOf(store);
@@ -78,7 +94,7 @@ export async function erase(store: Store, owner: Owner, options: EraseOptions = 
       more = (await upkeep.find({ agent, owner: name }, 1)).length === 0;
     }
   }
-  throw unavailable("The owner goes on creating tasks: withdraw its access first");
+  throw goesOn();
 }
 
 /** Ends a task whatever process runs it: that one finds its fence raised. */
