@@ -34,6 +34,13 @@ async function start(agent: Agent, options: Partial<ServeOptions>): Promise<Clie
   return connect(server.url);
 }
 
+/** Where something waits for ever, and the test hears of it. */
+function halted(): { readonly waits: Promise<void>; readonly halt: () => Promise<never> } {
+  let arrived: () => void = () => {};
+  const waits = new Promise<void>((resolve) => (arrived = resolve));
+  return { waits, halt: () => (arrived(), new Promise<never>(() => {})) };
+}
+
 /** Bytes that differ by their letter. */
 function file(letter: string, size = 300_000): Part {
   return { raw: Buffer.alloc(size, letter).toString("base64"), filename: letter };
@@ -96,13 +103,6 @@ async function* bytesOf(text: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
 }
 
 describe("a run that was lost", () => {
-  /** What the test waits for in the first run, which then never goes on. */
-  function halted(): { readonly waits: Promise<void>; readonly halt: () => Promise<never> } {
-    let arrived: () => void = () => {};
-    const waits = new Promise<void>((resolve) => (arrived = resolve));
-    return { waits, halt: () => (arrived(), new Promise<never>(() => {})) };
-  }
-
   it("has no second share of `blobs.taskBytes`: the run after it takes the files that are there", async () => {
     const store = memoryStore();
     const files = fileBlobs(await folderOfTest());
@@ -154,5 +154,54 @@ describe("a run that was lost", () => {
     const rows = await store.features({ agent: "/" }, id, "blob");
     const { blobs } = await files.list({ prefix: "", limit: 10 });
     expect(rows.map(({ key }) => key)).toEqual(blobs.map(({ key }) => key.split("/").at(-1)));
+  });
+});
+
+/** The answer to a message that is refused, which a client of ours would send again. */
+async function refusalOf(message: object): Promise<string> {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } });
+  const headers = { "content-type": "application/json", "a2a-version": "1.0" };
+  const response = await fetch(servers[0]?.url ?? "", { method: "POST", headers, body });
+  const answer = (await response.json()) as { error?: unknown };
+  return JSON.stringify(answer.error);
+}
+
+describe("a message that has large files", () => {
+  it("takes its part of `limits.totalBytes` while they are stored", async () => {
+    const files = fileBlobs(await folderOfTest());
+    let [now, most] = [0, 0];
+    const put: typeof files.put = async (key, body) => {
+      most = Math.max(most, (now += 1));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      await files.put(key, body).finally(() => (now -= 1));
+    };
+    const limits = { totalBytes: 1 << 20 };
+    const client = await start(echo, { store: memoryStore(), limits, blobs: { store: { ...files, put } } });
+    const sends = Array.from({ length: 4 }, () => client.sendMessage({ message: message(file("a", 400_000)) }));
+    const states = (await Promise.all(sends)).map(({ task }) => task?.status.state);
+    expect(new Set(states)).toEqual(new Set(["TASK_STATE_COMPLETED"]));
+    expect(most).toBe(1);
+  });
+
+  it("and is refused stores none of them: the caller has too many tasks, or the task is over", async () => {
+    const files = fileBlobs(await folderOfTest());
+    const [{ waits: works, halt: arrived }, { waits: goes, halt: go }] = [halted(), halted()];
+    const agent = agentOf(async function* (turn) {
+      yield turn.working();
+      if (turn.text !== "wait") return;
+      void arrived();
+      await goes;
+    });
+    const limits = { tasksPerCaller: 1 };
+    const client = await start(agent, { store: memoryStore(), limits, blobs: { store: files } });
+    const { task } = await client.sendMessage({ message: message({ text: "over" }) });
+    const waiting = client.sendMessage({ message: message({ text: "wait" }) });
+    await works;
+    expect(await refusalOf(message(file("a")))).toContain("Agents work on 1 tasks of this caller already");
+    void go();
+    await waiting;
+    const late = { ...message(file("b")), taskId: task?.id ?? "" };
+    expect(await refusalOf(late)).toContain("TASK_STATE_COMPLETED");
+    expect((await files.list({ prefix: "", limit: 10 })).blobs).toEqual([]);
   });
 });

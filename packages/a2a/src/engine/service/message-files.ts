@@ -1,10 +1,11 @@
 import type { LazyBlobs } from "../../blobs/lazy.ts";
+import { isTerminal } from "../../model/index.ts";
 import type { EngineSettings } from "../options.ts";
 import type { Send } from "./admission.ts";
 
 /* Large files of messages, which are stored before the message is. */
 
-/** The message with its large files outside. A message for a task that the caller does not have stays as it is, and is refused later. */
+/** The message with its large files outside. One for a task that is over, or that the caller does not have, stays as it is, and is refused later. */
 export async function withFilesOutside(
   send: Send,
   lazy: LazyBlobs,
@@ -13,7 +14,10 @@ export async function withFilesOutside(
   const { owner, request, again } = send;
   const { message } = request;
   const taskId = message.taskId ?? send.newTaskId ?? ids.next();
-  if (message.taskId !== undefined && (await store.head(owner, taskId)) === undefined) return send;
+  if (message.taskId !== undefined) {
+    const head = await store.head(owner, taskId);
+    if (head === undefined || isTerminal(head.state)) return send;
+  }
   const blobs = await lazy.load();
   const task = { agent: owner.agent, owner: owner.owner, taskId };
   const room = await blobs.roomOf(task);

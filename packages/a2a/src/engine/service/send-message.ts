@@ -152,9 +152,27 @@ export class Sends {
     return this.#storeFiles(send, blobs);
   }
 
+  /** The message is in memory until its files are stored: until then it counts as it was sent. */
   async #storeFiles(send: Send, blobs: LazyBlobs): Promise<Admission> {
-    const { withFilesOutside } = await import("./message-files.ts");
-    return this.#admitStored(await withFilesOutside(send, blobs, this.#rooms.settings));
+    const { budget, runs, settings } = this.#rooms;
+    const { owner } = send.owner;
+    const { message } = send.request;
+    const bytes = sizeOf(message);
+    const makesTask = message.taskId === undefined;
+    if (makesTask) runs.enter(owner);
+    let stored: Send;
+    try {
+      await budget.take(owner, bytes);
+      try {
+        const { withFilesOutside } = await import("./message-files.ts");
+        stored = await withFilesOutside(send, blobs, settings);
+      } finally {
+        budget.give(owner, bytes);
+      }
+    } finally {
+      if (makesTask) runs.leave(owner);
+    }
+    return this.#admitStored(stored);
   }
 
   #admitStored(send: Send): Admission | Promise<Admission> {
