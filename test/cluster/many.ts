@@ -8,6 +8,7 @@ import { defineAgent, jsonRpcBinding, restBinding, text } from "@parley/a2a";
 import type { Store } from "@parley/a2a/store";
 import { grpcBinding } from "@parley/grpc";
 import { serve, standardLogger, type ServeOptions } from "@parley/node";
+import { fileBlobs } from "@parley/node/blobs";
 import { migrateToNext } from "./next-release.ts";
 import { postgresStore } from "@parley/sql/postgres";
 import { sqliteStore } from "@parley/sql/sqlite";
@@ -15,6 +16,8 @@ import { sqliteStore } from "@parley/sql/sqlite";
 export interface ManyOptions extends Omit<ServeOptions, "store"> {
   /** The file of SQLite. */
   readonly file?: string;
+  /** The folder of large files. Default: they are in the database. */
+  readonly files?: string;
   /** The URL of PostgreSQL. */
   readonly database?: string;
   /** What the program does beside serving. */
@@ -30,7 +33,7 @@ interface Work {
   readonly until?: string;
 }
 
-const { file, database, mode, looks = false, ...options } = JSON.parse(process.argv[2] ?? "{}") as ManyOptions;
+const { file, files, database, mode, looks = false, ...options } = JSON.parse(process.argv[2] ?? "{}") as ManyOptions;
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {
@@ -90,6 +93,7 @@ const apart = [jsonRpcBinding(), restBinding(), { binding: grpcBinding(), port: 
 const server = await serve(agent, {
   port: 0,
   store: open,
+  ...(files !== undefined && { blobs: { store: fileBlobs(files), inlineBytes: 0 } }),
   ...(mode === "gRPC apart" && { bindings: apart }),
   ...options,
 });

@@ -167,6 +167,17 @@ describe("processes that serve", () => {
     await expect.poll(() => serving(program).every(isGone), { interval: 20 }).toBe(true);
   });
 
+  test("answer the links of one another to large files, also without keys", async () => {
+    const program = start({ processes: 2, files: join(folder, "files"), ...sqlite() });
+    const { url } = await ready(program);
+    const parts = [{ text: JSON.stringify({ chunks: 0, pause: 0 }) }, { raw: "AAAA" }];
+    const message = { messageId: crypto.randomUUID(), role: "ROLE_USER", parts };
+    const sent = await call(`${url}/message:send`, { message });
+    const [link = ""] = /http[^"]*\/parley\/file[^"]*/.exec(sent.text) ?? [];
+    const answers = await Promise.all(upTo(6).map(() => call(link)));
+    expect(answers.map(({ status }) => status)).toEqual(upTo(6).map(() => 200));
+  });
+
   test("hear signals of the program; at SIGTERM they finish their turns, answer 503 meanwhile, and end", async () => {
     const program = start({ processes: 2, grace: 60_000, mode: "signals", ...sqlite() });
     const { url, names } = await ready(program);

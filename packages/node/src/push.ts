@@ -40,9 +40,16 @@ export function authorizationOn(
   return keys === undefined ? authorization : { keys, ...authorization };
 }
 
-/** The option `blobs` of `serve()` for the handler: with the keys of the environment, unless `push` has keys. */
-export function blobsOn(blobs: HandlerOptions["blobs"], push: PushOption): HandlerOptions["blobs"] {
-  const keys = typeof push === "object" && push.keys !== undefined ? undefined : environmentKeys();
+/**
+ * The option `blobs` of `serve()` for the handler: with the keys of the environment, unless `push` has keys.
+ *
+ * @param shared - The key of several processes on a loopback address, where there is no other: each answers the links of all.
+ */
+export function blobsOn(blobs: HandlerOptions["blobs"], push: PushOption, shared?: string): HandlerOptions["blobs"] {
+  const keys =
+    typeof push === "object" && push.keys !== undefined
+      ? undefined
+      : (environmentKeys() ?? (shared === undefined ? undefined : [shared]));
   return blobs === undefined || keys === undefined ? blobs : { keys, ...blobs };
 }
 

@@ -80,7 +80,8 @@ async function serveHere(
     publicUrl = options.publicUrl ?? urlOf(host, port, tls !== undefined);
     const onCards = bindings.map((each) => (hasOwnPort(each) ? elsewhere(each.binding, bound) : each));
     const authorization = authorizationOn(options.authorization, push);
-    const blobs = blobsOn(options.blobs, push);
+    const isLocal = URL.canParse(publicUrl) && isLoopback(new URL(publicUrl).hostname);
+    const blobs = blobsOn(options.blobs, push, isLocal ? member?.secret : undefined);
     const shared = member?.share(store) ?? store;
     const known = { bindings: onCards, logger, store: shared, publicUrl, ...(push !== undefined && { push }) };
     handler = createHandler(agents, {

@@ -40,6 +40,11 @@ export class Member {
     return { debug: named(debug), info: named(info), warn: named(warn), error: named(error) };
   }
 
+  /** A key that the processes share, and that ends with them. */
+  get secret(): string {
+    return this.#place.secret;
+  }
+
   /** Connections of the ports come to these. Returns their numbers. */
   join(ports: readonly Port[]): readonly number[] {
     const { ports: numbers } = this.#place;

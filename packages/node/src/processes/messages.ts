@@ -14,6 +14,8 @@ export interface Place {
   readonly number: number;
   /** Numbers of the ports, the main one first. */
   readonly ports: readonly number[];
+  /** 32 random bytes in base64, which all of them have: for what ends with them. */
+  readonly secret: string;
 }
 
 /** From the process that started the others. A connection comes with its socket. */

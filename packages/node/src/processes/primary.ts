@@ -1,4 +1,5 @@
 import cluster from "node:cluster";
+import { randomBytes } from "node:crypto";
 import { createServer, type Server as NetServer } from "node:net";
 import { A2AError, type Logger, type ServedAgent } from "@parley/a2a";
 import { defaultLogger } from "../defaults.ts";
@@ -92,6 +93,7 @@ class Group {
   readonly #spread: Spread<Child>;
   readonly #count: number;
   readonly #ports: readonly number[];
+  readonly #secret = randomBytes(32).toString("base64");
   readonly #logger: Logger;
   readonly #children = new Map<number, Child>();
   readonly #restarts = new Set<NodeJS.Timeout>();
@@ -158,7 +160,7 @@ class Group {
   }
 
   #fork(number: number): void {
-    const place: Place = { parent: process.pid, number, ports: this.#ports };
+    const place: Place = { parent: process.pid, number, ports: this.#ports, secret: this.#secret };
     const worker = cluster.fork({ [placeVariable]: JSON.stringify(place) });
     const child: Child = {
       worker,
