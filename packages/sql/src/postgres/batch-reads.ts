@@ -33,11 +33,13 @@ const selectContexts = `SELECT c.owner, c.name, c.id FROM ${rowsOf(wantedContext
 
 /**
  * What every append reads. It waits for a transaction that switches full text search, and moves `places`, by which nodes see that others
- * write. Then how many of the scopes exist, and numbers of blocks of `places`.
+ * write. Then how many of the scopes exist, numbers of blocks of `places`, and how many of the owners exist that get something new: they are
+ * locked, so that they are not deleted before that is there.
  */
 const selectShared = `SELECT is_on, nextval('parley.places'),
   (SELECT count(*)::int FROM parley.scopes WHERE id = ANY($1::bigint[])),
-  ARRAY(SELECT nextval('parley.said') FROM generate_series(1, $2)) FROM parley.search`;
+  ARRAY(SELECT nextval('parley.said') FROM generate_series(1, $2)),
+  (SELECT count(*)::int FROM (SELECT 1 FROM parley.scopes WHERE id = ANY($3::bigint[]) FOR KEY SHARE) growing) FROM parley.search`;
 const selectNumbers = `SELECT ${nextNumber} FROM generate_series(1, $1)`;
 
 /** Places in the order of a conversation that a number of the sequence stands for. */
@@ -91,14 +93,16 @@ export async function readKnown(
   const count = wanted.tasks.length + wanted.contexts.length;
   const [locked, shared, contexts, numbers] = await together([
     write(sql, lockTasks, wanted.tasks, wantedTasks.length),
-    sql(selectShared, names.ids, Math.ceil(wanted.places / placesPerBlock)),
+    sql(selectShared, names.ids, Math.ceil(wanted.places / placesPerBlock), [...wanted.growing]),
     write(sql, selectContexts, wanted.contexts, wantedContexts.length),
     wanted.contexts.length === 0 ? Promise.resolve([]) : sql(selectNumbers, count),
     keys.read(sql, wanted.keys),
     features.read(sql, wanted.features),
   ]);
   onPlaces?.(int(shared[0], 1));
-  if (int(shared[0], 2) < names.ids.length) throw new ScopeGone("An agent or an owner is gone");
+  if (int(shared[0], 2) < names.ids.length || int(shared[0], 4) < wanted.growing.size) {
+    throw new ScopeGone("An agent or an owner is gone");
+  }
   const blocks = (shared[0]?.[3] ?? []) as readonly number[];
   let [numberAt, placeAt] = [0, 0];
   return {
@@ -140,6 +144,8 @@ function taskOf(row: Row, { owners }: Wanted): readonly [string, LockedTask] {
 /** What items name, each once. */
 class Wanted {
   readonly owners = new Map<number, Owner>();
+  /** The owners that may get a new task or context. */
+  readonly growing = new Set<number>();
   readonly #tasks = new Map<string, Value[]>();
   readonly #contexts = new Map<string, Value[]>();
   readonly keys: WantedKey[] = [];
@@ -186,6 +192,7 @@ class Wanted {
   }
 
   #addContext(owner: number, name: string): void {
+    this.growing.add(owner);
     this.#contexts.set(contextPath(owner, name), [owner, indexName(name)]);
   }
 }

@@ -202,13 +202,14 @@ async function clearOwner(sql: Sql, owner: Owner, limit: number): Promise<Remove
 }
 
 /**
- * Deletes an owner that has nothing any more. Waits for the transactions that are creating something, and lets none begin until this one is
- * over: those that still remember the owner then find that it is gone.
+ * Deletes an owner that has nothing any more. Waits for the transactions that are creating something of it, and lets none begin until this
+ * one is over: those that still remember the owner then find that it is gone. Those of other owners go on.
  */
 async function forgetOwner(sql: Sql, owner: Owner): Promise<Removed> {
   const id = await ownerId(sql, owner);
   if (id === undefined) return { deleted: 0, more: false };
-  await sql("LOCK TABLE parley.contexts IN SHARE MODE");
+  const [found] = await sql("SELECT 1 FROM parley.scopes WHERE id = $1 FOR UPDATE", id);
+  if (found === undefined) return { deleted: 0, more: false };
   const [row] = await sql(
     `SELECT (EXISTS (SELECT 1 FROM parley.contexts WHERE owner = $1) OR EXISTS (SELECT 1 FROM parley.tasks WHERE owner = $1)
        OR EXISTS (SELECT 1 FROM parley.keys WHERE owner = $1))::int`,

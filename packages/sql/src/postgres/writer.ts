@@ -32,6 +32,9 @@ export interface WriterEvents {
   readonly onPlaces: (places: number) => void;
 }
 
+/** How often items are applied again that met an owner which was being deleted. Made anew, it could be deleted again. */
+const mostAgain = 5;
+
 /**
  * Appends in the order of the calls, one transaction at a time. Calls that are made meanwhile share the next one: under load a commit
  * serves many of them (group commit).
@@ -123,16 +126,18 @@ export class Writer {
         applyItems(this.#schema.over(transaction), names, items, this.#onPlaces),
       );
     };
-    try {
-      return await attempt();
-    } catch (thrown) {
-      if (thrown instanceof ScopeGone) this.#scopes.forget();
-      else if (sqlState(thrown) === noPartition) {
-        // Nobody has swept for some weeks: the log has no partition for new tasks.
-        await this.#database.transaction({ mode: "write" }, (transaction) =>
-          ensurePartitions(transaction, this.#schema),
-        );
-      } else throw thrown;
+    for (let again = mostAgain; again > 0; again -= 1) {
+      try {
+        return await attempt();
+      } catch (thrown) {
+        if (thrown instanceof ScopeGone) this.#scopes.forget();
+        else if (sqlState(thrown) === noPartition) {
+          // Nobody has swept for some weeks: the log has no partition for new tasks.
+          await this.#database.transaction({ mode: "write" }, (transaction) =>
+            ensurePartitions(transaction, this.#schema),
+          );
+        } else throw thrown;
+      }
     }
     return attempt();
   }
