@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { readlinkSync } from "node:fs";
+import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { isMainThread } from "node:worker_threads";
 import type { LeaseOptions } from "@parley/a2a";
@@ -22,10 +22,14 @@ export function processLease(): Required<Pick<LeaseOptions, "holder" | "isGone">
   };
 }
 
-/** The scope of process ids: a machine, and in it a container. */
+/**
+ * The scope of process ids: a machine since it was started, and in it a container. Many machines may have one host name, and their first
+ * containers the same number.
+ */
 function place(): string {
   try {
-    return `${hostname()} ${readlinkSync("/proc/self/ns/pid")}`;
+    const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+    return `${hostname()} ${boot} ${readlinkSync("/proc/self/ns/pid")}`;
   } catch {
     return hostname();
   }

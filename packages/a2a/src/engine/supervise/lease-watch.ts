@@ -28,7 +28,7 @@ interface Seen {
  */
 export class LeaseWatch {
   readonly #clock: Clock;
-  readonly #nodes: Pick<Nodes, "silence" | "searches"> | undefined;
+  readonly #nodes: Pick<Nodes, "silence" | "isSilent" | "searches"> | undefined;
   /** The name of this process. It is made when it is first asked for, and platforms give no random bytes before a request. */
   readonly #self: () => string;
   readonly #ttl: number;
@@ -52,7 +52,7 @@ export class LeaseWatch {
       readonly holder: string;
       readonly isGone: (holder: string) => boolean;
     },
-    nodes?: Pick<Nodes, "silence" | "searches">,
+    nodes?: Pick<Nodes, "silence" | "isSilent" | "searches">,
   ) {
     this.#clock = clock;
     this.#nodes = nodes;
@@ -87,7 +87,7 @@ export class LeaseWatch {
   /** Whether no process holds the task any more. */
   isExpired(head: TaskHead): boolean {
     const { holder, leaseUntil: until = -Infinity, fence } = head;
-    if (holder === undefined || this.#isGone(holder)) return true;
+    if (holder === undefined || this.#isSurelyGone(holder)) return true;
     if (this.#nodes !== undefined) return this.#isLeft(this.#nodes, holder, head);
     const key = `${head.task.agent}\0${head.task.taskId}`;
     const known = this.#seen.get(key);
@@ -109,8 +109,15 @@ export class LeaseWatch {
 
   /** Whether its holder has been gone for so long that a task which cannot be resumed is given up. */
   isLongExpired({ holder }: TaskHead): boolean {
-    if (this.#nodes === undefined || holder === undefined || this.#isGone(holder)) return true;
+    if (this.#nodes === undefined || holder === undefined || this.#isSurelyGone(holder)) return true;
+    // This process has no such run, and nobody else will take it while this one lives.
+    if (holder === this.#self()) return true;
     return (this.#nodes.silence(holder) ?? Infinity) >= patience * this.#ttl;
+  }
+
+  /** Where processes are counted, one that still beats is not gone: two machines may have the same name. */
+  #isSurelyGone(holder: string): boolean {
+    return this.#isGone(holder) && (this.#nodes === undefined || this.#nodes.isSilent(holder));
   }
 
   /** Whether a task is left, where its lease lasts as long as its process. */

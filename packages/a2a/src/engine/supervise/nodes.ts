@@ -12,8 +12,8 @@ const searchFor = 10 * 60_000;
 
 interface NodesInit {
   readonly settings: Pick<EngineSettings, "store" | "clock" | "lease" | "logger">;
-  /** A process has been silent for too long: its tasks may be taken over. */
-  readonly onGone: () => void;
+  /** A process has been silent for too long: its tasks may be taken over. `unknown`: nobody knows it any more. */
+  readonly onGone: (unknown: boolean) => void;
   /** This process was silent for so long that others may have taken its tasks over. */
   readonly onAbsence: () => void;
 }
@@ -69,6 +69,12 @@ export class Nodes {
     return seen === undefined ? undefined : this.#sent - seen.since;
   }
 
+  /** Whether a process has missed two heartbeats. One that nobody knows has, once this process has looked. */
+  isSilent(node: string): boolean {
+    const { ttl } = this.#init.settings.lease;
+    return (this.silence(node) ?? (this.#arrived === -Infinity ? 0 : Infinity)) > (2 * ttl) / beats;
+  }
+
   /** Whether a process may have left tasks behind. */
   get searches(): boolean {
     const { ttl } = this.#init.settings.lease;
@@ -113,27 +119,28 @@ export class Nodes {
       else seen.set(name, { beats: count, since: Math.max(before, arrived - Math.max(0, silent)) });
     }
     const isFirst = this.#arrived === -Infinity;
+    const isMissing = [...this.#seen.keys()].some((name) => !seen.has(name));
     this.#seen = seen;
     this.#sent = sent;
     this.#arrived = arrived;
     if (wasAway && !isFirst) this.#init.onAbsence();
-    this.#tell();
+    this.#tell(isMissing);
   }
 
-  /** Each process is told of twice: when its tasks can be resumed, and when the others are given up. */
-  #tell(): void {
+  /** Each process is told of twice: when its tasks can be resumed, and when the others are given up. One that stopped may have left some, too. */
+  #tell(isMissing: boolean): void {
     const { ttl, holder, isGone } = this.#init.settings.lease;
     const told = new Map<string, number>();
     let isNew = false;
     for (const name of this.#seen.keys()) {
       const silence = this.silence(name) ?? 0;
       let level = name === holder || silence < ttl ? 0 : silence < patience * ttl ? 1 : 2;
-      if (level < 2 && name !== holder && silence > (2 * ttl) / beats && isGone(name)) level = 2;
+      if (level < 2 && name !== holder && this.isSilent(name) && isGone(name)) level = 2;
       if (level > (this.#told.get(name) ?? 0)) isNew = true;
       if (level > 0) told.set(name, level);
     }
     this.#told = told;
-    if (isNew) this.#init.onGone();
+    if (isNew || isMissing) this.#init.onGone(isMissing);
   }
 
   /** How long it takes until one that is silent counts as dead, in milliseconds. */

@@ -42,7 +42,7 @@ export function createSupervisor({ agents, ...rooms }: SupervisorInit): Supervis
   const { settings, committer, liveLogs, budget } = rooms;
   const nodes = new Nodes({
     settings,
-    onGone: () => maintenance.recoverSoon(),
+    onGone: (unknown) => maintenance.recoverSoon(unknown),
     onAbsence: () => others.compare(),
   });
   const counted = settings.store.nodes === undefined ? undefined : nodes;
@@ -52,7 +52,8 @@ export function createSupervisor({ agents, ...rooms }: SupervisorInit): Supervis
     (run) => {
       waker.over(run.key, run.phase.waits);
       // Its last commit may have been stored, although its answer is lost.
-      if (run.storeError !== undefined || recovery.isCrowded) maintenance.recoverSoon();
+      const isLeft = run.storeError !== undefined;
+      if (isLeft || recovery.isCrowded) maintenance.recoverSoon(isLeft);
       queue.freed();
     },
     () => queue.freed(),
@@ -76,6 +77,8 @@ export function createSupervisor({ agents, ...rooms }: SupervisorInit): Supervis
       maintenance.start(byItself);
       waker.start(byItself);
       queue.start(byItself);
+      // Until then it is not known who lives.
+      if (counted !== undefined) void nodes.beat().then(() => maintenance.recoverSoon());
     },
     async round(all) {
       await nodes.beat();
@@ -163,16 +166,17 @@ class Maintenance {
     this.#clearTimer();
   }
 
-  /** Looks for lost tasks now, also while other work is going on. */
-  recoverSoon(): void {
+  /** Looks for lost tasks now, also while other work is going on. `every`: also for those whose leases have not expired. */
+  recoverSoon(every = false): void {
+    if (every) this.#recoverEvery = true;
     if (!this.#stopped) void this.#guard("Taking over lost tasks", () => this.#recover());
   }
 
   /** A round in which nothing is due is over, and the timer of the next one set, when this returns. */
   async #round(): Promise<void> {
     this.#isWorking = true;
-    const { settings, runs, leases, leaseWatch } = this.#init;
-    const { clock, lease, retention, store } = settings;
+    const { settings, runs, leases } = this.#init;
+    const { clock, retention, store } = settings;
     const now = clock.elapsed();
     endOverdueTurns(runs.all(), now);
     if (leases.clockWasSet()) this.#leasesDue = now;
@@ -180,7 +184,6 @@ class Maintenance {
       this.#leasesDue = now + this.#heartbeat;
       if (store.nodes === undefined) await this.#guard("Renewing leases", () => leases.renew());
       await this.#guard("Taking over lost tasks", () => this.#recover());
-      if (leaseWatch.watches) this.#leasesDue = Math.min(this.#leasesDue, now + lease.ttl);
     }
     if (now >= this.#sweepDue) {
       this.#sweepDue = now + retention.interval;
@@ -210,7 +213,8 @@ class Maintenance {
   }
 
   async #scan(): Promise<void> {
-    const { leases, recovery, settings } = this.#init;
+    const { leases, leaseWatch, recovery, settings } = this.#init;
+    const { clock, lease } = settings;
     do {
       this.#recoverAgain = false;
       // The clock may have been set while the leases were renewed.
@@ -218,6 +222,7 @@ class Maintenance {
       const every = this.#recoverEvery;
       this.#recoverEvery = false;
       await recovery.scan(every);
+      if (leaseWatch.watches) this.#leasesDue = Math.min(this.#leasesDue, clock.elapsed() + lease.ttl);
     } while (this.#recoverAgain && !this.#stopped);
   }
 

@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import { memoryStore, type Store } from "../../src/store/index.ts";
+import { fakeClock } from "../../src/testing/index.ts";
+import { counted } from "./counted.ts";
+import { eventually, harness, type OnMessage } from "./support.ts";
+
+/* Tasks without a run, in a store whose leases last as long as their processes. */
+
+const immediately = { configuration: { returnImmediately: true } };
+const ttl = 2_600;
+
+describe("a run that ended because its append failed, in a process that lives on", () => {
+  it.each([
+    { resumable: false, state: "TASK_STATE_FAILED", attempts: [1] },
+    { resumable: true, state: "TASK_STATE_COMPLETED", attempts: [1, 2] },
+  ])("is over within lease.ttl and one scan, where resumable is $resumable", async ({ resumable, state, attempts }) => {
+    const clock = fakeClock();
+    const { shared } = counted(memoryStore(), clock);
+    let isAway = false;
+    const store: Store = {
+      ...shared,
+      async append(items) {
+        if (isAway) throw new Error("the database is away");
+        return shared.append(items);
+      },
+    };
+    const seen: number[] = [];
+    const { send, engine, get } = harness(
+      async function* (turn) {
+        seen.push(turn.attempt);
+        yield turn.working("on it");
+        await turn.flush();
+        isAway = turn.attempt === 1;
+        yield turn.artifact({ parts: [{ text: "half" }] });
+        await turn.flush().catch(() => {});
+      },
+      { store, clock, lease: { ttl }, behaviour: { resumable } },
+    );
+    const { id } = await send("go", immediately);
+    await eventually(() => isAway);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    isAway = false;
+    for (let rounds = 0; rounds < 16; rounds += 1) {
+      clock.advance(ttl / 8);
+      await engine.round();
+    }
+    await eventually(async () => (await get(id)).status.state === state);
+    expect(seen).toEqual(attempts);
+  });
+});
+
+describe("processes with the same host name on two machines", () => {
+  /** Works until it is stopped. */
+  async function* forever(turn: Parameters<OnMessage>[0]) {
+    yield turn.working("on it");
+    await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+  }
+
+  it("do not take each other for gone while both beat, and do once one says nothing", async () => {
+    const clock = fakeClock();
+    const { shared, silent } = counted(memoryStore(), clock);
+    // Each asks its own machine for the other's process, and finds none.
+    const of = (holder: string) => ({ ttl, holder, isGone: (other: string) => other !== holder });
+    const behaviour = { resumable: true };
+    const a = harness(forever, { store: shared, clock, lease: of("a"), behaviour });
+    const { id } = await a.send("go", immediately);
+    await eventually(async () => (await shared.head({ agent: "agent" }, id))?.fence === 1);
+    const b = harness(forever, { store: shared, clock, lease: of("b"), behaviour });
+    for (let rounds = 0; rounds < 20; rounds += 1) {
+      clock.advance(ttl / 8);
+      await b.engine.round(true);
+    }
+    expect((await shared.head({ agent: "agent" }, id))?.holder).toBe("a");
+    silent.add("a");
+    for (let rounds = 0; rounds < 4; rounds += 1) {
+      clock.advance(ttl / 8);
+      await b.engine.round(true);
+    }
+    await eventually(async () => (await shared.head({ agent: "agent" }, id))?.holder === "b");
+  });
+});
