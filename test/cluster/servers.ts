@@ -19,7 +19,7 @@ interface Line {
 /** A running program of `many.ts`. */
 export interface Program {
   readonly child: ChildProcess;
-  /** How many of its processes serve. */
+  /** How many processes beside the first one serve. `0`: that one serves itself. */
   readonly count: number;
   /** What it has printed. */
   readonly lines: readonly (Line & Readonly<Record<string, unknown>>)[];
@@ -52,7 +52,7 @@ export function useServers(): (options: ManyOptions, env?: Record<string, string
     const [out, errors] = [reading(child.stdout), reading(child.stderr)];
     return {
       child,
-      count: typeof options.processes === "number" ? options.processes : 1,
+      count: typeof options.processes === "number" && options.processes > 1 ? options.processes : 0,
       ended,
       errors,
       get lines() {

@@ -15,9 +15,9 @@ export interface SendRooms {
   readonly liveLogs: LiveLogs;
   /** What messages and runs of this process may hold. */
   readonly budget: ByteBudget;
-  readonly runs: Pick<Runs, "enter" | "leave" | "start" | "reserve" | "release">;
+  readonly runs: Pick<Runs, "enter" | "leave" | "start" | "reserve" | "release" | "stopping">;
   /** Tasks that wait for room. */
-  readonly queue: Pick<Queue, "isCrowded" | "enter" | "freed">;
+  readonly queue: Pick<Queue, "isCrowded" | "enter" | "freed" | "putBack">;
   /** The configs of webhooks. `undefined`: there are none. */
   readonly configs: LazyConfigs | undefined;
 }

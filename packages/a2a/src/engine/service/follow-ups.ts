@@ -205,8 +205,23 @@ export class FollowUps {
     };
     const outcome = await committer.append(item, undefined, { by: send.principal });
     if (!outcome.ok) return this.#refused(followUp, outcome, records);
-    await this.#start(followUp, run, outcome);
+    try {
+      await this.#start(followUp, run, outcome);
+    } catch (cause) {
+      await this.#putBack(followUp, run, outcome.fence, cause);
+    }
     return joined(head, outcome.seq);
+  }
+
+  /** The message is stored, so it is accepted: its turn begins once a process can begin it. */
+  async #putBack({ head }: FollowUp, run: StoredRun, fence: number, cause: unknown): Promise<void> {
+    const { queue, liveLogs, settings } = this.#rooms;
+    const { agent, taskId } = head.task;
+    if (!this.#rooms.runs.stopping)
+      settings.logger.error("A turn could not begin, and waits in the queue", { agent, taskId, cause });
+    // Where that fails too, the task is found as one that was left.
+    await queue.putBack(head, run, fence).catch(() => {});
+    liveLogs.notifyRemote(taskId);
   }
 
   async #start(

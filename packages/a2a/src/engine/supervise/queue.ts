@@ -5,9 +5,11 @@ import {
   type DueFeature,
   type FeatureEffect,
   type Owner,
+  type TaskEffect,
+  type TaskHead,
   type TaskKey,
 } from "../../store/index.ts";
-import type { Committer } from "../log/index.ts";
+import { statusRecord, type Committer } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
 import { queueRow, type QueuedRun } from "../run/index.ts";
 import { Backoff } from "./recovery.ts";
@@ -82,6 +84,26 @@ export class Queue {
     } finally {
       void this.look();
     }
+  }
+
+  /**
+   * Puts a task back whose turn this process had begun with `fence`, and whose agent it could not call: any process with room begins it.
+   * `place`: where it was. Default: the end of the queue.
+   */
+  async putBack(head: TaskHead, run: QueuedRun, fence: number, place?: number): Promise<void> {
+    const { committer, settings } = this.#init;
+    const { task, contextId, statusTime } = head;
+    const { taskId } = task;
+    const origin = { taskId, contextId, turn: run.turn, attempt: 1, extensions: [], trace: undefined };
+    const time = Math.max(settings.clock.now(), statusTime);
+    const record = statusRecord(origin, { state: "TASK_STATE_SUBMITTED" }, "system", "", time);
+    const none: readonly TaskEffect[] = [
+      { effect: "run", run: null },
+      { effect: "lease", op: "release" },
+    ];
+    const store = (row: FeatureEffect): Promise<AppendOutcome> =>
+      committer.append({ task, fence, records: [record], effects: [...none, row] });
+    await (place === undefined ? this.enter(task, run, store) : store(queueRow(run, place)));
   }
 
   /** There is room again. */
@@ -170,7 +192,7 @@ export class Queue {
       return (await committer.append({ task, fence: head.fence, records: [], effects: [leave] })).ok;
     }
     const run = JSON.parse(value) as QueuedRun;
-    const begun = await this.#backoff.guard(head, () => takeover.begin(hosted, head, run, leave), again);
+    const begun = await this.#backoff.guard(head, () => takeover.begin(hosted, head, run, leave, due), again);
     return begun !== undefined;
   }
 

@@ -12,7 +12,7 @@ const mostAtOnce = 25;
 /** How many agents that are not hosted here are named in the log. */
 const mostNamed = 20;
 
-interface RecoveryInit extends Omit<TakeoverInit, "committer" | "budget"> {
+interface RecoveryInit extends Omit<TakeoverInit, "committer" | "budget" | "putBack"> {
   readonly leaseWatch: LeaseWatch;
   readonly takeover: Pick<Takeover, "resume" | "endAsked">;
   /** No task is on trial any more. */

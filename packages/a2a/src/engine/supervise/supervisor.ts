@@ -59,10 +59,11 @@ export function createSupervisor({ agents, ...rooms }: SupervisorInit): Supervis
     () => queue.freed(),
   );
   const leases = new Leases({ settings, agents, committer, runs, watch: leaseWatch });
-  const takeover = new Takeover({ settings, committer, agents, runs, budget });
+  const putBack: Queue["putBack"] = (...taken) => queue.putBack(...taken);
+  const takeover = new Takeover({ settings, committer, agents, runs, budget, putBack });
   const isTrial = (): boolean => recovery.isTrial;
   const waker = new Waker({ settings, committer, agents, runs, takeover, isTrial });
-  const queue = new Queue({ settings, committer, agents, runs, takeover });
+  const queue: Queue = new Queue({ settings, committer, agents, runs, takeover });
   const onTried = (): void => void waker.look();
   const recovery: Recovery = new Recovery({ settings, agents, runs, takeover, leaseWatch, onTried });
   const maintenance = new Maintenance({ settings, agents, runs, leases, leaseWatch, recovery });
@@ -89,8 +90,7 @@ export function createSupervisor({ agents, ...rooms }: SupervisorInit): Supervis
     },
     async stop(grace) {
       await runs.stop(grace);
-      await Promise.all([waker.stop(), queue.stop()]);
-      maintenance.stop();
+      await Promise.all([waker.stop(), queue.stop(), maintenance.stop()]);
       others.stop();
       await nodes.stop();
     },
@@ -161,9 +161,11 @@ class Maintenance {
     if (all) await this.#collecting;
   }
 
-  stop(): void {
+  /** Waits for a scan that is under way: what it had begun to take over is left for another process. */
+  async stop(): Promise<void> {
     this.#stopped = true;
     this.#clearTimer();
+    await this.#recovering?.catch(() => {});
   }
 
   /** Looks for lost tasks now, also while other work is going on. `every`: also for those whose leases have not expired. */

@@ -21,6 +21,7 @@ import {
 } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
 import { messageOf, readResumed, safeSentences, type QueuedRun, type Run, type TaskRunInit } from "../run/index.ts";
+import type { Queue } from "./queue.ts";
 import type { Runs } from "./runs.ts";
 
 export interface TakeoverInit {
@@ -29,7 +30,11 @@ export interface TakeoverInit {
   readonly agents: ReadonlyMap<string, HostedAgent>;
   readonly runs: Pick<Runs, "enter" | "start" | "has" | "stopping" | "room" | "reserve" | "release" | "endTask">;
   readonly budget: ByteBudget;
+  readonly putBack: Queue["putBack"];
 }
+
+/** Leaves a task whose turn could not begin after all, once its lease was taken with `fence`. */
+type Undo = (fence: number) => Promise<unknown>;
 
 /** What the task must be like when its lease is taken, and what goes before its run. */
 type Claim = Pick<TaskAppend, "fence" | "expect" | "records">;
@@ -68,19 +73,20 @@ export class Takeover {
     return this.#within(head, () => this.#start(hosted, head, { turn, input, attempt: attempt + 1 }, effects));
   }
 
-  /** Begins the turn of a task in the queue. `leave`: takes it out of the queue. As `resume`. */
+  /** Begins the turn of a task in the queue. `leave`: takes it out of the queue, where it has the place `due`. As `resume`. */
   async begin(
     hosted: HostedAgent,
     head: TaskHead,
-    { turn, input }: QueuedRun,
+    queued: QueuedRun,
     leave: FeatureEffect,
+    due: number,
   ): Promise<Run | undefined> {
     if (!this.#takeRoom(head)) return undefined;
     const { fence } = head;
-    const records = [this.#working(head, turn)];
-    return this.#within(head, () =>
-      this.#start(hosted, head, { turn, input, attempt: 1 }, [leave], { fence, records }),
-    );
+    const next = { ...queued, attempt: 1 };
+    const records = [this.#working(head, next.turn)];
+    const undo: Undo = (taken) => this.#init.putBack(head, next, taken, due);
+    return this.#within(head, () => this.#start(hosted, head, next, [leave], { fence, records }, undo));
   }
 
   /** Takes room and memory for the run of a task. `false`: there is none. */
@@ -109,7 +115,8 @@ export class Takeover {
     const next = { turn: run.turn + 1, attempt: 1, input: message.seq };
     const effects = [{ effect: "checkpoint", value: null }] as const;
     const records = [this.#working(head, next.turn)];
-    return this.#within(head, () => this.#start(hosted, head, next, effects, { fence, expect: seq, records }));
+    const undo: Undo = (taken) => this.#init.putBack(head, next, taken);
+    return this.#within(head, () => this.#start(hosted, head, next, effects, { fence, expect: seq, records }, undo));
   }
 
   /** The status with which a turn begins that no caller begins. */
@@ -141,14 +148,15 @@ export class Takeover {
     next: StoredRun,
     effects: readonly TaskEffect[],
     claim: Claim = { fence: head.fence, expect: head.seq, records: [] },
+    undo: Undo = (fence) => this.#release({ ...head, fence }),
   ): Promise<Run | undefined> {
     const { runs, settings } = this.#init;
     const claimed = await this.#claim(head, next, effects, claim);
     if (!claimed.ok) return undefined;
-    const init = await this.#read(hosted, head, next, claimed);
+    const init = await this.#read(hosted, head, next, claimed, undo);
     if (init === undefined) return undefined;
     if (runs.stopping) {
-      await this.#release({ ...head, fence: claimed.fence });
+      await undo(claimed.fence);
       return undefined;
     }
     // A task that was lost goes on, however many its owner has.
@@ -174,18 +182,23 @@ export class Takeover {
     });
   }
 
-  /** Gives up a task whose log cannot be read. Where the store fails, releases the task and throws the error. */
-  async #read(hosted: HostedAgent, head: TaskHead, run: StoredRun, claimed: Claimed): Promise<TaskRunInit | undefined> {
+  /** Gives up a task whose log cannot be read. Where the store fails, leaves the task and throws the error. */
+  async #read(
+    hosted: HostedAgent,
+    head: TaskHead,
+    run: StoredRun,
+    claimed: Claimed,
+    undo: Undo,
+  ): Promise<TaskRunInit | undefined> {
     const { settings, runs } = this.#init;
     try {
       return await readLostRun(settings.store, hosted, head, run, claimed);
     } catch (cause) {
-      const now = { ...head, fence: claimed.fence };
       if (cause instanceof A2AError && cause.code === "Unavailable") {
-        await this.#release(now);
+        await undo(claimed.fence);
         throw cause;
       }
-      await giveUp(settings, runs, now, safeSentences.unreadable, cause);
+      await giveUp(settings, runs, { ...head, fence: claimed.fence }, safeSentences.unreadable, cause);
       return undefined;
     }
   }
