@@ -75,4 +75,28 @@ describe("retention", () => {
     expect(await made.after(6)).toEqual(["INPUT_REQUIRED"]);
     expect(await made.after(2)).toEqual(["CANCELED"]);
   });
+
+  it("deletes and cancels nothing while the wall clock is a month ahead for a while, and goes on by the time before", async () => {
+    const made = kept({ terminal: 3 * day, inputRequired: 7 * day });
+    await some(made);
+    await made.after(1);
+    made.clock.jump(30 * day);
+    expect(await made.after(0)).toEqual(["COMPLETED", "FAILED", "INPUT_REQUIRED"]);
+    expect(await made.after(0.03)).toEqual(["COMPLETED", "FAILED", "INPUT_REQUIRED"]);
+    const [warning, ...more] = made.log.filter(({ message }) => message.includes("set ahead"));
+    expect([warning?.level, warning?.["ahead"], more]).toEqual(["warn", 30 * day, []]);
+    made.clock.jump(-30 * day);
+    expect(await made.after(1)).toEqual(["COMPLETED", "FAILED", "INPUT_REQUIRED"]);
+    expect(await made.after(1)).toEqual(["INPUT_REQUIRED"]);
+  });
+
+  it("deletes by a clock that was set right, after an hour where it was behind", async () => {
+    const made = kept({ terminal: 3 * day });
+    await some(made);
+    made.clock.jump(-9 * day);
+    expect((await made.after(0)).length).toBe(3);
+    made.clock.jump(13 * day);
+    expect((await made.after(0)).length).toBe(3);
+    expect(await made.after(0.05)).toEqual(["INPUT_REQUIRED"]);
+  });
 });

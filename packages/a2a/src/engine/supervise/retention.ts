@@ -1,4 +1,4 @@
-import { defer } from "../../base/index.ts";
+import { defer, type Clock, type Logger } from "../../base/index.ts";
 import type { TaskState } from "../../model/index.ts";
 import type { SweepOptions, SweepRule } from "../../store/index.ts";
 import type { EngineSettings, TaskTimes } from "../options.ts";
@@ -41,10 +41,50 @@ function rulesOf({ agents = {}, ...all }: EngineSettings["retention"], now: numb
   return [...own, ...ofStates(all)];
 }
 
+/** A wall clock that moved ahead by more than this against the monotonic clock was set. Milliseconds. */
+const tolerance = 60_000;
+/** For so long the time before is used then. Milliseconds on the monotonic clock. */
+const holdTime = 60 * 60_000;
+
+/** The time by which is deleted: what a clock that was set ahead for a while had deleted would not come back. */
+export class SweepTime {
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  /** Wall time minus monotonic time, as it is trusted. */
+  #distance: number;
+  /** The same as it was found further ahead, and since when. */
+  #ahead: { readonly distance: number; readonly since: number } | undefined;
+
+  constructor({ clock, logger }: Pick<EngineSettings, "clock" | "logger">, distance: number) {
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#distance = distance;
+  }
+
+  now(): number {
+    const elapsed = this.#clock.elapsed();
+    const distance = this.#clock.now() - elapsed;
+    const ahead = distance - this.#distance;
+    const isHeld = this.#ahead !== undefined && Math.abs(distance - this.#ahead.distance) <= tolerance;
+    if (ahead > tolerance && !isHeld) {
+      this.#ahead = { distance, since: elapsed };
+      const what = "The wall clock was set ahead: for an hour, only what is old without that is deleted";
+      this.#logger.warn(what, { ahead: Math.round(ahead) });
+    } else if (ahead <= tolerance || elapsed - (this.#ahead?.since ?? elapsed) >= holdTime) {
+      this.#distance = distance;
+      this.#ahead = undefined;
+    }
+    return this.#distance + elapsed;
+  }
+}
+
 /** Deletes and compacts what is old enough, in short transactions. */
-export async function sweepAll({ store, clock, retention }: EngineSettings, isOver: () => boolean): Promise<void> {
+export async function sweepAll(
+  { store, retention }: EngineSettings,
+  now: number,
+  isOver: () => boolean,
+): Promise<void> {
   const { terminal, replay } = retention;
-  const now = clock.now();
   const rules = rulesOf(retention, now);
   const options: SweepOptions = {
     now,
@@ -64,19 +104,20 @@ interface Unanswered {
   readonly settings: EngineSettings;
   readonly runs: Pick<Runs, "endTask">;
   readonly agents: ReadonlyMap<string, unknown>;
+  readonly now: number;
   isOver(): boolean;
 }
 
 /** Cancels tasks that wait for their user for too long. They are deleted as other canceled tasks are. */
-export async function cancelUnanswered({ settings, runs, agents, isOver }: Unanswered): Promise<void> {
-  const { store, clock, retention } = settings;
+export async function cancelUnanswered({ settings, runs, agents, now, isOver }: Unanswered): Promise<void> {
+  const { store, retention } = settings;
   const message = { parts: [{ text: safeSentences.unanswered }] };
   for (const agent of agents.keys()) {
     for (const [name, state] of Object.entries(askingStates)) {
       const option = name as keyof typeof askingStates;
       const time = retention.agents?.[agent]?.[option] ?? retention[option] ?? false;
       if (time === false || store.upkeep === undefined) continue;
-      const selection = { agent, states: [state], before: clock.now() - time };
+      const selection = { agent, states: [state], before: now - time };
       for (let more = true; more && !isOver();) {
         const found = await store.upkeep.find(selection, sweepLimit);
         let ended = 0;

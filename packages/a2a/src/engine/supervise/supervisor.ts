@@ -10,6 +10,7 @@ import { Nodes } from "./nodes.ts";
 import { Others } from "./others.ts";
 import { Queue } from "./queue.ts";
 import { Recovery } from "./recovery.ts";
+import type { SweepTime } from "./retention.ts";
 import { Runs } from "./runs.ts";
 import { Takeover } from "./takeover.ts";
 import { Waker } from "./waker.ts";
@@ -124,6 +125,9 @@ class Maintenance {
   /** When unused files are searched for. Not at the start: many processes may start together. */
   #collectDue: number;
   #collecting: Promise<void> | undefined;
+  /** Wall time minus monotonic time at the start. */
+  #distance = 0;
+  #sweepTime: SweepTime | undefined;
   #recovering: Promise<void> | undefined;
   #recoverAgain = false;
   /** The next scan reads all leases. */
@@ -144,7 +148,9 @@ class Maintenance {
   }
 
   start(byItself: boolean): void {
+    const { clock } = this.#init.settings;
     this.#byItself = byItself;
+    this.#distance = clock.now() - clock.elapsed();
     void this.round();
   }
 
@@ -241,9 +247,10 @@ class Maintenance {
     const { settings, runs, agents } = this.#init;
     const isOver = (): boolean => this.#stopped;
     // Loaded when it is first needed.
-    const { cancelUnanswered, sweepAll } = await import("./retention.ts");
-    await cancelUnanswered({ settings, runs, agents, isOver });
-    await sweepAll(settings, isOver);
+    const { cancelUnanswered, sweepAll, SweepTime } = await import("./retention.ts");
+    const now = (this.#sweepTime ??= new SweepTime(settings, this.#distance)).now();
+    await cancelUnanswered({ settings, runs, agents, now, isOver });
+    await sweepAll(settings, now, isOver);
   }
 }
 
