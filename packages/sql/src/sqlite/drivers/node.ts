@@ -15,6 +15,8 @@ interface NodeDatabase {
 }
 
 interface NodeStatement {
+  columns(): readonly unknown[];
+  setReadBigInts(enabled: boolean): void;
   setReturnArrays(enabled: boolean): void;
   run(...values: readonly unknown[]): {
     readonly changes: number | bigint;
@@ -87,6 +89,9 @@ function prepare(database: NodeDatabase, sql: string): NodeStatement {
   try {
     const statement = database.prepare(sql);
     statement.setReturnArrays(true);
+    // Without rows there is only what `run` returns. The last id of a statement for full text search can be one of its own tables, and
+    // larger than a number can be: Node 26 throws then.
+    if (statement.columns().length === 0) statement.setReadBigInts(true);
     return statement;
   } catch (thrown) {
     throw withCode(thrown);
