@@ -6,7 +6,7 @@
 import { randomUUID } from "node:crypto";
 import type { Dirent } from "node:fs";
 import { mkdir, open, opendir, readdir, rename, rm, rmdir, stat, type FileHandle } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { A2AError } from "@parley/a2a/model";
 import {
   checkBlobKey,
@@ -23,6 +23,8 @@ const pieceBytes = 256 << 10;
 const leftAfter = 24 * 60 * 60 * 1000;
 /** Files that are being written. It is no segment of a key, so no key leads to it. */
 const unfinished = ".unfinished";
+/** A segment of a key. */
+const segment = /^[\w~-]+$/;
 
 /**
  * Keeps blobs as files below a folder. Processes of one machine can share it; processes of several machines need a file system that they
@@ -33,7 +35,8 @@ const unfinished = ".unfinished";
  * const blobs = { store: fileBlobs("./data/files") };
  * ```
  */
-export function fileBlobs(folder: string): BlobStore {
+export function fileBlobs(given: string): BlobStore {
+  const folder = resolve(given);
   const pathOf = (key: string): string => {
     checkBlobKey(key);
     return join(folder, ...key.split("/"));
@@ -119,11 +122,7 @@ async function moved(from: string, to: string): Promise<void> {
 
 /** The entries of new folders, and of the file, are durable too. */
 async function syncFolders(folder: string, path: string): Promise<void> {
-  for (
-    let at = dirname(path);
-    at.length >= folder.length && at.startsWith(dirname(join(folder, "x")));
-    at = dirname(at)
-  ) {
+  for (let at = dirname(path); at.length >= folder.length; at = dirname(at)) {
     const opened = await open(at, "r");
     try {
       // Windows cannot sync a folder.
@@ -209,7 +208,8 @@ async function* keysBelow(
   const onPath = last.length > 0 && at.every((segment, index) => last[index] === segment);
   const border = onPath ? last[depth] : undefined;
   for (const entry of entries) {
-    if (entry.name.startsWith(".")) continue;
+    // Uploads, and what others keep in the folder, such as a file system its `lost+found`.
+    if (!segment.test(entry.name)) continue;
     if (border !== undefined && (entry.name < border || (entry.name === border && depth === last.length - 1))) continue;
     if (entry.isDirectory()) yield* keysBelow(folder, [...at, entry.name], last);
     else yield [...at, entry.name].join("/");

@@ -382,7 +382,9 @@ describe("files that no task has", () => {
     const left = name.replace(/[^/]+$/, "left-behind-0123456789ab");
     await orphan.put(left, pieces() as never);
     const names = async (): Promise<string[]> =>
-      (await orphan.list({ prefix: "", limit: 100 })).blobs.map(({ key }) => key);
+      (await orphan.list({ prefix: "", limit: 100 })).blobs
+        .map(({ key }) => key)
+        .filter((key) => !key.startsWith("~~"));
     expect((await names()).length).toBe(4);
     const passes = async (ms: number): Promise<string[]> => {
       clock.advance(ms);

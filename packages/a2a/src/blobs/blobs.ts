@@ -4,6 +4,7 @@ import { A2AError, toBase64, type Part } from "../model/index.ts";
 import type { UniversalRequest, UniversalResponse } from "../protocol/index.ts";
 import { createSeal, type Seal } from "../seal/index.ts";
 import type { FeatureEffect, TaskKey } from "../store/index.ts";
+import { Collector } from "./collector.ts";
 import { deleteBlobsOf } from "./delete.ts";
 import { ByteHash } from "./hash.ts";
 import type { BlobRooms, BlobSettings } from "./lazy.ts";
@@ -12,7 +13,6 @@ import {
   blobFeature,
   blobId,
   idOf,
-  placeOf,
   prefixOf,
   refOf,
   refUrl,
@@ -37,19 +37,19 @@ export interface BlobRoom {
 
 /** Times to wait before a part that is in memory is stored again. Milliseconds. */
 const retries = [100, 1000];
-/** Entries of a page when unused blobs are searched for. */
-const pageSize = 500;
 
 /** Files outside of the database: stores them, links to them, reads them, and deletes those that no task has. */
 export class Blobs {
   readonly settings: BlobSettings;
   readonly #rooms: BlobRooms;
   readonly #seal: Seal;
+  readonly #collector: Collector;
 
   constructor(settings: BlobSettings, rooms: BlobRooms) {
     this.settings = settings;
     this.#rooms = rooms;
     this.#seal = createSeal(settings.keyring);
+    this.#collector = new Collector(settings, rooms);
   }
 
   /** The files of a task, by its rows. `resumes`: a run was lost, whose files may be stored again. */
@@ -179,40 +179,8 @@ export class Blobs {
   }
 
   /** Deletes the files that no task has, and that are old enough. `stopped`: whether to end. */
-  async collect(stopped: () => boolean): Promise<number> {
-    const { store, keepUnused } = this.settings;
-    let deleted = 0;
-    for (let after: string | undefined, more = true; more && !stopped();) {
-      const { blobs, next } = await store.list({ prefix: "", limit: pageSize, ...(after !== undefined && { after }) });
-      const before = this.#rooms.clock.now() - keepUnused;
-      const old = blobs.filter(({ time }) => time < before).map(({ key }) => key);
-      const unused = await this.#unused(old);
-      await store.delete(unused);
-      deleted += unused.length;
-      after = next;
-      more = next !== undefined;
-    }
-    return deleted;
-  }
-
-  /** Those of the keys that no row of their task names. What is no key of a server is left alone. */
-  async #unused(keys: readonly string[]): Promise<readonly string[]> {
-    const unused: string[] = [];
-    let task = "";
-    let used: ReadonlySet<string> = new Set();
-    for (const key of keys) {
-      const place = placeOf(key);
-      if (place === undefined) continue;
-      const { agent, taskId } = place;
-      const name = key.slice(0, key.lastIndexOf("/"));
-      if (name !== task) {
-        const rows = await this.#rooms.tasks.features({ agent }, taskId, blobFeature);
-        used = new Set(rows.map(({ key: id }) => id));
-        task = name;
-      }
-      if (!used.has(place.id)) unused.push(key);
-    }
-    return unused;
+  collect(stopped: () => boolean): Promise<number> {
+    return this.#collector.collect(stopped);
   }
 }
 

@@ -1,0 +1,152 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { defineAgent, memoryStore } from "@parley/a2a";
+import type { BlobStore } from "@parley/a2a/blobs";
+import { connect } from "@parley/a2a/client";
+import type { Store } from "@parley/a2a/store";
+import { fakeClock, type FakeClock } from "@parley/a2a/testing";
+import { sqliteStore } from "@parley/sql/sqlite";
+import { afterEach, describe, expect, it, onTestFinished } from "vitest";
+import { fileBlobs } from "../src/blobs.ts";
+import { serve, type Server } from "../src/index.ts";
+
+const minute = 60_000;
+const left = `~Lw/${"o".repeat(32)}/task/${"l".repeat(24)}`;
+
+const servers: Server[] = [];
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close({ grace: 0 })));
+});
+
+async function folderOfTest(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "blobs-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+async function* bytesOf(text: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  yield await Promise.resolve(new TextEncoder().encode(text));
+}
+
+const agent = defineAgent({
+  name: "Files",
+  description: "Sends a file",
+  version: "1.0.0",
+  skills: [],
+  async *onMessage(turn) {
+    yield* turn.file([Buffer.alloc(300_000)], { name: "one.bin" });
+  },
+});
+
+interface Started {
+  readonly lines: string[];
+  /** Lets a minute pass, and says which files there are. */
+  readonly passes: () => Promise<readonly string[]>;
+  readonly send: () => Promise<void>;
+}
+
+async function start(store: Store, files: BlobStore, clock: FakeClock = fakeClock(Date.now())): Promise<Started> {
+  const lines: string[] = [];
+  const log = (line: string): void => void lines.push(line);
+  const logger = { debug: log, info: log, warn: log, error: log };
+  const blobs = { store: files, keepUnused: 10 * minute, interval: minute };
+  const server = await serve(agent, { port: 0, signals: false, logger, store, clock, blobs });
+  servers.push(server);
+  const passes = async (): Promise<readonly string[]> => {
+    clock.advance(minute);
+    return keysOf(files);
+  };
+  return { lines, passes, send: async () => void (await (await connect(server.url)).sendMessage("Go")) };
+}
+
+async function keysOf(files: BlobStore): Promise<readonly string[]> {
+  const { blobs } = await files.list({ prefix: "", limit: 100 });
+  return blobs.map(({ key }) => key).filter((key) => !key.startsWith("~~"));
+}
+
+/** How often the collector has looked at the whole store. */
+function counted(files: BlobStore): { readonly files: BlobStore; readonly searches: () => number } {
+  let searches = 0;
+  const list: BlobStore["list"] = (query) => {
+    if (query.prefix === "" && query.limit > 100) searches += 1;
+    return files.list(query);
+  };
+  return { files: { ...files, list }, searches: () => searches };
+}
+
+const stores: Readonly<Record<string, () => Promise<Store>>> = {
+  memory: async () => memoryStore(),
+  SQLite: () => sqliteStore({ path: ":memory:" }),
+};
+
+describe("the collector of files", () => {
+  it.each(Object.keys(stores))("deletes nothing of another database (%s), and says so", async (name) => {
+    const files = fileBlobs(await folderOfTest());
+    const [one, other] = [await stores[name]!(), await stores[name]!()];
+    const first = await start(one, files);
+    await first.send();
+    await files.put(left, bytesOf("x"));
+    await expect.poll(first.passes).toHaveLength(1);
+    expect(first.lines).toContain("Files that no task has were deleted");
+    const second = await start(other, files);
+    const message = "The files belong to another database, so those that this one does not know are not deleted";
+    const warned = async (): Promise<boolean> => (await second.passes(), second.lines.includes(message));
+    for (let at = 0; at < 20; at += 1) await second.passes();
+    await expect.poll(warned).toBe(true);
+    expect(await second.passes()).toHaveLength(1);
+    // The first one goes on, and so does another process of its database.
+    for (const own of [first, await start(one, files)]) {
+      await files.put(left, bytesOf("x"));
+      await expect.poll(own.passes).not.toContain(left);
+    }
+    expect(await keysOf(files)).toHaveLength(1);
+  });
+
+  it("deletes nothing after the wall clock was set, until `keepUnused` has passed on the monotonic clock", async () => {
+    const clock = fakeClock(Date.now());
+    const { files, searches } = counted(fileBlobs(await folderOfTest()));
+    const { lines, passes, send } = await start(memoryStore(), files, clock);
+    await send();
+    await expect.poll(async () => (await passes(), searches())).toBeGreaterThan(0);
+    await files.put(left, bytesOf("an upload whose record is not stored yet"));
+    clock.jump(24 * 60 * minute);
+    await expect
+      .poll(async () => (await passes(), lines))
+      .toContain("The clock was set: unused files are deleted later");
+    expect(await keysOf(files)).toContain(left);
+    await expect.poll(passes).not.toContain(left);
+  });
+
+  it("leaves alone what is no file of a server, and goes on after it", async () => {
+    const folder = await folderOfTest();
+    const files = fileBlobs(folder);
+    const foreign = ["a/b/c/d.txt", "a/b/c/d", "lost+found/x/y/z", ".git/a/b/c", "note"];
+    for (const name of foreign) {
+      await mkdir(join(folder, name, ".."), { recursive: true });
+      await writeFile(join(folder, name), "not ours");
+    }
+    await files.put(left, bytesOf("x"));
+    expect((await files.list({ prefix: "", limit: 10 })).blobs.map(({ key }) => key)).toEqual([
+      "a/b/c/d",
+      "note",
+      left,
+    ]);
+    const { passes } = await start(memoryStore(), files);
+    await expect.poll(passes).toEqual(["a/b/c/d", "note"]);
+  });
+
+  it("goes on with the pages after one that it could not delete", async () => {
+    const files = fileBlobs(await folderOfTest());
+    const last = left.replace("/task/", "/z/");
+    await files.put(left, bytesOf("x"));
+    await files.put(last, bytesOf("x"));
+    const fails: BlobStore = {
+      ...files,
+      list: (query) => files.list({ ...query, limit: Math.min(query.limit, 1) }),
+      delete: (keys) => (keys.includes(left) ? Promise.reject(new Error("locked")) : files.delete(keys)),
+    };
+    const { passes } = await start(memoryStore(), fails);
+    await expect.poll(async () => (await passes(), keysOf(files))).toEqual([left]);
+  });
+});
