@@ -1,5 +1,5 @@
 import { createWriteStream } from "node:fs";
-import { access } from "node:fs/promises";
+import { access, rm } from "node:fs/promises";
 import { once } from "node:events";
 import { resolve } from "node:path";
 import { finished } from "node:stream/promises";
@@ -245,13 +245,20 @@ export async function exportData(io: Io, options: ExportOptions): Promise<number
     // Only the user may read it.
     const file = createWriteStream(resolve(io.cwd, out), { flags: "wx", mode: 0o600 });
     const written = finished(file);
+    // It may fail while the first page is read. That is thrown below.
+    written.catch(() => undefined);
+    let isOwn = false;
     try {
+      await once(file, "open");
+      isOwn = true;
       for await (const piece of pieces) if (!file.write(piece)) await Promise.race([once(file, "drain"), written]);
       file.end();
       await written;
     } catch (cause) {
       file.destroy();
       await written.catch(() => undefined);
+      // Half of an export is none, and would be in the way of the next one.
+      if (isOwn) await rm(resolve(io.cwd, out), { force: true });
       throw new CommandError(`cannot write ${out}: ${fileReason(cause)}`, { cause });
     }
     return 0;

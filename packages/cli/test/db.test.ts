@@ -1,14 +1,28 @@
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TaskState } from "@parley/a2a";
+import type * as stores from "@parley/a2a/store";
 import type { Store } from "@parley/a2a/store";
 import { sqliteStore } from "@parley/sql/sqlite";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { run } from "../src/program.ts";
 import { recordedIo } from "./support/io.ts";
 
 /** `parley db purge`, `erase` and `export`, on a file that a server has open (docs/retention.md). */
+
+const exporting = vi.hoisted(() => ({ fails: false }));
+vi.mock("@parley/a2a/store", async (original) => {
+  const real = await original<typeof stores>();
+  async function* broken(): AsyncGenerator<string> {
+    yield "{}\n".repeat(100_000);
+    throw new Error("The database went away");
+  }
+  return {
+    ...real,
+    exportOwner: (...of: Parameters<typeof real.exportOwner>) => (exporting.fails ? broken() : real.exportOwner(...of)),
+  };
+});
 
 let folder = "";
 let files = 0;
@@ -132,5 +146,18 @@ describe("parley db export and erase", () => {
       code: 1,
       err: expect.stringContaining("nothing is stored"),
     });
+  });
+
+  test("an export that fails leaves no part of a file, and a file that is there stays as it is", async () => {
+    const { path } = await given();
+    const out = join(folder, `${files}.jsonl`);
+    exporting.fails = true;
+    onTestFinished(() => void (exporting.fails = false));
+    const args = ["export", "--subject", "ada", "--out", out];
+    expect(await db(path, args)).toMatchObject({ code: 1, err: expect.stringContaining("The database went away") });
+    await expect(stat(out)).rejects.toMatchObject({ code: "ENOENT" });
+    await writeFile(out, "mine");
+    expect(await db(path, args)).toMatchObject({ code: 1, err: expect.stringContaining("is in the way") });
+    expect(await readFile(out, "utf8")).toBe("mine");
   });
 });

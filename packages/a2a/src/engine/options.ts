@@ -2,7 +2,7 @@ import type { BlobRooms, LazyBlobs } from "../blobs/lazy.ts";
 import { silentLogger, systemClock, timeOrderedIds, type Clock, type Ids, type Logger } from "../base/index.ts";
 import { ExtensionHooks } from "../extensions/hooks.ts";
 import { lazyAuthorizations, type Authorizations, type InTaskSettings } from "../intask/index.ts";
-import { A2AError, type AgentCard } from "../model/index.ts";
+import type { AgentCard } from "../model/index.ts";
 import {
   safeObserver,
   type AnyExtension,
@@ -15,6 +15,7 @@ import {
 import type { Outbox, OutboxHost, PushSettings } from "../push/index.ts";
 import type { Store } from "../store/index.ts";
 import type { EngineLimits } from "./limits.ts";
+import { checkedOwner, checkRetention } from "./refusals.ts";
 
 /** An agent with the id that its tasks are stored under. */
 export interface HostedAgent {
@@ -201,16 +202,6 @@ function ownerOfPrincipal(): (principal: Principal) => string {
   };
 }
 
-/** The same function. A caller without an owner would share its tasks with all others without one. */
-function checkedOwner(ownerOf: (principal: Principal) => unknown): (principal: Principal) => string {
-  return (principal) => {
-    const owner = ownerOf(principal);
-    if (typeof owner === "string" && owner !== "") return owner;
-    const cause = new TypeError(`ownerOf must return the name of an owner, and not ${JSON.stringify(owner)}`);
-    throw new A2AError("InternalError", undefined, { cause });
-  };
-}
-
 /** How long a direct reply is remembered, so that a retry gets it again. Milliseconds. */
 export function replyWindow({ dedupe }: EngineSettings): number {
   return dedupe.window ?? 10 * 60_000;
@@ -227,6 +218,7 @@ const endless = 100 * 365 * 24 * 60 * 60 * 1000;
 const day = 24 * 60 * 60 * 1000;
 
 export function settingsOf(options: EngineOptions): EngineSettings {
+  checkRetention(options.retention, options.store);
   const { logger = silentLogger } = options;
   const ids = options.ids ?? timeOrderedIds();
   const dedupe = options.dedupe === false ? undefined : (options.dedupe ?? {});

@@ -1,7 +1,9 @@
 import { A2AError, invalidParams } from "../model/index.ts";
-import type { TaskHead } from "../store/index.ts";
+import type { Principal } from "../protocol/index.ts";
+import type { Store, TaskHead } from "../store/index.ts";
+import type { RetentionOptions } from "./options.ts";
 
-/* Errors that several operations answer with. */
+/* Errors that several operations answer with, and what is refused of the options. */
 
 /** Also for the task of another owner, because for this caller it does not exist. */
 export function taskNotFound(taskId: string): A2AError {
@@ -32,4 +34,36 @@ export function streamMoves(): A2AError {
 
 export function serverIsStopping(): A2AError {
   return new A2AError("Unavailable", "The server is stopping", { retryAfter: 1 });
+}
+
+/** The same function. A caller without an owner would share its tasks with all others without one. */
+export function checkedOwner(ownerOf: (principal: Principal) => unknown): (principal: Principal) => string {
+  return (principal) => {
+    const owner = ownerOf(principal);
+    if (typeof owner === "string" && owner !== "") return owner;
+    const cause = new TypeError(`ownerOf must return the name of an owner, and not ${JSON.stringify(owner)}`);
+    throw new A2AError("InternalError", undefined, { cause });
+  };
+}
+
+/** A wrong time would keep tasks for ever, and a store that knows no rules would delete those that are to be kept. */
+export function checkRetention(retention: RetentionOptions = {}, store: Store): void {
+  const { terminal: _, replay: __, interval: ___, agents = {}, ...states } = retention;
+  const groups = [
+    ["", retention] as const,
+    ...Object.entries(agents).map(([id, of]) => [`agents[${id}].`, of] as const),
+  ];
+  for (const [path, times] of groups) {
+    for (const [name, time] of Object.entries(times)) {
+      if (name === "agents" || time === undefined || time === false || (typeof time === "number" && time >= 0))
+        continue;
+      throw new TypeError(
+        `retention.${path}${name} is milliseconds, 0 or more, or false, and cannot be ${String(time)}`,
+      );
+    }
+  }
+  const wanted = [...Object.keys(agents), ...Object.values(states)].some((time) => time !== undefined);
+  if (wanted && store.upkeep === undefined) {
+    throw new TypeError("retention: this store has no `upkeep`, so it has no times for states and agents");
+  }
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { TaskTimes } from "../../src/engine/index.ts";
 import { memoryStore } from "../../src/store/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
-import { harness, type Harness } from "./support.ts";
+import { bound, harness, type Harness } from "./support.ts";
 
 /** How long tasks are kept: docs/retention.md. */
 
@@ -98,5 +98,28 @@ describe("retention", () => {
     made.clock.jump(13 * day);
     expect((await made.after(0)).length).toBe(3);
     expect(await made.after(0.05)).toEqual(["INPUT_REQUIRED"]);
+  });
+
+  it("refuses times that are none, which would keep tasks for ever", () => {
+    expect(() => kept({ terminal: Number("x") })).toThrow("retention.terminal is milliseconds");
+    expect(() => kept({ failed: -1 })).toThrow(
+      "retention.failed is milliseconds, 0 or more, or false, and cannot be -1",
+    );
+    expect(() => kept({ agents: { a: { canceled: Number.NaN } } })).toThrow("retention.agents[a].canceled");
+    expect(() => kept({ completed: false, failed: 0, rejected: Infinity })).not.toThrow();
+  });
+
+  it("refuses times of states and agents with a store that would not keep them", () => {
+    const { upkeep: _, ...store } = bound(memoryStore());
+    const keeping = (retention: TaskTimes | { readonly agents: Readonly<Record<string, TaskTimes>> }) => () =>
+      harness((turn) => Promise.resolve(turn.reply("hello")), { store, retention });
+    for (const times of [
+      { failed: day },
+      { inputRequired: day },
+      { completed: false as const },
+      { agents: { agent: {} } },
+    ])
+      expect(keeping(times)).toThrow("no `upkeep`");
+    expect(keeping({ terminal: day })).not.toThrow();
   });
 });
