@@ -416,6 +416,30 @@ describe("files of an owner whose data is deleted", () => {
   });
 });
 
+describe("files of an owner whose data is exported", () => {
+  it("are in the export, and those of others are not", async () => {
+    const tokens = { ada: "secret-of-ada-0123456789", bob: "secret-of-bob-0123456789" };
+    const authenticator = bearer({ [tokens.ada]: { subject: "ada" }, [tokens.bob]: { subject: "bob" } });
+    const { server, folder } = await start({ authenticator });
+    const task = await send(server, { token: tokens.ada });
+    const [key = ""] = (await fileBlobs(folder).list({ prefix: "", limit: 1 })).blobs.map((blob) => blob.key);
+    await send(server, { token: tokens.bob }, { text: "Go" }, { data: { url: `parley-blob:a.${size}/${key}:e30` } });
+    const lines = async (subject: string): Promise<string[]> => {
+      let text = "";
+      for await (const piece of server.exportOwner({ subject })) text += piece;
+      return text.trim().split("\n");
+    };
+    const exported = (await lines("ada")).map((line) => JSON.parse(line) as { type: string; task: Task });
+    const found = exported.find(({ type }) => type === "task")?.task;
+    expect(found?.id).toBe(task.id);
+    expect(partsOf(found as Task, "large")[0]?.raw === largeBase64).toBe(true);
+    expect(partsOf(found as Task, "streamed")[0]?.raw === largeBase64).toBe(true);
+    const other = (await lines("bob")).join("\n");
+    expect(other).toContain('{"data":{"url":"about:blank#unavailable"}}');
+    expect(other).not.toContain("parley-blob");
+  });
+});
+
 describe("a blob store that fails", () => {
   it("fails the turn that has a file, and refuses the message that has one, and no record refers to nothing", async () => {
     const folder = await folderOfTest();
@@ -428,14 +452,16 @@ describe("a blob store that fails", () => {
     await expect(send(server, {}, { raw: largeBase64 })).rejects.toThrow("UNAVAILABLE");
   });
 
-  it("that lost a file breaks the answer with it off, and the links are 404", async () => {
+  it("that lost a file has no bytes for its part, the rest of the answer stays, and the links are 404", async () => {
     const { server, folder } = await start();
     const task = await send(server);
     const [part] = partsOf(task, "large");
     await rm(folder, { recursive: true });
     expect((await fetch(part?.url ?? "")).status).toBe(404);
-    await expect(rpc(server.url, "GetTask", { id: task.id }, { asks: true })).rejects.toThrow(TypeError);
-    await expect(eventsOf(server, task, { asks: true })).rejects.toThrow(TypeError);
+    const inlined = await rpc<Task>(server.url, "GetTask", { id: task.id }, { asks: true });
+    expect(partsOf(inlined, "large")[0]).toEqual({ ...part, url: "about:blank#unavailable" });
+    const events = JSON.stringify(await eventsOf(server, task, { asks: true }));
+    expect(events).toContain("about:blank#unavailable");
     expect((await rpc<Task>(server.url, "GetTask", { id: task.id })).id).toBe(task.id);
   });
 });

@@ -150,20 +150,25 @@ export class Blobs {
   }
 
   /** The bytes of a file, as they are read. */
-  async *read({ key }: BlobRef): AsyncGenerator<Bytes, void, void> {
-    const found = await this.settings.store.get(key);
-    if (found === undefined) throw new A2AError("Unavailable", "A file of the task is missing in the blob store");
-    yield* found.body;
+  async *read(ref: BlobRef): AsyncGenerator<Bytes, void, void> {
+    const body = await this.open(ref);
+    if (body === undefined) throw new A2AError("Unavailable", "A file of the task is missing in the blob store");
+    yield* body;
   }
 
-  /** The bytes of a file as base64, in pieces. */
-  async *base64(ref: BlobRef): AsyncGenerator<string, void, void> {
+  /** The same, once it is known that the file is there. `undefined`: it is not. */
+  async open({ key }: BlobRef): Promise<AsyncIterable<Bytes> | undefined> {
+    return (await this.settings.store.get(key))?.body;
+  }
+
+  /** Bytes as base64, in pieces. */
+  async *base64(bytes: AsyncIterable<Bytes>): AsyncGenerator<string, void, void> {
     let left: Bytes = new Uint8Array(0);
-    for await (const piece of this.read(ref)) {
-      const bytes = left.length === 0 ? piece : joined(left, piece);
-      const whole = bytes.length - (bytes.length % 3);
-      if (whole > 0) yield toBase64(bytes.subarray(0, whole));
-      left = bytes.slice(whole);
+    for await (const piece of bytes) {
+      const all = left.length === 0 ? piece : joined(left, piece);
+      const whole = all.length - (all.length % 3);
+      if (whole > 0) yield toBase64(all.subarray(0, whole));
+      left = all.slice(whole);
     }
     if (left.length > 0) yield toBase64(left);
   }

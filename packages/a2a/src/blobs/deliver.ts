@@ -15,7 +15,7 @@ import {
   type UnaryOperations,
 } from "../protocol/index.ts";
 import type { Blobs } from "./blobs.ts";
-import { mayHaveRefs, splitRefs, type BlobOwner } from "./ref.ts";
+import { mayHaveRefs, placeOf, refOf, splitRefs, type BlobOwner } from "./ref.ts";
 
 /* Files in answers and events: every operation gives the same parts (one place for all bindings and versions). */
 
@@ -114,24 +114,41 @@ async function withLinks(text: string, blobs: Blobs, owner: BlobOwner): Promise<
 
 function inlineFiles(blobs: Blobs, owner: BlobOwner): InlineFiles {
   return {
-    pieces: (text) => (mayHaveRefs(text) ? withBytes(text, blobs, owner) : undefined),
+    pieces: (text) => (mayHaveRefs(text) ? withBytes(text, blobs, () => owner) : undefined),
   };
 }
 
 /** What holds the bytes in the place of an address, in the forms of all versions. */
 const inlineMembers: Readonly<Record<string, string>> = { url: "raw", uri: "bytes", fileWithUri: "fileWithBytes" };
 
-async function* withBytes(text: string, blobs: Blobs, owner: BlobOwner): AsyncGenerator<string, void, void> {
+/** The text with the files of all agents that an owner has. */
+export function withBytesOf(text: string, blobs: Blobs, owner: string): AsyncIterable<string> {
+  return withBytes(text, blobs, (url) => ({ agent: placeOf(refOf(url)?.key ?? "")?.agent ?? "", owner }));
+}
+
+/** `ownerOf`: whose file the URL may name. */
+async function* withBytes(
+  text: string,
+  blobs: Blobs,
+  ownerOf: (url: string) => BlobOwner,
+): AsyncGenerator<string, void, void> {
   const { refs, rest } = splitRefs(text);
   for (const { before, member, url } of refs) {
-    const ref = await blobs.owned(url, owner);
-    if (ref === undefined) {
+    const ref = await blobs.owned(url, ownerOf(url));
+    // A file that is missing must not break off the answer that it is in.
+    const body = ref && (await blobs.open(ref));
+    if (body === undefined) {
       yield `${before}"${member}":"${unreadable}"`;
       continue;
     }
-    yield `${before}"${inlineMembers[member] ?? "raw"}":"`;
-    yield* blobs.base64(ref);
-    yield '"';
+    const bytes = body[Symbol.asyncIterator]();
+    try {
+      yield `${before}"${inlineMembers[member] ?? "raw"}":"`;
+      yield* blobs.base64({ [Symbol.asyncIterator]: () => bytes });
+      yield '"';
+    } finally {
+      await bytes.return?.();
+    }
   }
   yield rest;
 }

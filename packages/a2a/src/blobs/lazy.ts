@@ -4,7 +4,7 @@ import type { SealKeyring } from "../seal/index.ts";
 import type { Store } from "../store/index.ts";
 import type { Blobs } from "./blobs.ts";
 import type { BlobOptions } from "./options.ts";
-import type { BlobOwner } from "./ref.ts";
+import { mayHaveRefs, type BlobOwner } from "./ref.ts";
 
 /** The settings of large files. */
 export interface BlobSettings extends Required<Omit<BlobOptions, "keys">> {
@@ -28,6 +28,8 @@ export interface LazyBlobs {
   load(): Promise<Blobs>;
   /** A payload for the owner of a task, with links to its files. */
   linked<T>(payload: Payload<T>, owner: BlobOwner): Promise<Payload<T>>;
+  /** Texts for an owner with the files of all of its agents in them. */
+  inlined(texts: AsyncIterable<string>, owner: string): AsyncGenerator<string, void, void>;
   /** The service with files in its answers: as links, or as the client asks. */
   around(service: AgentService, agent: string, ownerOf: (principal: Principal) => string): AgentService;
 }
@@ -40,6 +42,12 @@ export function lazyBlobs(settings: BlobSettings, rooms: BlobRooms): LazyBlobs {
     interval: settings.interval,
     load,
     linked: async (payload, owner) => (await import("./deliver.ts")).linked(payload, await load(), owner),
+    async *inlined(texts, owner) {
+      for await (const text of texts) {
+        if (mayHaveRefs(text)) yield* (await import("./deliver.ts")).withBytesOf(text, await load(), owner);
+        else yield text;
+      }
+    },
     around(service, agent, ownerOf) {
       const wrapped = import("./deliver.ts").then(async ({ withFiles }) =>
         withFiles(service, await load(), (principal) => ({ agent, owner: ownerOf(principal) })),

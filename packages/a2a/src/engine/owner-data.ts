@@ -102,10 +102,11 @@ async function eraseWith(rooms: Rooms, owner: Owner): Promise<Erasure> {
 
 /** All that a principal owns, with whatever agent, as JSON Lines. */
 export async function* exportOwned(
-  { store, ownerOf }: EngineSettings,
+  { store, ownerOf, blobs }: EngineSettings,
   agents: readonly string[],
   of: Principal | string,
 ): AsyncGenerator<string, void, void> {
   const name = typeof of === "string" ? of : ownerOf(of);
-  yield* exported(store, name, await agentsOf(upkeepOf(store), name, agents));
+  const pieces = exported(store, name, await agentsOf(upkeepOf(store), name, agents));
+  yield* blobs?.inlined(pieces, name) ?? pieces;
 }
