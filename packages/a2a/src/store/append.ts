@@ -92,6 +92,8 @@ export interface TaskAppend {
   readonly expect?: number;
   /** The fence that the task must have. Else it fails as `fenced`. */
   readonly fence?: number;
+  /** The run that the task must have; `null`: none. Else it fails as `stale`. */
+  readonly run?: StoredRun | null;
   /**
    * Records to add; may be empty. The store takes state, status time, counters and generation from them. Records after a
    * terminal status fail as `terminal`.

@@ -172,6 +172,7 @@ export function decide({ item, records }: ReadItem, head: TaskHead | undefined):
   const next = draftOf(head ?? newHead(item));
   if (item.expect !== undefined && item.expect !== next.seq) return "stale";
   if (item.fence !== undefined && item.fence !== next.fence) return "fenced";
+  if (item.run !== undefined && textOfRun(item.run) !== textOfRun(next.run)) return "stale";
 
   let over = head !== undefined && isTerminal(head.state);
   for (const { record, bytes } of records) {
@@ -250,6 +251,10 @@ function runOf({ turn, attempt, input, deaths = 0, alone }: StoredRun): StoredRu
     ...(deaths > 0 && { deaths }),
     ...(alone === true && { alone: true as const }),
   });
+}
+
+function textOfRun(run: StoredRun | null | undefined): string {
+  return run ? JSON.stringify(runOf(run)) : "";
 }
 
 /** A task before its first record. */

@@ -193,7 +193,8 @@ describe("a task that makes its process crash when it is resumed", () => {
       for (let turns = 0; turns < 4; turns += 1) await new Promise((resolve) => setTimeout(resolve, 0));
     }
     expect(tries).toBeGreaterThan(1);
-    expect(tries).toBeLessThan(8);
+    // What fails beside others is appended once more, alone.
+    expect(tries).toBeLessThan(10);
     const lines = log.filter(({ message }) => message.startsWith("A lost task could not be taken over"));
     expect(lines).toMatchObject([{ level: "error", taskId: broken }]);
   });

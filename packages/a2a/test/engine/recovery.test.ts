@@ -47,50 +47,57 @@ async function begin({ first }: { first: ReturnType<typeof inProcess> }, text = 
 }
 
 describe("a task that was read as lost", () => {
-  it("is not taken over with its old turn, where its run has gone on to the next one meanwhile, under the same fence", async () => {
-    const shared = memoryStore();
-    const [answered, scanned] = [gate(), gate()];
-    const definition = { name: "test", description: "a test", version: "1", skills: [], resumable: true };
-    const calls: string[] = [];
-    const agent = (node: string) =>
-      defineAgent({
-        ...definition,
-        async *onMessage(turn) {
-          calls.push(`${node}: turn ${turn.number}, attempt ${turn.attempt}`);
-          yield turn.working();
-          if (turn.number === 1) await answered.opened;
-          else await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
-        },
-      });
-    const first = inProcess(agent("first"), { store: shared, lease: { ttl: 200 } });
-    onTestFinished(() => void first.engine.close());
-    const { id } = await begin({ first });
+  it.each([
+    { says: "said something", speaks: true },
+    { says: "said nothing yet", speaks: false },
+  ])(
+    "is not taken over with its old turn, where its run is at the next one meanwhile, and has $says",
+    async ({ speaks }) => {
+      const shared = memoryStore();
+      const [answered, scanned] = [gate(), gate()];
+      const definition = { name: "test", description: "a test", version: "1", skills: [], resumable: true };
+      const calls: string[] = [];
+      const agent = (node: string) =>
+        defineAgent({
+          ...definition,
+          async *onMessage(turn) {
+            calls.push(`${node}: turn ${turn.number}, attempt ${turn.attempt}`);
+            if (speaks || turn.number === 1) yield turn.working();
+            if (turn.number === 1) await answered.opened;
+            else await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+          },
+        });
+      const first = inProcess(agent("first"), { store: shared, lease: { ttl: 200 } });
+      onTestFinished(() => void first.engine.close());
+      const { id } = await begin({ first });
 
-    // The second node believes that the first one is gone, and is slow after it has read what is lost.
-    let reads = 0;
-    const slow: Store = {
-      ...bound(shared),
-      async claimable(query) {
-        const page = await shared.claimable(query);
-        if (page.heads.length > 0 && (reads += 1) === 1) await scanned.opened;
-        return page;
-      },
-    };
-    const second = inProcess(agent("second"), { store: slow, lease: { ttl: 200, isGone: () => true } });
-    onTestFinished(() => void second.engine.close());
-    await eventually(() => reads > 0);
-    const message = messageOf("more", { taskId: id });
-    await first.service.call("SendMessage", { message, configuration: { returnImmediately: true } }, callContext());
-    answered.open();
-    await eventually(() => calls.length === 2);
-    scanned.open();
-    await eventually(() => calls.length > 2);
-    expect(calls.slice(0, 3)).toEqual([
-      "first: turn 1, attempt 1",
-      "first: turn 2, attempt 1",
-      "second: turn 2, attempt 2",
-    ]);
-  });
+      // The second node believes that the first one is gone, and is slow after it has read what is lost.
+      let reads = 0;
+      const slow: Store = {
+        ...bound(shared),
+        async claimable(query) {
+          const page = await shared.claimable(query);
+          if (page.heads.length > 0 && (reads += 1) === 1) await scanned.opened;
+          return page;
+        },
+      };
+      const second = inProcess(agent("second"), { store: slow, lease: { ttl: 200, isGone: () => true } });
+      onTestFinished(() => void second.engine.close());
+      await eventually(() => reads > 0);
+      const message = messageOf("more", { taskId: id });
+      await first.service.call("SendMessage", { message, configuration: { returnImmediately: true } }, callContext());
+      answered.open();
+      await eventually(async () => (await shared.head({ agent: "agent" }, id))?.run?.turn === 2);
+      await eventually(() => calls.length === 2);
+      scanned.open();
+      await eventually(() => calls.length > 2);
+      expect(calls.slice(0, 3)).toEqual([
+        "first: turn 1, attempt 1",
+        "first: turn 2, attempt 1",
+        "second: turn 2, attempt 2",
+      ]);
+    },
+  );
 });
 
 describe("a run that is lost", () => {

@@ -2,6 +2,7 @@ import { deferred } from "../../base/index.ts";
 import {
   queueFeature,
   type AppendOutcome,
+  type StoredRun,
   type TaskAppend,
   type TaskEffect,
   type TaskHead,
@@ -23,6 +24,8 @@ interface EndOptions {
   readonly fence?: number;
   /** The task is ended only while this is its last record. Default: whatever it is. */
   readonly seq?: number;
+  /** The task is ended only while this is its run; `null`: while it has none. Default: whatever it is. */
+  readonly run?: StoredRun | null;
 }
 
 /** How many tasks are kept that wait for the answer to a question of a delegation. The oldest are forgotten. */
@@ -138,7 +141,7 @@ export class Runs {
   /** Ends a task from outside its run, whatever its agent does. `false`: the task had ended before, or was taken over. */
   async endTask(head: TaskHead, status: StatusInit, options: EndOptions): Promise<boolean> {
     const { committer, liveLogs, settings } = this.#rooms;
-    const { extensions = [], trace, fence, seq, by } = options;
+    const { extensions = [], trace, fence, seq, by, run } = options;
     const { task, contextId, statusTime } = head;
     const { turn = 1, attempt = 1 } = head.run ?? waitingRun(head) ?? {};
     const origin = { taskId: task.taskId, contextId, turn, attempt, extensions, trace };
@@ -148,6 +151,7 @@ export class Runs {
       task,
       ...(fence !== undefined && { fence }),
       ...(seq !== undefined && { expect: seq }),
+      ...(run !== undefined && { run }),
       records: [record],
       effects: isQueued(head) ? [...endOfRun, leaveQueue] : endOfRun,
     };

@@ -172,11 +172,13 @@ export class Takeover {
    * Takes the lease. Something may have been stored since the task was read, which may be long ago where many are lost: a holder that was
    * only late goes on under the same fence, and its run may be at its next turn. Then the task is left for the next look.
    */
-  #claim({ task }: TaskHead, run: StoredRun, effects: readonly TaskEffect[], claim: Claim): Promise<AppendOutcome> {
+  #claim(head: TaskHead, run: StoredRun, effects: readonly TaskEffect[], claim: Claim): Promise<AppendOutcome> {
     const { committer, settings } = this.#init;
     const lease = acquireLease(settings.lease, settings.clock.now());
     return committer.append({
-      task,
+      task: head.task,
+      // Not every change of a run has a record: its next turn may have none, and a step that was stored.
+      run: head.run ?? null,
       ...claim,
       effects: [{ effect: "lease", op: "revoke" }, lease, { effect: "run", run }, ...effects],
     });
@@ -198,7 +200,8 @@ export class Takeover {
         await undo(claimed.fence);
         throw cause;
       }
-      await giveUp(settings, runs, { ...head, fence: claimed.fence }, safeSentences.unreadable, cause);
+      const now = { ...head, run, fence: claimed.fence, seq: claimed.seq };
+      await giveUp(settings, runs, now, safeSentences.unreadable, cause);
       return undefined;
     }
   }
@@ -275,7 +278,7 @@ export async function giveUp(
   sentence: string,
   cause?: unknown,
 ): Promise<void> {
-  const { task, run, holder, fence } = head;
+  const { task, run, holder, fence, seq } = head;
   const { agent, taskId } = task;
   if (sentence === safeSentences.fatal) {
     const { deaths = 0 } = run ?? {};
@@ -284,6 +287,6 @@ export async function giveUp(
     logger.error("A lost task was given up: it cannot be read", { agent, taskId, cause });
   } else logger.warn("A task was lost", { agent, taskId, holder, sentence });
   const status = { state: "TASK_STATE_FAILED", message: { parts: [{ text: sentence }] } } as const;
-  // With another fence the run has ended its turn since, or another process has taken it over.
-  await runs.endTask(head, status, { fence });
+  // With another fence the run has ended its turn since, or another process has taken it over; else a holder that was late goes on.
+  await runs.endTask(head, status, { fence, seq, run: run ?? null });
 }

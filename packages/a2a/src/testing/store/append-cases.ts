@@ -88,6 +88,41 @@ export const appendCases: Cases = {
     expect(await append(store, { ...late, fence: 1 })).toEqual({ ok: true, seq: 2, fence: 1 });
   },
 
+  async "an item with another run fails as stale, and nothing of it is stored"({ store, expect }) {
+    const run = { turn: 2, attempt: 3, input: 1 };
+    await append(store, { ...making("t"), effects: [{ effect: "run", run }] });
+    const head = await headOf(store, key("t"));
+    const others = [null, { ...run, turn: 1 }, { ...run, attempt: 2 }, { ...run, input: 2 }, { ...run, deaths: 1 }];
+    for (const other of [...others, { ...run, alone: true as const }]) {
+      const item = { task: key("t"), run: other, records: [working("t")] };
+      expect(await append(store, item)).toEqual({ ok: false, reason: "stale", head });
+    }
+    expect(await headOf(store, key("t"))).toEqual(head);
+    const same = { task: key("t"), run: { ...run, deaths: 0 }, records: [working("t")] };
+    expect(verdicts([await append(store, same)])).toEqual(["ok"]);
+    const suspect = { ...run, deaths: 2, alone: true as const };
+    await append(store, { task: key("t"), run, records: [], effects: [{ effect: "run", run: suspect }] });
+    expect(verdicts([await append(store, { task: key("t"), run: suspect, records: [working("t")] })])).toEqual(["ok"]);
+  },
+
+  async "an item that expects no run fails as stale where there is one, and with a run where there is none"({
+    store,
+    expect,
+  }) {
+    const run = { turn: 1, attempt: 1, input: 1 };
+    await append(store, making("t"));
+    const give: TaskEffect = { effect: "run", run };
+    const outcomes = await store.append([
+      { task: key("t"), run, records: [working("t")] },
+      { task: key("t"), run: null, records: [], effects: [give] },
+      { task: key("t"), run: null, records: [working("t")] },
+      { task: key("t"), run, records: [], effects: [{ effect: "run", run: null }] },
+      { task: key("t"), run: null, records: [working("t")] },
+    ]);
+    expect(verdicts(outcomes)).toEqual(["stale", "ok", "stale", "ok", "ok"]);
+    expect((await headOf(store, key("t"))).seq).toEqual(2);
+  },
+
   async "a stale item fails alone"({ store, expect }) {
     await store.append([making("a"), making("b"), making("c")]);
     const outcomes = await store.append([

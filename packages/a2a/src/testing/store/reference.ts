@@ -15,6 +15,7 @@ import type {
   Owner,
   ReadOptions,
   Scope,
+  StoredRun,
   SweepOptions,
   TaskHead,
 } from "../../store/index.ts";
@@ -179,6 +180,7 @@ export class Reference {
     if (item.create ? taken !== undefined : task === undefined) return fail(item.create ? "exists" : "missing");
     if (item.expect !== undefined && item.expect !== (task?.log.length ?? 0)) return fail("stale");
     if (item.fence !== undefined && item.fence !== (task?.fence ?? 0)) return fail("fenced");
+    if (item.run !== undefined && textOfRun(item.run) !== textOfRun(task?.run)) return fail("stale");
     const states = [task && headOf(task).state, ...item.records.map((record) => record.state)];
     const over = states.findIndex((state) => state !== undefined && terminal.includes(state));
     if (over >= 0 && over < item.records.length) return fail("terminal");
@@ -290,4 +292,8 @@ export class Reference {
 
 function same(a: Owner, b: Owner): boolean {
   return a.agent === b.agent && a.owner === b.owner;
+}
+
+function textOfRun(run: StoredRun | null | undefined): string {
+  return run ? [run.turn, run.attempt, run.input, run.deaths ?? 0, run.alone === true].join() : "none";
 }
