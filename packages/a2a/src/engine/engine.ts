@@ -154,7 +154,9 @@ export function createEngine(options: EngineOptions): Engine {
       const queued = (await store.dueFeatures({ ...query, feature: queueFeature }))[0];
       const dues = [row, wait].flatMap((each) => each?.due ?? []);
       if (queued !== undefined && runs.room > 0) dues.push(settings.clock.now());
-      const times = [...(run ? [run.leaseUntil ?? settings.clock.now()] : []), ...dues];
+      // Where processes are counted, a lease lasts as long as its process, which may be gone by then.
+      const latest = store.nodes === undefined ? Infinity : settings.clock.now() + settings.lease.ttl;
+      const times = [...(run ? [Math.min(latest, run.leaseUntil ?? settings.clock.now())] : []), ...dues];
       return times.length === 0 ? undefined : Math.min(...times);
     },
     close: ({ grace = 0 } = {}) => (closing ??= close(grace)),

@@ -79,3 +79,20 @@ describe("processes with the same host name on two machines", () => {
     await eventually(async () => (await shared.head({ agent: "agent" }, id))?.holder === "b");
   });
 });
+
+describe("a store that counts its processes", () => {
+  it("has the next work due after lease.ttl while a run goes on, and not when its lease ends", async () => {
+    const clock = fakeClock();
+    const { shared } = counted(memoryStore(), clock);
+    const { send, engine } = harness(
+      async function* (turn) {
+        yield turn.working("on it");
+        await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+      },
+      { store: shared, clock, lease: { ttl } },
+    );
+    const { id } = await send("go", immediately);
+    await eventually(async () => (await shared.head({ agent: "agent" }, id))?.holder !== undefined);
+    expect(await engine.nextDue()).toBe(clock.now() + ttl);
+  });
+});
