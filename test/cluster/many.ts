@@ -105,6 +105,9 @@ if (cluster.isPrimary && (mode === "signals" || mode === "leaves")) {
   process.stdin.on("data", (line) => {
     if (mode === "leaves") return void server.close({ leavePort: true, grace: 60_000 }).then(() => process.exit(0));
     const [taskId, data] = JSON.parse(String(line)) as [string, string];
+    if (taskId === "delete") {
+      return void server.deleteOwner({ subject: data }).then((erased) => print({ erased }));
+    }
     server.signal(taskId, "go", data).then(
       () => print({ signaled: taskId }),
       (error: unknown) => print({ refused: (error as { code: string }).code }),

@@ -189,6 +189,10 @@ describe("processes that serve", () => {
     await expect.poll(() => program.lines).toContainEqual({ signaled: task.id });
     program.child.stdin?.write(JSON.stringify(["no-such-task", "yes"]));
     await expect.poll(() => program.lines).toContainEqual({ refused: "TaskNotFound" });
+    const running = await Promise.all([1, 2].map(() => send(url, "wait", false)));
+    program.child.stdin?.write(JSON.stringify(["delete", "anonymous"]));
+    await expect.poll(() => program.lines).toContainEqual({ erased: { tasks: 3, canceled: 2 } });
+    for (const { id } of [task, ...running]) expect(await statusOf(`${url}/tasks/${id}`)).toBe(404);
     const finish = join(folder, crypto.randomUUID());
     const client = await connect(url);
     const heard = new Heard();

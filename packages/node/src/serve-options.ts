@@ -111,7 +111,7 @@ export interface Server {
    * ```
    */
   readonly signal: Handler["signal"];
-  /** Deletes all that a caller has, as `deleteOwner` of the handler. With several processes: `UnsupportedOperation`; use `parley db erase`. */
+  /** Deletes all that a caller has, as `deleteOwner` of the handler: with several processes, in each of them. */
   readonly deleteOwner: Handler["deleteOwner"];
   /** All that a caller has, as JSON Lines: `exportOwner` of the handler. With several processes: `UnsupportedOperation`; use `parley db export`. */
   readonly exportOwner: Handler["exportOwner"];

@@ -4,8 +4,10 @@ import type { Handler, Logger, LogFields } from "@parley/a2a";
 import type { Store } from "@parley/a2a/store";
 import type { Port } from "../port.ts";
 import type { Server } from "../serve-options.ts";
-import { isOurs, placeVariable, sentError, type Order, type Place, type Report, type SignalEvent } from "./messages.ts";
+import { isOurs, placeVariable, sentError, type Order, type Place, type Report } from "./messages.ts";
 import { channelWakeup, wakingStore } from "./wakeup.ts";
+
+type Call = Extract<Order, { readonly call: number }>;
 
 /** The place of this process among several that serve; `undefined`: nobody started it for that. */
 export function placeOfThisProcess(): Place | undefined {
@@ -119,7 +121,7 @@ export class Member {
     else if (order.parley === "wakeup") for (const listener of this.#wakeups) listener(order.text);
     else if (order.parley === "gone") void this.#handler?.wake().catch(() => {});
     else if (order.parley === "left") this.#onLeft?.();
-    else if (order.parley === "signal") void this.#signal(order.call, order.event);
+    else if (order.parley === "signal" || order.parley === "delete") void this.#answer(order);
     else if (order.parley === "close") void this.#close(order.grace);
   };
 
@@ -132,12 +134,15 @@ export class Member {
     else this.#ports[port]?.take(socket);
   }
 
-  async #signal(call: number, event: SignalEvent): Promise<void> {
+  async #answer(order: Call): Promise<void> {
+    const { call } = order;
     try {
-      await this.#server?.signal(...(event as Parameters<Server["signal"]>));
-      this.#tell({ parley: "signaled", call });
+      if (order.parley === "signal") await this.#server?.signal(...(order.event as Parameters<Server["signal"]>));
+      const erased =
+        order.parley === "delete" ? await this.#server?.deleteOwner(order.owner, { scrub: order.scrub }) : undefined;
+      this.#tell({ parley: "answered", call, ...(erased && { erased }) });
     } catch (thrown) {
-      this.#tell({ parley: "signaled", call, error: sentError(thrown) });
+      this.#tell({ parley: "answered", call, error: sentError(thrown) });
     }
   }
 

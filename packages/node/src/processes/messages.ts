@@ -1,4 +1,4 @@
-import { A2AError, type ServedAgent } from "@parley/a2a";
+import { A2AError, type Handler, type Principal, type ServedAgent } from "@parley/a2a";
 import type { JsonValue } from "@parley/a2a/model";
 
 /* What the process that starts the others and those that serve tell one another, over the channel of `node:child_process`. */
@@ -27,10 +27,14 @@ export type Order =
   /** Another process has ended: its leases are free. */
   | { readonly parley: "gone" }
   | { readonly parley: "wakeup"; readonly text: string }
-  | { readonly parley: "signal"; readonly call: number; readonly event: SignalEvent };
+  | { readonly parley: "signal"; readonly call: number; readonly event: SignalEvent }
+  | { readonly parley: "delete"; readonly call: number; readonly owner: Principal | string; readonly scrub: boolean };
 
 /** What `Server.signal` is called with. */
 export type SignalEvent = readonly [taskId: string, name: string, data?: JsonValue, options?: object];
+
+/** What `Server.deleteOwner` resolves to. */
+export type Erasure = Awaited<ReturnType<Handler["deleteOwner"]>>;
 
 /** From a process that serves. */
 export type Report =
@@ -45,7 +49,8 @@ export type Report =
   | { readonly parley: "leaving" }
   | { readonly parley: "closed" }
   | { readonly parley: "wakeup"; readonly text: string }
-  | { readonly parley: "signaled"; readonly call: number; readonly error?: SentError };
+  /** What was asked for is done. `erased`: what was deleted of an owner. */
+  | { readonly parley: "answered"; readonly call: number; readonly erased?: Erasure; readonly error?: SentError };
 
 /** An error that one process reports to another. */
 export interface SentError {
@@ -66,4 +71,13 @@ export function receivedError({ code, message }: SentError): A2AError {
 /** Whether a message is one of these, and not one of the program. */
 export function isOurs(message: unknown): message is { readonly parley: string } {
   return typeof message === "object" && message !== null && "parley" in message;
+}
+
+/** The first process has no store, and no export passes through the channel. */
+export function noData(): A2AError {
+  const other = "`parley db export`, or a handler on the same store";
+  return new A2AError(
+    "UnsupportedOperation",
+    `This process starts those that serve, and has no store itself. Use ${other}`,
+  );
 }

@@ -1,6 +1,5 @@
 import cluster from "node:cluster";
 import { randomBytes } from "node:crypto";
-import { createServer, type Server as NetServer } from "node:net";
 import { A2AError, type Logger, type ServedAgent } from "@parley/a2a";
 import { defaultLogger } from "../defaults.ts";
 import { addressOf, hasOwnPort, refuseHostUser, refuseOpenDoor, urlOf } from "../listen.ts";
@@ -8,8 +7,18 @@ import { bind } from "../bind.ts";
 import { onStopSignal } from "../process.ts";
 import type { CloseOptions, ServeOptions, Server } from "../serve-options.ts";
 import { tell, wake, type Child } from "./child.ts";
-import { isOurs, placeVariable, receivedError, type Order, type Place, type Report } from "./messages.ts";
-import { Spread } from "./spread.ts";
+import {
+  isOurs,
+  noData,
+  placeVariable,
+  receivedError,
+  type Erasure,
+  type Order,
+  type Place,
+  type Report,
+  type SignalEvent,
+} from "./messages.ts";
+import { frontOf, Spread } from "./spread.ts";
 
 /** The first pause before an ended process is started again, in milliseconds. It doubles while processes end soon after. */
 const shortestPause = 100;
@@ -63,26 +72,12 @@ export async function startProcesses(options: ServeOptions, count: number): Prom
     ports: Object.fromEntries(others.map(({ binding }, at) => [binding.name, own[at] as number])),
     agents: group.agents,
     signal: (...event) => group.signal(event),
-    deleteOwner: () => Promise.reject(noData()),
+    deleteOwner: (...of) => group.deleteOwner(...of),
     exportOwner: () => {
       throw noData();
     },
     close,
   };
-}
-
-/** The first process has no store. */
-function noData(): A2AError {
-  const other = "`parley db erase` and `parley db export`, or a handler on the same store";
-  return new A2AError(
-    "UnsupportedOperation",
-    `This process starts those that serve, and has no store itself. Use ${other}`,
-  );
-}
-
-/** Accepts connections, and reads nothing of them. */
-function frontOf(at: number, spread: Spread<Child>): NetServer {
-  return createServer({ pauseOnConnect: true, allowHalfOpen: true }, (socket) => spread.give(at, socket));
 }
 
 type Signaling = Parameters<Server["signal"]>;
@@ -97,7 +92,7 @@ class Group {
   readonly #logger: Logger;
   readonly #children = new Map<number, Child>();
   readonly #restarts = new Set<NodeJS.Timeout>();
-  readonly #calls = new Map<number, { child: Child; resolve(): void; reject(error: unknown): void }>();
+  readonly #calls = new Map<number, { child: Child; resolve(erased?: Erasure): void; reject(error: unknown): void }>();
   #calledLast = 0;
   /** By the number of the process: how often in a row it ended while it was new. */
   readonly #failures = new Map<number, number>();
@@ -121,15 +116,35 @@ class Group {
     });
   }
 
-  signal(event: Signaling): Promise<void> {
-    const child = [...this.#children.values()].find(({ isReady, hasLeft }) => isReady && !hasLeft);
-    if (child === undefined || this.#isStopping) {
+  async signal(event: Signaling): Promise<void> {
+    await this.#ask(this.#serving()[0], (call) => ({ parley: "signal", call, event: event as SignalEvent }));
+  }
+
+  /** Each of them has runs and a memory of its own. The file is copied once. */
+  async deleteOwner(...[owner, { scrub = false } = {}]: Parameters<Server["deleteOwner"]>): Promise<Erasure> {
+    const children = this.#serving();
+    let [tasks, canceled] = [0, 0];
+    for (const child of children.length === 0 ? [undefined] : children) {
+      const last = child === children.at(-1);
+      const erased = await this.#ask(child, (call) => ({ parley: "delete", call, owner, scrub: scrub && last }));
+      tasks += erased?.tasks ?? 0;
+      canceled += erased?.canceled ?? 0;
+    }
+    return { tasks, canceled };
+  }
+
+  #serving(): readonly Child[] {
+    return this.#isStopping ? [] : [...this.#children.values()].filter(({ isReady, hasLeft }) => isReady && !hasLeft);
+  }
+
+  #ask(child: Child | undefined, order: (call: number) => Order): Promise<Erasure | undefined> {
+    if (child === undefined) {
       return Promise.reject(new A2AError("Unavailable", "No process serves at the moment", { retryAfter: 1 }));
     }
     return new Promise((resolve, reject) => {
       const call = (this.#calledLast += 1);
       this.#calls.set(call, { child, resolve, reject });
-      tell(child, { parley: "signal", call, event: event as Extract<Order, { parley: "signal" }>["event"] });
+      tell(child, order(call));
     });
   }
 
@@ -207,7 +222,7 @@ class Group {
     else {
       const call = this.#calls.get(report.call);
       this.#calls.delete(report.call);
-      if (report.error === undefined) call?.resolve();
+      if (report.error === undefined) call?.resolve(report.erased);
       else call?.reject(receivedError(report.error));
     }
   }

@@ -1,4 +1,4 @@
-import type { Socket } from "node:net";
+import { createServer, type Server as NetServer, type Socket } from "node:net";
 
 /** A process that takes connections. */
 export interface Taker {
@@ -93,4 +93,9 @@ export class Spread<Member extends Taker> {
       taker.send(next.port, next.socket);
     }
   }
+}
+
+/** Accepts connections, and reads nothing of them. */
+export function frontOf(at: number, spread: Pick<Spread<never>, "give">): NetServer {
+  return createServer({ pauseOnConnect: true, allowHalfOpen: true }, (socket) => spread.give(at, socket));
 }
