@@ -103,7 +103,7 @@ function addOwnerCommands({ io, command, finish }: Program, db: Command): void {
       {
         summary: "Write all that an owner has as lines of JSON",
         description:
-          "Conversations, direct replies, and tasks with history, artifacts and files. The last line has the type end.",
+          "Conversations, direct replies, and tasks with history, artifacts and the files in the database. The last line has the type end.",
         examples: [
           "parley db export --subject ada --out ada.jsonl",
           "parley db export --subject ada --organization acme",
