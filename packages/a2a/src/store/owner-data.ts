@@ -34,6 +34,8 @@ export interface EraseOptions {
 const limit = 100;
 /** How often is begun again for an owner that goes on creating tasks. */
 const mostRounds = 20;
+/** Milliseconds between two rounds: a sweep of a server may have locked what is left. */
+const roundPause = 100;
 
 const active: readonly TaskState[] = [
   "TASK_STATE_SUBMITTED",
@@ -74,6 +76,7 @@ export async function erase(store: Store, owner: Owner, options: EraseOptions = 
   const { agent, owner: name } = owner;
   let [tasks, canceled] = [0, 0];
   for (let round = 0; round < mostRounds; round += 1) {
+    if (round > 0) await new Promise((resolve) => setTimeout(resolve, roundPause));
     for (let found = await upkeep.find({ ...owner, states: active }, limit); found.length > 0;) {
       for (const head of found) if (await cancel(head)) canceled += 1;
       const again = await upkeep.find({ agent, owner: name, states: active }, limit);

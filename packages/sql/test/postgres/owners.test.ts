@@ -1,9 +1,9 @@
 import pg from "pg";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import type { AppendItem, Owner, Store } from "@parley/a2a/store";
+import { eraseOwner, type AppendItem, type Owner, type Store } from "@parley/a2a/store";
 import { postgresStore } from "@parley/sql/postgres";
 import { useDatabase } from "../../../../test/postgres/database.ts";
-import { alice } from "./given.ts";
+import { alice, done, keyOf, making } from "./given.ts";
 
 /** Deletion of an owner beside the transactions of others: docs/retention.md. */
 
@@ -68,6 +68,19 @@ describe("an owner that is deleted", () => {
     const { rows } = await database().run(`SELECT count(*)::int AS lost FROM ${schema}.contexts c
       WHERE NOT EXISTS (SELECT 1 FROM ${schema}.scopes s WHERE s.id = c.owner)`);
     expect(rows[0]).toEqual({ lost: 0 });
+  });
+
+  test("is deleted once a sweep has let go of its tasks", async () => {
+    const schema = "forgets_locked";
+    const made = await store(schema);
+    await made.append([making("t")]);
+    await made.append([{ task: keyOf("t"), records: [done("t")] }]);
+    const sweep = await held(`SELECT 1 FROM ${schema}.tasks FOR UPDATE`);
+    const erased = eraseOwner(made, alice);
+    // Beyond what twenty rounds take without a pause.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    await sweep.end();
+    expect(await erased).toEqual({ tasks: 1, canceled: 0 });
   });
 
   async function forgetAll({ upkeep }: Store): Promise<void> {
