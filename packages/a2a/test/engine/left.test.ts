@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { memoryStore, type Store } from "../../src/store/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 import { counted } from "./counted.ts";
-import { eventually, harness, type OnMessage } from "./support.ts";
+import { eventually, gate, harness, type OnMessage } from "./support.ts";
 
 /* Tasks without a run, in a store whose leases last as long as their processes. */
 
@@ -94,5 +94,50 @@ describe("a store that counts its processes", () => {
     const { id } = await send("go", immediately);
     await eventually(async () => (await shared.head({ agent: "agent" }, id))?.holder !== undefined);
     expect(await engine.nextDue()).toBe(clock.now() + ttl);
+  });
+});
+
+describe("a process that beats again while its tasks are being taken over", () => {
+  it("keeps those that were not taken over yet", async () => {
+    const clock = fakeClock();
+    const { shared, silent } = counted(memoryStore(), clock);
+    const forever: OnMessage = async function* (turn) {
+      yield turn.working("on it");
+      await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+    };
+    const behaviour = { resumable: true };
+    const b = harness(forever, { store: shared, clock, lease: { ttl, holder: "b" }, behaviour });
+    for (let at = 0; at < 40; at += 1) await b.send("go", immediately);
+    const heads = async () =>
+      (await shared.claimable({ now: Number.MAX_SAFE_INTEGER, agents: ["agent"], limit: 100 })).heads;
+    await eventually(async () => (await heads()).filter(({ holder }) => holder === "b").length === 40);
+    // The first claims of the other process take long, and the one that it took for dead is heard of meanwhile.
+    const slow = gate();
+    let claims = 0;
+    const store: Store = {
+      ...shared,
+      async append(items) {
+        const takes = items.some(({ effects = [] }) => effects.some((each) => each.effect === "lease"));
+        if (takes) claims += 1;
+        if (takes) await slow.opened;
+        return shared.append(items);
+      },
+    };
+    const a = harness(forever, { store, clock, lease: { ttl, holder: "a" }, behaviour });
+    const pass = async (): Promise<void> => {
+      clock.advance(ttl / 8);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    };
+    for (let rounds = 0; rounds < 4; rounds += 1) await pass();
+    silent.add("b");
+    for (let rounds = 0; rounds < 40 && claims === 0; rounds += 1) await pass();
+    expect(claims).toBeGreaterThan(0);
+    silent.delete("b");
+    for (let rounds = 0; rounds < 4; rounds += 1) await pass();
+    slow.open();
+    const scanned = a.engine.round(true);
+    await scanned;
+    const held = (await heads()).filter(({ holder }) => holder === "b").length;
+    expect(held).toBe(15);
   });
 });

@@ -107,6 +107,12 @@ export class LeaseWatch {
     return isExpired;
   }
 
+  /** Whether the holder of a task that was found expired has been heard of since: many are taken over, one after the other. */
+  isBack({ holder }: TaskHead): boolean {
+    if (this.#nodes === undefined || holder === undefined || holder === this.#self()) return false;
+    return (this.#nodes.silence(holder) ?? Infinity) < this.#ttl && !this.#isSurelyGone(holder);
+  }
+
   /** Whether its holder has been gone for so long that a task which cannot be resumed is given up. */
   isLongExpired({ holder }: TaskHead): boolean {
     if (this.#nodes === undefined || holder === undefined || this.#isSurelyGone(holder)) return true;

@@ -122,7 +122,8 @@ export class Recovery {
 
   async #endAsked(head: TaskHead, again: boolean): Promise<void> {
     const hosted = this.#init.agents.get(head.task.agent);
-    if (hosted !== undefined) await this.#backoff.guard(head, () => this.#takeover.endAsked(hosted, head), again);
+    if (hosted !== undefined && !this.#init.leaseWatch.isBack(head))
+      await this.#backoff.guard(head, () => this.#takeover.endAsked(hosted, head), again);
   }
 
   async #reasonToGiveUp(head: TaskHead): Promise<string | undefined> {
@@ -145,7 +146,7 @@ export class Recovery {
   /** `undefined` when it cannot be taken over now. */
   #resume(head: TaskHead, again = false): ReturnType<Takeover["resume"]> {
     const hosted = this.#init.agents.get(head.task.agent);
-    if (hosted === undefined) return Promise.resolve(undefined);
+    if (hosted === undefined || this.#init.leaseWatch.isBack(head)) return Promise.resolve(undefined);
     return this.#backoff.guard(head, () => this.#takeover.resume(hosted, head), again);
   }
 
