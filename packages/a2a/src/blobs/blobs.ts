@@ -143,10 +143,12 @@ export class Blobs {
   /** A link for a reference. */
   async link({ key, about }: BlobRef): Promise<string> {
     const { store, links, linkTime, url } = this.settings;
+    // A reference in data is anyone's text.
+    const said = aboutOf(about);
     if (links === "store" && store.link !== undefined) {
-      return store.link(key, { ...about, expires: Math.ceil(linkTime / 1000) });
+      return store.link(key, { ...said, expires: Math.ceil(linkTime / 1000) });
     }
-    return linkTo(url, this.#seal, { ...about, key, expires: Math.floor(this.#rooms.clock.now() + linkTime) });
+    return linkTo(url, this.#seal, { ...said, key, expires: Math.floor(this.#rooms.clock.now() + linkTime) });
   }
 
   /** The bytes of a file, as they are read. */

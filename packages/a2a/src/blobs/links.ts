@@ -1,3 +1,4 @@
+import { wellFormed } from "../base/json-text.ts";
 import { safeFileName } from "../files/name.ts";
 import type { BodyWriter, UniversalRequest, UniversalResponse } from "../protocol/index.ts";
 import type { Seal } from "../seal/index.ts";
@@ -23,9 +24,9 @@ const parameter = "link";
 
 /** What of a part goes into its link. A name that is no name of a file, and a type that is none, stay out. */
 export function aboutOf({ filename, mediaType }: BlobAbout): BlobAbout {
-  const isType = mediaType !== undefined && /^[\w.+-]{1,100}\/[\w.+-]{1,100}$/.test(mediaType);
+  const isType = typeof mediaType === "string" && /^[\w.+-]{1,100}\/[\w.+-]{1,100}$/.test(mediaType);
   return {
-    ...(filename !== undefined && filename !== "" && { filename: safeFileName(filename) }),
+    ...(typeof filename === "string" && filename !== "" && { filename: safeFileName(wellFormed(filename)) }),
     ...(isType && { mediaType }),
   };
 }

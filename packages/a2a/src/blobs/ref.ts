@@ -52,7 +52,8 @@ const whole = /^parley-blob:([\w-]{1,64})\.(\d{1,15})\/([\w~/-]{1,800}):([\w-]{1
 
 function aboutOf(said: string): BlobAbout | undefined {
   try {
-    return JSON.parse(textOf(`~${said}`) ?? "") as BlobAbout;
+    const about = JSON.parse(textOf(`~${said}`) ?? "") as BlobAbout | null;
+    return typeof about === "object" ? (about ?? undefined) : undefined;
   } catch {
     return undefined;
   }
