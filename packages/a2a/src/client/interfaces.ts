@@ -27,6 +27,8 @@ interface Candidate {
    * may name any other.
    */
   readonly withheldFrom: string | false;
+  /** Its binding and its origin. */
+  readonly place: string;
 }
 
 /** The `Major.Minor` of a version. Patch numbers are ignored (A2A 1.0 §3.6). */
@@ -80,7 +82,7 @@ export function candidatesOf(
       const origin = binding.origin?.(target.url, card) ?? new URL(target.url).origin;
       const withheldFrom = trusted?.includes(origin) === false && origin;
       const service = binding.open(target, version, withheldFrom ? { ...host, headers: noHeaders } : host, card);
-      candidates.push({ target: spoken, service, withheldFrom });
+      candidates.push({ target: spoken, service, withheldFrom, place: target.protocolBinding + origin });
     }
   }
   const age = ({ target }: Candidate): number => Number(target.protocolVersion);
@@ -101,28 +103,13 @@ function extended(error: A2AError, message: string, metadata: Readonly<Record<st
   return new A2AError(error.code, message, { ...options, metadata: { ...error.metadata, ...metadata }, cause: error });
 }
 
+/** Whether nobody has answered. That says nothing about versions: the same binding of an older one would be as silent. */
+const isSilence = (error: A2AError): boolean => hasCode(error, "ConnectionFailed", "Timeout", "Unavailable");
+
 /** Whether the interface does not work at all, so that the next one has to be tried. */
 function isDead(error: A2AError): boolean {
   if (error.code === "InvalidResponse") return error.metadata["httpStatus"] !== undefined;
-  return hasCode(
-    error,
-    "ConnectionFailed",
-    "Timeout",
-    "Unavailable",
-    "MethodNotAllowed",
-    "MethodNotFound",
-    "VersionNotSupported",
-  );
-}
-
-/** Whether nobody has answered. That says nothing about versions: the same binding of an older one would be as silent. */
-function isSilence(error: A2AError): boolean {
-  return hasCode(error, "ConnectionFailed", "Timeout", "Unavailable");
-}
-
-/** Where a binding is served. */
-function placeOf({ target: { protocolBinding, url } }: Candidate): string {
-  return `${protocolBinding} ${URL.canParse(url) ? new URL(url).origin : url}`;
+  return isSilence(error) || hasCode(error, "MethodNotAllowed", "MethodNotFound", "VersionNotSupported");
 }
 
 /**
@@ -143,14 +130,8 @@ export function firstAlive(
   let proven = false;
   /** The error of each interface. */
   const failures: string[] = [];
-  /** Where nobody has answered since the first interface was tried. */
-  const silent = new Set<string>();
-
-  /** The next interface to try. An older version is no way around a server that does not answer: it would be kept. */
-  function after(mine: number): number | undefined {
-    const next = candidates.findIndex((each, at) => at > mine && !silent.has(placeOf(each)));
-    return next < 0 ? undefined : next;
-  }
+  /** Where nobody has answered. An older version there is no way around that: it would be kept. */
+  let silent: string[] = [];
 
   async function attempt<Request extends object, T>(
     operation: OperationName,
@@ -160,8 +141,7 @@ export function firstAlive(
   ): Promise<T> {
     for (;;) {
       const mine = current;
-      const candidate = candidates[mine] as Candidate;
-      const { target, service, withheldFrom } = candidate;
+      const { target, service, withheldFrom, place } = candidates[mine] as Candidate;
       try {
         const outgoing = { ...context.outgoing, ...(withheldFrom && { headers: noHeaders }) };
         const result = await run(service, tenanted(request, target), { ...context, outgoing });
@@ -179,15 +159,16 @@ export function firstAlive(
           proven = thrown.code !== "ConnectionLost";
           throw thrown;
         }
-        if (isSilence(thrown)) silent.add(placeOf(candidate));
-        const next = after(mine);
+        if (isSilence(thrown)) silent.push(place);
+        const next = candidates.findIndex((each, at) => at > mine && !silent.includes(each.place));
+        const last = next < 0;
         const { protocolBinding, protocolVersion, url } = target;
         failures[mine] = `${protocolBinding} ${protocolVersion} at ${url}: ${thrown.message}`;
         logger?.warn("An interface of the card does not work", { url, cause: thrown });
         // After the last one all have failed: the next request begins with the first again.
-        if (current === mine) current = next ?? 0;
-        if (next === undefined) {
-          silent.clear();
+        if (current === mine) current = Math.max(next, 0);
+        if (last) {
+          silent = [];
           const tried = candidates.map(({ target }) => target.url).join(" ");
           throw extended(thrown, `No interface of the card ${card} works:\n  ${failures.join("\n  ")}`, { tried });
         }
