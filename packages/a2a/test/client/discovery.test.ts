@@ -321,7 +321,10 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
       response.end(JSON.stringify({ jsonrpc: "2.0", id: versions.length, result }));
     });
     const older = jsonRpcAt(starting, { protocolVersion: "0.3" });
-    const client = await connect(cardOf([jsonRpcAt(starting), older]), { ...soon, retry: { attempts: 3, minDelay: 1 } });
+    const client = await connect(cardOf([jsonRpcAt(starting), older]), {
+      ...soon,
+      retry: { attempts: 3, minDelay: 1 },
+    });
     expect((await client.getTask("t1")).id).toBe("t1");
     expect(client.chosen.protocolVersion).toBe("1.0");
     expect(versions).toEqual(["1.0", "1.0"]);
