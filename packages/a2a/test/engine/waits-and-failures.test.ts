@@ -188,41 +188,47 @@ describe("what a later attempt does not repeat", () => {
 });
 
 describe("a store that cannot be read for a moment", () => {
-  it.each(["step", "wait"])("does not fail a task that is woken, whose function comes to a %s", async (kind) => {
-    const clock = fakeClock();
-    const shared = memoryStore();
-    let failures = 0;
-    let isAwake = false;
-    const store: Store = {
-      ...bound(shared),
-      features: (scope, id, feature) => {
-        if (!isAwake || failures > 0 || feature !== "step") return shared.features(scope, id, feature);
+  it.each(["step", "wait", "repeated event"])(
+    "does not fail a task whose woken function comes to a %s",
+    async (kind) => {
+      const clock = fakeClock();
+      const shared = memoryStore();
+      let failures = 0;
+      let isAwake = false;
+      const unlessAway = <T>(isAsked: boolean, read: () => Promise<T>): Promise<T> => {
+        if (!isAwake || failures > 0 || !isAsked) return read();
         failures += 1;
         return Promise.reject(new A2AError("Unavailable", "The database is away"));
-      },
-    };
-    const on = harness(
-      async function* (turn) {
-        yield turn.working();
-        isAwake = turn.attempt > 1;
-        if (kind === "step") await turn.step("one", () => 1);
-        // One that tries again does not get the old error.
-        yield* turn.sleep(minute);
-        yield turn.completed(`attempt ${turn.attempt}`);
-      },
-      { clock, store },
-    );
-    const { id } = await on.send("Go", immediately);
-    await waits(on, id);
-    clock.advance(minute);
-    await eventually(() => failures === 1);
-    await eventually(async () => {
-      clock.advance(10_000);
-      await on.engine.round();
-      return (await on.get(id)).status.state !== "TASK_STATE_WORKING";
-    });
-    expect(await over(on, id)).toBe("COMPLETED attempt 3");
-  });
+      };
+      const store: Store = {
+        ...bound(shared),
+        features: (scope, id, feature) =>
+          unlessAway(kind !== "repeated event" && feature === "step", () => shared.features(scope, id, feature)),
+        read: (scope, id, options) => unlessAway(kind === "repeated event", () => shared.read(scope, id, options)),
+      };
+      const on = harness(
+        async function* (turn) {
+          isAwake = turn.attempt > 1;
+          yield turn.working();
+          if (kind === "step") await turn.step("one", () => 1);
+          // One that tries again does not get the old error.
+          yield* turn.sleep(minute);
+          yield turn.completed(`attempt ${turn.attempt}`);
+        },
+        { clock, store },
+      );
+      const { id } = await on.send("Go", immediately);
+      await waits(on, id);
+      clock.advance(minute);
+      await eventually(() => failures === 1);
+      await eventually(async () => {
+        clock.advance(10_000);
+        await on.engine.round();
+        return (await on.get(id)).status.state !== "TASK_STATE_WORKING";
+      });
+      expect(await over(on, id)).toBe("COMPLETED attempt 3");
+    },
+  );
 });
 
 describe("a stop of the server", () => {

@@ -1,4 +1,4 @@
-import type { A2AError, Task } from "../../model/index.ts";
+import { A2AError, type Task } from "../../model/index.ts";
 import {
   endedBy,
   type AgentEvent,
@@ -174,7 +174,8 @@ export class Run implements TurnHost, PhaseHost, Driven {
         const opening = contextOf(conversations, this.key, this.#contextId, this.#input, this.#isNewContext);
         this.#isNewContext = false;
         // A conversation that begins is there at once.
-        const context = opening instanceof Promise ? await opening : opening;
+        const context =
+          opening instanceof Promise ? await opening.catch((error: unknown) => this.#unread(error)) : opening;
         await (settings.observer?.turn === undefined
           ? this.#runTurn(context)
           : endedBy(
@@ -194,6 +195,16 @@ export class Run implements TurnHost, PhaseHost, Driven {
     } catch (error) {
       this.#agentFailed(error);
     }
+  }
+
+  /** A store that cannot be read is no fault of the agent: the run is given up, as where it cannot be written, and goes on elsewhere. */
+  failedToTake(error: unknown): void {
+    if (error instanceof A2AError && error.code === "Unavailable") this.#phase.lose("store");
+  }
+
+  #unread(error: unknown): never {
+    this.failedToTake(error);
+    throw error;
   }
 
   #runTurn(context: ContextView): Promise<void> {
