@@ -3,6 +3,8 @@ import type { EngineSettings } from "../options.ts";
 
 /** How many heartbeats there are in the time after which a process counts as dead. */
 const beats = 8;
+/** The longest pause between two heartbeats, in milliseconds: a process that is known to be gone is soon seen to be silent, too. */
+const longestPause = 1_000;
 /** A task that cannot be resumed is given up after so many times the time after which others are taken over: nothing can take that back. */
 export const patience = 4;
 /** A process that has been dead for so long is forgotten, in milliseconds. */
@@ -71,8 +73,11 @@ export class Nodes {
 
   /** Whether a process has missed two heartbeats. One that nobody knows has, once this process has looked. */
   isSilent(node: string): boolean {
-    const { ttl } = this.#init.settings.lease;
-    return (this.silence(node) ?? (this.#arrived === -Infinity ? 0 : Infinity)) > (2 * ttl) / beats;
+    return (this.silence(node) ?? (this.#arrived === -Infinity ? 0 : Infinity)) > 2 * this.#pause;
+  }
+
+  get #pause(): number {
+    return Math.min(longestPause, this.#init.settings.lease.ttl / beats);
   }
 
   /** Whether a process may have left tasks behind. */
@@ -91,7 +96,7 @@ export class Nodes {
     const { clock, lease, logger } = this.#init.settings;
     this.#clearTimer();
     const sent = clock.elapsed();
-    let wait = lease.ttl / beats;
+    let wait = this.#pause;
     try {
       const found = await nodes.beat(lease.holder);
       this.#note(found, sent);
