@@ -19,12 +19,13 @@ export const long: readonly string[] = [
 ];
 
 /**
- * Tests that need a process of their own: they measure its memory, or change its working directory or its module loader.
+ * Tests that need a process of their own: they measure its memory, or change its working directory, its modules or its module loader.
  * All other files of `npm test` share processes with one another, see test/shared-process.ts.
  */
 export const alone: readonly string[] = [
   "packages/a2a/test/client/sse.test.ts",
   "packages/cli/test/conform.test.ts",
+  "packages/cli/test/db.test.ts",
   "packages/cli/test/serve.test.ts",
   "packages/grpc/test/hostile.test.ts",
   "packages/node/test/bodies.test.ts",

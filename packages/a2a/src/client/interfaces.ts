@@ -159,10 +159,11 @@ export function firstAlive(
           proven = thrown.code !== "ConnectionLost";
           throw thrown;
         }
-        if (isSilence(thrown)) silent.push(place);
-        const next = candidates.findIndex((each, at) => at > mine && !silent.includes(each.place));
-        const last = next < 0;
         const { protocolBinding, protocolVersion, url } = target;
+        if (isSilence(thrown)) silent.push(place);
+        const isOlder = (each: Candidate): boolean => each.target.protocolVersion !== protocolVersion;
+        const next = candidates.findIndex((each, at) => at > mine && !(silent.includes(each.place) && isOlder(each)));
+        const last = next < 0;
         failures[mine] = `${protocolBinding} ${protocolVersion} at ${url}: ${thrown.message}`;
         logger?.warn("An interface of the card does not work", { url, cause: thrown });
         // After the last one all have failed: the next request begins with the first again.

@@ -49,6 +49,8 @@ export class Run implements TurnHost, PhaseHost, Driven {
   #isNewContext: boolean;
   #ended = false;
   #storeError: A2AError | undefined;
+  /** A file of an event could not be stored outside, which fails the turn. */
+  #fileError: unknown;
   /** As it was when the run began. */
   readonly #storedState: string | undefined;
   /** Made when the agent first asks for it. */
@@ -199,6 +201,7 @@ export class Run implements TurnHost, PhaseHost, Driven {
 
   /** A store that cannot be read is no fault of the agent: the run is given up, as where it cannot be written, and goes on elsewhere. */
   failedToTake(error: unknown): void {
+    if (error === this.#fileError) return;
     if (error instanceof A2AError && error.code === "Unavailable") this.#phase.lose("store");
   }
 
@@ -229,7 +232,11 @@ export class Run implements TurnHost, PhaseHost, Driven {
     const accept = (given: readonly AgentEvent[]): boolean | Promise<boolean> => this.#phase.accept(given, context);
     // Files are durable before the record that refers to them.
     const isOutside = files?.has(events) === true && !this.#phase.stopped;
-    const take = isOutside ? () => files.stored(events).then(accept) : () => accept(events);
+    const failed = (error: unknown): never => {
+      this.#fileError = error;
+      throw error;
+    };
+    const take = isOutside ? () => files.stored(events).then(accept, failed) : () => accept(events);
     return this.#keeps === undefined ? take() : this.#keeps.pass(events, take);
   }
 
