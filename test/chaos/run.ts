@@ -13,7 +13,7 @@ import type { Entry, TaskLog } from "./history.ts";
 import type { Mutation } from "./mutations.ts";
 import { plan } from "./plan.ts";
 import { startServices } from "./services.ts";
-import { logsOf, settled, storedIn } from "./stored.ts";
+import { leftAfter, logsOf, storedIn } from "./stored.ts";
 import { startWitness } from "./witness.ts";
 
 export interface ChaosOptions {
@@ -65,8 +65,8 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
     if (!isOver)
       note({ type: "trouble", at: Date.now(), what: `${crowd.unfinished.join(", ")} did not come to an end` });
     const store = await postgresStore({ database: cluster.postgres.url, wakeup: false });
-    if (!(await settled(store, patience)))
-      note({ type: "trouble", at: Date.now(), what: "The store did not come to rest" });
+    for (const what of await leftAfter(store, patience))
+      note({ type: "trouble", at: Date.now(), what: `The store did not come to rest: ${what}` });
     const logs = await logsOf(store);
     await store.close();
     await Promise.all(cluster.nodes.map((node) => node.end("SIGTERM")));

@@ -8,26 +8,26 @@ import { pause } from "./harms.ts";
 
 const agents = ["/resumable", "/plain"] as const;
 
-/** Waits until no task is at work and no webhook is due, or until `ms` milliseconds are over. */
-export async function settled(store: Store, ms: number): Promise<boolean> {
+/** Waits until no task is at work and no webhook is due, or until `ms` milliseconds are over. Returns what is left then. */
+export async function leftAfter(store: Store, ms: number): Promise<readonly string[]> {
   const until = performance.now() + ms;
   for (;;) {
-    if (await isSettled(store)) return true;
-    if (performance.now() > until) return false;
+    const left = await whatIsLeft(store);
+    if (left.length === 0 || performance.now() > until) return left;
     await pause(500);
   }
 }
 
-async function isSettled(store: Store): Promise<boolean> {
-  const due = await store.dueFeatures({ feature: "push", now: Infinity, limit: 1 });
-  if (due.length > 0) return false;
+async function whatIsLeft(store: Store): Promise<readonly string[]> {
+  const due = await store.dueFeatures({ feature: "push", now: Infinity, limit: 10 });
+  const left = due.map((row) => `webhook ${row.key} of ${row.task.taskId}, due at ${new Date(row.due).toISOString()}`);
   for (const agent of agents) {
     for (const state of ["TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"] as const) {
-      const { total } = await store.list({ agent }, { limit: 1, artifacts: false, state });
-      if (total > 0) return false;
+      const { tasks } = await store.list({ agent }, { limit: 10, artifacts: false, state });
+      left.push(...tasks.map(({ task }) => `task ${task.id}, ${state}`));
     }
   }
-  return true;
+  return left;
 }
 
 /** All tasks, with their logs. */

@@ -16,6 +16,12 @@ const slow = 2_000;
 /** Jobs that may wait in this process for an origin that answers, and for one that has not answered yet. */
 const mostWaiting = 256;
 const mostWaitingForNew = 8;
+/**
+ * A request that takes longer than this many times what others took, and than this many milliseconds more, changes the estimate by no
+ * more than that: it may be this process that stood still.
+ */
+const surprise = 4;
+const leastSurprise = 200;
 /** What is known of origins without a job is kept in so many bytes. */
 const rememberedBytes = 2 << 20;
 
@@ -41,6 +47,8 @@ export class Origin<Job> {
   /** How many jobs were put off since the last look at the rows that are due. */
   putOff = 0;
   #failures = 0;
+  /** When the last failure that counts was seen, on the monotonic clock. */
+  #failedAt = -Infinity;
   #succeeded = false;
   #pause = 0;
   /** On the monotonic clock. */
@@ -73,28 +81,44 @@ export class Origin<Job> {
     const most = this.#failures > 0 ? 1 : this.trusted ? mostWaiting : mostWaitingForNew;
     if (jobs < most) return undefined;
     this.putOff += 1;
-    const takes = Math.max(this.#takes, elapsed - (this.running[0] ?? elapsed));
+    const takes = Math.max(this.#takes, likely(elapsed - (this.running[0] ?? elapsed), this.#takes));
     const turns = (jobs + this.putOff) / Math.max(4, this.allowed);
     return Math.ceil(Math.min(longestPause, Math.max(20, turns * takes)));
   }
 
-  /** After a request. `most`: requests that an origin may have at a time. */
-  ended({ health, took }: TurnEnd, most: number, elapsed: number, random: number): void {
-    if (took !== undefined) this.#takes += (took - this.#takes) / 4;
+  /** After a request that began at `since`. `most`: requests that an origin may have at a time. */
+  ended({ health, took }: TurnEnd, { since, most, elapsed, random }: Ended): void {
+    if (took !== undefined) this.#takes += (likely(took, this.#takes) - this.#takes) / 4;
     if (health === "alive") {
       this.#failures = 0;
       this.#pause = 0;
       this.#succeeded = true;
       this.allowed = Math.min(most, this.allowed * 2);
     } else if (health === "dead") {
-      this.#failures += 1;
       this.#succeeded = false;
       this.allowed = 1;
+      // Requests that were under way together fail together, as when a receiver starts again: that is one failure.
+      if (since < this.#failedAt) return;
+      this.#failedAt = elapsed;
+      this.#failures += 1;
       if (this.#failures < mostFailures) return;
       this.#pause = Math.min(longestPause, this.#pause === 0 ? firstPause : 2 * this.#pause);
       this.#closedUntil = elapsed + this.#pause * (0.8 + 0.4 * random);
     }
   }
+}
+
+/** Circumstances of the end of a request. Times are of the monotonic clock. */
+interface Ended {
+  readonly since: number;
+  readonly most: number;
+  readonly elapsed: number;
+  readonly random: number;
+}
+
+/** What a request took, as far as it is believed. */
+function likely(took: number, takes: number): number {
+  return Math.min(took, surprise * takes + leastSurprise);
 }
 
 /** What waits for its turn. */
@@ -196,8 +220,10 @@ export class Origins<Job extends Owned> {
       origin.running.splice(origin.running.indexOf(since), 1);
       this.#running -= 1;
       if (!trusted) this.#countUntrusted(owner, -1);
-      if (!trusted && result.took !== undefined) this.#untrustedTakes += (result.took - this.#untrustedTakes) / 8;
-      origin.ended(result, this.#mostEach, this.#clock.elapsed(), Math.random());
+      if (!trusted && result.took !== undefined)
+        this.#untrustedTakes += (likely(result.took, this.#untrustedTakes) - this.#untrustedTakes) / 8;
+      const elapsed = this.#clock.elapsed();
+      origin.ended(result, { since, most: this.#mostEach, elapsed, random: Math.random() });
     };
   }
 
