@@ -205,3 +205,75 @@ describe("a message that has large files", () => {
     expect((await files.list({ prefix: "", limit: 10 })).blobs).toEqual([]);
   });
 });
+
+describe("a message that makes no record", () => {
+  const direct = agentOf(async (turn) => {
+    const history = await turn.context.history({ bytes: 4 << 20 });
+    const said = history.flatMap(({ parts }) => parts.map(({ raw, url, text }) => raw?.length ?? url ?? text));
+    return turn.reply([{ text: JSON.stringify(said) }, ...turn.message.parts.filter(({ url }) => url !== undefined)]);
+  });
+
+  it("but a direct reply leaves no file: conversation and reply have its bytes", async () => {
+    const files = fileBlobs(await folderOfTest());
+    const client = await start(direct, { store: memoryStore(), blobs: { store: files } });
+    const { message: reply } = await client.sendMessage({ message: message(file("a")) });
+    expect(reply?.parts[1]).toMatchObject({ raw: file("a").raw, filename: "a" });
+    const { contextId = "" } = reply ?? {};
+    const later = await client.sendMessage({ message: { ...message({ text: "Again" }), contextId } });
+    const [first] = JSON.parse(later.message?.parts[0]?.text ?? "[]") as readonly unknown[];
+    expect(first).toBe(400_000);
+    await expect.poll(() => keysOf(files)).toEqual([]);
+  });
+
+  it("since it is refused, or was sent before, leaves no file", async () => {
+    const files = fileBlobs(await folderOfTest());
+    const asking = agentOf(async function* (turn) {
+      yield turn.text === "end" ? turn.completed() : turn.inputRequired("More?");
+    });
+    const limits = { taskBytes: 200_000, totalBytes: 1 << 26 };
+    const client = await start(asking, { store: memoryStore(), limits, blobs: { store: files } });
+    const { task } = await client.sendMessage({ message: message({ text: "Go" }, file("a")) });
+    const taskId = task?.id ?? "";
+    const own = await keysOf(files);
+    expect(own).toHaveLength(1);
+    expect(await refusalOf({ ...message(file("b")), taskId, contextId: "another" })).toContain("contextId");
+    // It has no room for the text.
+    expect(await refusalOf({ ...message(file("c"), { text: "x".repeat(300_000) }), taskId })).toContain("full");
+    await expect.poll(() => keysOf(files)).toEqual(own);
+  });
+});
+
+describe("a file of another task", () => {
+  it("that an agent sends on is copied: it stays when the other task is deleted", async () => {
+    const store = memoryStore();
+    const files = fileBlobs(await folderOfTest());
+    const passing = agentOf(async function* (turn) {
+      const parts = (await turn.context.history()).flatMap((said) => said.parts).filter(({ url }) => url !== undefined);
+      yield turn.artifact({ parts: [...parts, ...parts] });
+    });
+    const client = await start(passing, { store, blobs: { store: files } });
+    const { task: first } = await client.sendMessage({ message: message(file("a")) });
+    const { contextId = "" } = first ?? {};
+    const { task: second } = await client.sendMessage({ message: { ...message({ text: "Again" }), contextId } });
+    await store.upkeep?.remove({ agent: "/", before: Date.now() + minute, states: ["TASK_STATE_COMPLETED"] }, 1);
+    const gone = await Promise.all(
+      [first, second].map((task) => client.getTask(task?.id ?? "").catch(() => undefined)),
+    );
+    expect(gone.map((task) => task?.id)).toEqual([undefined, second?.id]);
+    for (const key of await keysOf(files)) {
+      if (key.includes(`/${first?.id}/`)) await files.delete([key]);
+    }
+    const parts = gone[1]?.artifacts?.[0]?.parts ?? [];
+    expect(parts.length).toBeGreaterThan(1);
+    for (const { url } of parts) {
+      const response = await fetch(url ?? "");
+      expect([response.status, (await response.arrayBuffer()).byteLength]).toEqual([200, 300_000]);
+    }
+    // One copy, although it was sent on more than once.
+    expect(await keysOf(files)).toHaveLength(1);
+  });
+});
+
+async function keysOf(files: ReturnType<typeof fileBlobs>): Promise<string[]> {
+  return (await files.list({ prefix: "", limit: 20 })).blobs.map(({ key }) => key);
+}

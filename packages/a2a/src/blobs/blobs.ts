@@ -33,6 +33,8 @@ export interface BlobRoom {
   readonly rows: Map<string, FeatureEffect>;
   /** What a lost run may have stored, and the run after it stores again. */
   readonly earlier: Pick<BlobRef, "key" | "hash" | "size">[];
+  /** URLs of the copies of files of other tasks, by their keys. */
+  readonly copies: Map<string, string>;
 }
 
 /** Times to wait before a part that is in memory is stored again. Milliseconds. */
@@ -62,15 +64,33 @@ export class Blobs {
     });
     const taken = blobs.reduce((sum, { size }) => sum + size, 0);
     const ids = new Set(rows.map(({ key }) => key));
-    return { bytes: this.settings.taskBytes - taken, ids, rows: new Map(), earlier: resumes ? blobs : [] };
+    return {
+      bytes: this.settings.taskBytes - taken,
+      ids,
+      rows: new Map(),
+      earlier: resumes ? blobs : [],
+      copies: new Map(),
+    };
   }
 
-  /** Keeps the blob of a part that an agent has remembered, as by a step of a lost run. */
-  async keep(task: TaskKey, url: string | undefined, room: BlobRoom): Promise<void> {
+  /**
+   * The URL of a part that an agent sends on. A file of this task, which a step of a lost run may have remembered, is kept with it. One of
+   * another task of the owner is copied, since it is deleted with that one.
+   */
+  async keep(task: TaskKey, url: string, about: BlobAbout, room: BlobRoom): Promise<string> {
     const ref = refOf(url);
-    if (ref === undefined || room.ids.has(idOf(ref.key))) return;
-    // A file of another task is kept by that task alone.
-    if (ref.key.startsWith(await prefixOf(task.agent, task.owner, task.taskId))) take(room, ref);
+    if (ref === undefined || room.ids.has(idOf(ref.key))) return url;
+    if (ref.key.startsWith(await prefixOf(task.agent, task.owner, task.taskId))) {
+      take(room, ref);
+      return url;
+    }
+    const copied = room.copies.get(ref.key);
+    if (copied !== undefined) return copied;
+    const body = (await this.owned(url, task)) && (await this.open(ref));
+    if (body === undefined) return url;
+    const copy = (await this.store(task, body, about, room)).url;
+    room.copies.set(ref.key, copy);
+    return copy;
   }
 
   /** The parts, with those that are large files outside. Resolves when they are durable. */
@@ -163,6 +183,18 @@ export class Blobs {
     return (await this.settings.store.get(key))?.body;
   }
 
+  /** A file of an owner as base64. `undefined`: it has more than `most` characters, is not there, or is somebody else's. */
+  async base64Of(url: string, owner: BlobOwner, most: number): Promise<string | undefined> {
+    const ref = await this.owned(url, owner);
+    const found = ref && 4 * Math.ceil(ref.size / 3) <= most ? await this.settings.store.get(ref.key) : undefined;
+    if (found === undefined) return undefined;
+    let text = "";
+    // What a reference says of its size is anyone's text.
+    if (4 * Math.ceil(found.size / 3) > most) await found.body[Symbol.asyncIterator]().return?.();
+    else for await (const piece of this.base64(found.body)) text += piece;
+    return text === "" ? undefined : text;
+  }
+
   /** Bytes as base64, in pieces. */
   async *base64(bytes: AsyncIterable<Bytes>): AsyncGenerator<string, void, void> {
     let left: Bytes = new Uint8Array(0);
@@ -178,6 +210,14 @@ export class Blobs {
   /** Answers a request for the file of a link to this server. */
   answer(request: UniversalRequest): Promise<UniversalResponse> {
     return answerLink(request, { store: this.settings.store, seal: this.#seal, now: this.#rooms.clock.now() });
+  }
+
+  /** Deletes those of the files of a task that it has no row for. Nothing may be about to store one. */
+  async deleteUnnamed(task: TaskKey, keys: readonly string[]): Promise<void> {
+    const rows = await this.#rooms.tasks.features(task, task.taskId, blobFeature);
+    const named = new Set(rows.map(({ key }) => key));
+    const unnamed = keys.filter((key) => !named.has(idOf(key)));
+    if (unnamed.length > 0) await this.settings.store.delete(unnamed);
   }
 
   /** Deletes all files of an owner, also those that no task has. */

@@ -15,12 +15,9 @@ import {
   type UnaryOperations,
 } from "../protocol/index.ts";
 import type { Blobs } from "./blobs.ts";
-import { mayHaveRefs, placeOf, refOf, splitRefs, type BlobOwner } from "./ref.ts";
+import { mayHaveRefs, placeOf, refOf, splitRefs, unreadable, type BlobOwner } from "./ref.ts";
 
 /* Files in answers and events: every operation gives the same parts (one place for all bindings and versions). */
-
-/** What a reference becomes that its reader may not follow. */
-const unreadable = "about:blank#unavailable";
 
 /** The service whose answers and events have links in the place of references, or the files themselves where the client asks for them. */
 export function withFiles(

@@ -8,6 +8,9 @@ import { isBlobKey } from "./segments.ts";
 /** The scheme of a reference to a blob. */
 export const blobScheme = "parley-blob:";
 
+/** What a reference becomes that its reader may not follow, or whose file is not there any more. */
+export const unreadable = "about:blank#unavailable";
+
 /** A reference as it is in JSON text: the name of the member, and the rest of the URL. In a string its quotes would be escaped. */
 const inText = /"(url|uri|fileWithUri)":"parley-blob:([^"\\]*)"/g;
 

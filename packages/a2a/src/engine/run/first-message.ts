@@ -1,4 +1,4 @@
-import { A2AError } from "../../model/index.ts";
+import { A2AError, type Message } from "../../model/index.ts";
 import type { AgentEvent, MessageRefused, TurnAbortKind } from "../../protocol/index.ts";
 import type { ContextView } from "../conversations.ts";
 import { agentMessage, type Loss } from "../log/index.ts";
@@ -15,6 +15,7 @@ import {
   type RunRooms,
 } from "./phase.ts";
 import { Recorder } from "./recorder.ts";
+import { isReference, type RunFiles } from "./run-files.ts";
 import { TaskRun } from "./task-run.ts";
 import type { TurnInput } from "./turn.ts";
 
@@ -117,14 +118,34 @@ export class FirstMessage implements Phase {
 
   /** Answers directly, which ends the turn. */
   #answer(given: ReplyEvent, context: ContextView): false | Promise<false> {
-    const { conversations, settings } = this.#rooms;
-    const { contextId, once } = this.#init;
+    const { settings } = this.#rooms;
+    const { contextId } = this.#init;
     const state = this.#host.takeState();
     if (state !== undefined && state.value !== null) throw agentMistake(noPlaceForState);
     const event = this.#extended(given);
     const message = agentMessage(event.message, { messageId: settings.ids.next(), contextId });
+    const files = this.#host.outside;
+    const asked = this.#input.message;
+    if (files !== undefined && [message, asked].some(({ parts }) => parts.some(isReference))) {
+      return this.#inlined(files, message, context);
+    }
+    return this.#reply(message, asked, context);
+  }
+
+  /** Neither has a task that could keep its files. */
+  async #inlined(files: RunFiles, given: Message, context: ContextView): Promise<false> {
+    this.#answering = true;
+    const message = await files.inlined(given);
+    if (message.parts.some(({ url }, at) => url !== given.parts[at]?.url && url !== undefined))
+      throw agentMistake(noPlaceForFile);
+    const asked = await files.inlined(this.#input.message);
+    return this.stopped ? false : this.#reply(message, asked, context);
+  }
+
+  #reply(message: Message, asked: Message, context: ContextView): false | Promise<false> {
+    const { conversations } = this.#rooms;
     const reply = new DirectReply(message);
-    const stored = conversations.keepReply(context, this.#input.message, reply.text, once);
+    const stored = conversations.keepReply(context, asked, reply.text, this.#init.once);
     if (stored === undefined) return this.#answered({ kind: "message", reply });
     this.#answering = true;
     return stored.then((outcome) => {
@@ -171,3 +192,6 @@ export class FirstMessage implements Phase {
 
 const noPlaceForState =
   "turn.setState(): a direct reply has no task that could keep a state; use turn.context.setState(), or yield an event before";
+
+const noPlaceForFile =
+  "turn.reply(): a direct reply has no task that could keep a file of more than 6 MiB; yield an artifact instead";

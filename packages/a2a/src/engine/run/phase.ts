@@ -8,6 +8,7 @@ import type { EngineSettings, HostedAgent } from "../options.ts";
 import type { DirectReply } from "../direct-replies.ts";
 import type { Pace } from "./pace.ts";
 import type { Run } from "./run.ts";
+import type { RunFiles } from "./run-files.ts";
 import type { ResumedTurn, TurnInput } from "./turn.ts";
 
 /** What runs need of the engine. */
@@ -146,6 +147,8 @@ export interface PhaseHost {
   becomes(task: Phase): void;
   /** The rows of the files that a record is the first to refer to. Absent: every file is in the store. */
   readonly files: WriterInit["files"];
+  /** The large files of the run. Absent: every file is in the store. */
+  readonly outside: RunFiles | undefined;
   /** Whether the function of a step is under way. */
   readonly inStep: boolean;
   /** Changes the bytes of the budget that the run holds. */

@@ -1,10 +1,13 @@
 import type { BlobRoom, Blobs } from "../../blobs/blobs.ts";
 import type { LazyBlobs } from "../../blobs/lazy.ts";
-import { blobScheme, keysIn, refOf } from "../../blobs/ref.ts";
+import { blobScheme, keysIn, refOf, unreadable } from "../../blobs/ref.ts";
 import { invalidParams, type Message, type NewRecord, type Part } from "../../model/index.ts";
 import type { AgentEvent, TurnFiles } from "../../protocol/index.ts";
 import type { FeatureEffect, TaskKey } from "../../store/index.ts";
 import { agentMistake } from "../mistakes.ts";
+
+/** Most characters of base64 that are taken into a message which has no task to keep its files. */
+const mostInline = 8 << 20;
 
 interface RunFilesInit {
   /** Whether a run was lost before, which may have stored the same files. */
@@ -56,6 +59,24 @@ export class RunFiles implements TurnFiles {
     return events.some((event) => partsOf(event)?.some(isOutside) === true);
   }
 
+  /** A message with the bytes of its files, as far as they are small enough together. The others have no address any more. */
+  async inlined(message: Message): Promise<Message> {
+    const blobs = await this.#blobs.load();
+    const parts: Part[] = [];
+    let left = mostInline;
+    for (const part of message.parts) {
+      if (!isReference(part)) {
+        parts.push(part);
+        continue;
+      }
+      const { url, ...rest } = part;
+      const raw = await blobs.base64Of(url, this.#task, left);
+      left -= raw?.length ?? 0;
+      parts.push(raw === undefined ? { ...rest, url: unreadable } : { ...rest, raw });
+    }
+    return { ...message, parts };
+  }
+
   /** The rows of the blobs that the record is the first to refer to. */
   rowsOf({ json }: NewRecord): readonly FeatureEffect[] {
     const rows = this.#room?.rows;
@@ -80,8 +101,11 @@ export class RunFiles implements TurnFiles {
     if (given === undefined) return event;
     this.#init.onProgress();
     const parts = await blobs.storeParts(this.#task, given, room);
-    for (const part of parts) if (isReference(part)) await blobs.keep(this.#task, part.url, room);
-    return withParts(event, parts);
+    const kept: Part[] = [];
+    for (const part of parts) {
+      kept.push(isReference(part) ? { ...part, url: await blobs.keep(this.#task, part.url, part, room) } : part);
+    }
+    return withParts(event, kept);
   }
 
   async #open(): Promise<readonly [Blobs, BlobRoom]> {
@@ -115,8 +139,9 @@ function isLarge({ raw }: Part, bytes: number): boolean {
   return typeof raw === "string" && raw.length > 4 * Math.ceil(bytes / 3);
 }
 
-function isReference({ url }: Part): boolean {
-  return typeof url === "string" && url.startsWith(blobScheme);
+/** Whether a part names a file that is kept outside. */
+export function isReference(part: Part): part is Part & { readonly url: string } {
+  return typeof part.url === "string" && part.url.startsWith(blobScheme);
 }
 
 function withParts(event: AgentEvent, parts: readonly Part[]): AgentEvent {

@@ -1,33 +1,99 @@
+import type { BlobRoom } from "../../blobs/blobs.ts";
 import type { LazyBlobs } from "../../blobs/lazy.ts";
-import { isTerminal } from "../../model/index.ts";
+import { A2AError, isTerminal, type Part } from "../../model/index.ts";
+import type { TaskHead, TaskKey } from "../../store/index.ts";
 import type { EngineSettings } from "../options.ts";
-import type { Send } from "./admission.ts";
+import type { Admission, Send } from "./admission.ts";
+import { wantedGeneration } from "./follow-up.ts";
 
-/* Large files of messages, which are stored before the message is. */
+/** The large files of one message, which are stored before the message is. */
+export class MessageFiles {
+  readonly #lazy: LazyBlobs;
+  readonly #settings: Pick<EngineSettings, "ids" | "store">;
+  #task: TaskKey | undefined;
+  /** One for each time that the message was accepted. */
+  readonly #rooms: BlobRoom[] = [];
+  /** What was stored, by its base64: a message that is accepted again has the same files. */
+  readonly #known = new Map<string, Part>();
 
-/** The message with its large files outside. One for a task that is over, or that the caller does not have, stays as it is, and is refused later. */
-export async function withFilesOutside(
-  send: Send,
-  lazy: LazyBlobs,
-  { ids, store }: Pick<EngineSettings, "ids" | "store">,
-): Promise<Send> {
-  const { owner, request, again } = send;
-  const { message } = request;
-  const taskId = message.taskId ?? send.newTaskId ?? ids.next();
-  if (message.taskId !== undefined) {
-    const head = await store.head(owner, taskId);
-    if (head === undefined || isTerminal(head.state)) return send;
+  constructor(lazy: LazyBlobs, settings: Pick<EngineSettings, "ids" | "store">) {
+    this.#lazy = lazy;
+    this.#settings = settings;
   }
-  const blobs = await lazy.load();
-  const task = { agent: owner.agent, owner: owner.owner, taskId };
-  const room = await blobs.roomOf(task);
-  const parts = await blobs.storeParts(task, message.parts, room);
-  const stored: Send = {
-    ...send,
-    kept: [...send.kept, ...room.rows.values()],
-    request: { ...request, message: { ...message, parts } },
-    ...(message.taskId === undefined && { newTaskId: taskId }),
-  };
-  if (again === undefined) return stored;
-  return { ...stored, again: async () => withFilesOutside(await again(), lazy, { ids, store }) };
+
+  /**
+   * The message with its large files outside. One that is refused stays as it is: its task is over, is none of the caller's, or is not
+   * as the caller expects it.
+   */
+  async store(send: Send): Promise<Send> {
+    const { owner, request, again } = send;
+    const { message } = request;
+    const { store, ids } = this.#settings;
+    const taskId = message.taskId ?? send.newTaskId ?? ids.next();
+    if (message.taskId !== undefined && isRefused(send, await store.head(owner, taskId))) return send;
+    const blobs = await this.#lazy.load();
+    const task = (this.#task = { agent: owner.agent, owner: owner.owner, taskId });
+    const room = await blobs.roomOf(task);
+    this.#rooms.push(room);
+    const parts: Part[] = [];
+    for (const part of message.parts) parts.push(this.#knownAs(part) ?? (await this.#stored(part, task, room)));
+    const rows = this.#rooms.flatMap((each) => [...each.rows.values()]);
+    const stored: Send = {
+      ...send,
+      kept: [...send.kept, ...rows],
+      request: { ...request, message: { ...message, parts } },
+      ...(message.taskId === undefined && { newTaskId: taskId }),
+    };
+    return again === undefined ? stored : { ...stored, again: async () => this.store(await again()) };
+  }
+
+  #knownAs(part: Part): Part | undefined {
+    if (typeof part.raw !== "string") return undefined;
+    const { raw, ...rest } = part;
+    const url = this.#known.get(raw)?.url;
+    return url === undefined ? undefined : { ...rest, url };
+  }
+
+  async #stored(part: Part, task: TaskKey, room: BlobRoom): Promise<Part> {
+    const blobs = await this.#lazy.load();
+    const [stored = part] = await blobs.storeParts(task, [part], room);
+    if (stored !== part && part.raw !== undefined) this.#known.set(part.raw, stored);
+    return stored;
+  }
+
+  /** Admits the message. Files that no record names by the end are deleted: the message was refused, sent before, or answered directly. */
+  async admit(stored: Send, admit: (stored: Send) => Admission | Promise<Admission>): Promise<Admission> {
+    try {
+      const admission = await admit(stored);
+      admission.answer.then(
+        () => this.drop(),
+        (error: unknown) => this.drop(error),
+      );
+      return admission;
+    } catch (error) {
+      this.drop(error);
+      throw error;
+    }
+  }
+
+  /** Deletes those that no row of the task names. After an error of the store, which may have stored the record, the collector does. */
+  drop(error?: unknown): void {
+    if (error !== undefined && !(error instanceof A2AError && error.code !== "Unavailable")) return;
+    // What fails here is left to the collector too.
+    this.#drop().catch(() => {});
+  }
+
+  async #drop(): Promise<void> {
+    const task = this.#task;
+    if (task === undefined) return;
+    const keys = this.#rooms.flatMap(({ rows }) => [...rows.keys()]);
+    const blobs = await this.#lazy.load();
+    await blobs.deleteUnnamed(task, keys);
+  }
+}
+
+function isRefused(send: Send, head: TaskHead | undefined): boolean {
+  if (head === undefined || isTerminal(head.state)) return true;
+  const { contextId = head.contextId } = send.request.message;
+  return contextId !== head.contextId || (wantedGeneration(send) ?? head.generation) !== head.generation;
 }

@@ -159,20 +159,24 @@ export class Sends {
     const { message } = send.request;
     const bytes = sizeOf(message);
     const makesTask = message.taskId === undefined;
+    const { MessageFiles } = await import("./message-files.ts");
+    const files = new MessageFiles(blobs, settings);
     if (makesTask) runs.enter(owner);
     let stored: Send;
     try {
       await budget.take(owner, bytes);
       try {
-        const { withFilesOutside } = await import("./message-files.ts");
-        stored = await withFilesOutside(send, blobs, settings);
+        stored = await files.store(send);
+      } catch (error) {
+        files.drop();
+        throw error;
       } finally {
         budget.give(owner, bytes);
       }
     } finally {
       if (makesTask) runs.leave(owner);
     }
-    return this.#admitStored(stored);
+    return files.admit(stored, (whole) => this.#admitStored(whole));
   }
 
   #admitStored(send: Send): Admission | Promise<Admission> {
