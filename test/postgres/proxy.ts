@@ -2,9 +2,9 @@ import { connect, createServer, type Socket } from "node:net";
 
 /**
  * `cut`: what the client sent does not arrive, and the connection ends. `cut after`: it arrives, and the answer does not. With `answer` the
- * client gets that before the connection ends.
+ * client gets that before the connection ends. `swallow`: from then on nothing of that connection arrives, and nobody is told.
  */
-export type Harm = "cut" | "cut after" | { readonly way: "cut" | "cut after"; readonly answer: Uint8Array };
+export type Harm = "cut" | "cut after" | "swallow" | { readonly way: "cut" | "cut after"; readonly answer: Uint8Array };
 
 /** An error as a server or a pooler sends it. */
 export function errorMessage(severity: "ERROR" | "FATAL", state: string, text: string): Uint8Array {
@@ -34,6 +34,7 @@ export async function startProxy(target: number): Promise<Proxy> {
   const server = createServer((client) => {
     const upstream = connect(target, "127.0.0.1");
     let isCut = false;
+    let isSwallowed = false;
     let last: Uint8Array | undefined;
     const end = (): void => {
       if (last === undefined) client.destroy();
@@ -53,11 +54,12 @@ export async function startProxy(target: number): Promise<Proxy> {
       });
     }
     client.on("data", (bytes) => {
-      if (proxy.isSilent) return;
+      if (proxy.isSilent || isSwallowed) return;
       const harm = proxy.onRequest(bytes.toString("latin1"));
       const way = typeof harm === "object" ? harm.way : harm;
       if (typeof harm === "object") last = harm.answer;
       if (way === "cut") return end();
+      if (way === "swallow") return void (isSwallowed = true);
       isCut ||= way === "cut after";
       upstream.write(bytes);
     });

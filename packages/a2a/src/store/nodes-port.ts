@@ -6,8 +6,11 @@ export interface StoreNodes {
   /**
    * Notes that a process is alive. Resolves to all processes that are known, with this one. It need not survive a crash of the store: who is
    * not known is asked again, or is given up some time later.
+   *
+   * @param within - Milliseconds until the answer must be there. A store with another way to its database tries that then, for as long
+   * again, and rejects where it does not answer either. Default: as long as any call may take.
    */
-  beat(node: string): Promise<readonly StoreNode[]>;
+  beat(node: string, within?: number): Promise<readonly StoreNode[]>;
   /** Forgets processes: one that stops, and those that have been dead for long. */
   forget(nodes: readonly string[]): Promise<void>;
 }

@@ -6,12 +6,12 @@ import { fakeClock } from "../../src/testing/index.ts";
 /* Who is alive, where a store counts its processes: by the monotonic clock of the one that looks, with the default of `lease.ttl`. */
 
 const ttl = 2_600;
-const interval = ttl / 8;
+const interval = ttl / 16;
 
 /** A process "a", which looks, in a database with others that beat as the test says. */
 function cluster() {
   const clock = fakeClock();
-  const database = { isAway: false, jump: 0, calls: 0 };
+  const database = { isAway: false, jump: 0, calls: 0, latency: 0 };
   const rows = new Map<string, { beats: number; at: number }>();
   const now = (): number => clock.elapsed() + database.jump;
   const beatOf = (name: string): void => void rows.set(name, { beats: (rows.get(name)?.beats ?? 0) + 1, at: now() });
@@ -21,7 +21,9 @@ function cluster() {
         database.calls += 1;
         if (database.isAway) throw new Error("away");
         beatOf(name);
-        return [...rows].map(([each, { beats, at }]) => ({ name: each, beats, silent: now() - at }));
+        const found = [...rows].map(([each, { beats, at }]) => ({ name: each, beats, silent: now() - at }));
+        if (database.latency > 0) await new Promise<void>((resolve) => clock.after(database.latency, resolve));
+        return found;
       },
       async forget(names: readonly string[]) {
         for (const name of names) rows.delete(name);
@@ -91,6 +93,37 @@ describe("a process that says nothing any more", () => {
       }
     }
     expect([...rows.keys()]).toEqual(["a"]);
+  });
+});
+
+describe("a database whose answers all take longer than half of lease.ttl", () => {
+  it("does not keep a process alive that says nothing, and makes none dead that beats", async () => {
+    const { gone, pass, database, diedAt } = cluster();
+    await pass(1_500, true);
+    database.latency = 1_400;
+    await pass(15_000, true);
+    expect(gone).toEqual([]);
+    await pass(10_000, false);
+    expect(gone.length).toBeGreaterThan(0);
+    expect((gone[0] ?? 0) - diedAt()).toBeGreaterThan(ttl);
+    // What is under way is answered, so that the process can stop.
+    database.latency = 0;
+    await pass(2_000, false);
+  });
+});
+
+describe("a process that has not looked for half of lease.ttl", () => {
+  it("does not say how long others have been silent: they may have said something since", async () => {
+    const { clock, pass, nodes, database } = cluster();
+    await pass(1_500, true);
+    await pass(4_000, false);
+    expect(nodes.silence("b")).toBeGreaterThan(ttl);
+    expect(nodes.isSilent("b")).toBe(true);
+    database.isAway = true;
+    clock.advance(ttl / 2 + 1);
+    expect(nodes.silence("b")).toBe(0);
+    expect(nodes.isSilent("b")).toBe(false);
+    expect(nodes.silence("nobody")).toBeUndefined();
   });
 });
 

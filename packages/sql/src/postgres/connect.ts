@@ -14,7 +14,10 @@ export interface PostgresConnectOptions {
    * program has, which stays open when the store is closed; or an adapter to another library.
    */
   readonly database: string | PoolLike | PostgresDriver;
-  /** With a URL: the most connections at one time. One of them listens for wake-ups. Default 10. */
+  /**
+   * With a URL: the most connections at one time. One of them listens for wake-ups, and has the heartbeats of the node; where none listens,
+   * one has the heartbeats. Default 10.
+   */
   readonly connections?: number;
   /** Milliseconds until a connection must be there. With a pool that has a limit of its own, that one counts. Default 5000. */
   readonly connectTimeout?: number;

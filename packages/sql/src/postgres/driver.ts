@@ -14,6 +14,8 @@ export interface PostgresDriver extends Queries {
    * thing here, and readers poll.
    */
   listen?(channel: string, listener: ChannelListener): Promise<Listening>;
+  /** How many connections there are at most. Absent: it is not known, and none is kept for longer than a call. */
+  readonly connections?: number;
   /** Ends what the driver has opened itself. A pool of the user stays open. */
   close(): Promise<void>;
 }

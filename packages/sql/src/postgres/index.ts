@@ -8,15 +8,16 @@ import { A2AError } from "@parley/a2a";
 import { DatabaseClock } from "./clock.ts";
 import { connect, type PostgresConnectOptions } from "./connect.ts";
 import type { Database } from "./database.ts";
-import { sqlState } from "./driver.ts";
+import { sqlState, type Queries } from "./driver.ts";
 import { readable } from "./errors.ts";
 import { isTooNew, UnknownVersion } from "../shared/versions.ts";
 import { checkVersion, lockNotAvailable, migrate, newestVersion, pending, versionOf } from "./migrations.ts";
+import { Heartbeats } from "./nodes.ts";
 import { ensurePartitions } from "./partitions.ts";
 import { Retention } from "./retention.ts";
 import { Schema } from "./schema.ts";
 import { databaseStore } from "./store.ts";
-import { notifyWakeup, noWakeup } from "./wakeup.ts";
+import { noWakeup, notifyWakeup, NotifyWakeup } from "./wakeup.ts";
 import { Watch } from "./watch.ts";
 
 export type { PostgresConnectOptions } from "./connect.ts";
@@ -86,7 +87,10 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
       const clock = new DatabaseClock(schema.over(database.driver));
       opened.push(clock);
       await clock.open();
-      const store = databaseStore(database, schema, { ...options, clock, wakeup, watch, onClose: close });
+      const listening = (): Queries | undefined => (wakeup instanceof NotifyWakeup ? wakeup.listening : undefined);
+      const heartbeats = new Heartbeats(database, schema, listening);
+      opened.push(heartbeats);
+      const store = databaseStore(database, schema, { ...options, clock, wakeup, watch, heartbeats, onClose: close });
       return Object.assign(store, { wakeup });
     } catch (thrown) {
       // They would go on to connect.

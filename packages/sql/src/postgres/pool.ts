@@ -110,6 +110,7 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
     query: (text, values) => hold((connection) => connection.query(text, values)),
     // A subscription keeps its connection, and the statements need another one.
     ...(pool.options?.max === 1 ? {} : { listen }),
+    ...(pool.options?.max !== undefined && { connections: pool.options.max }),
     async close() {
       await Promise.all([...listening].map((subscription) => subscription.close()));
       await Promise.allSettled(held);

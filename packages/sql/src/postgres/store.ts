@@ -18,7 +18,7 @@ import { readDue, readFeatures } from "./features.ts";
 import { readOnce } from "./keys.ts";
 import { readList } from "./list.ts";
 import { readClaimable, readHead, readLog, readStranded } from "./read.ts";
-import { beat, forget } from "./nodes.ts";
+import { forget, type Heartbeats } from "./nodes.ts";
 import { Retention } from "./retention.ts";
 import type { Schema, Sql } from "./schema.ts";
 import { stateOfIndex, stepIndex, switchIndex } from "./search-index.ts";
@@ -41,11 +41,13 @@ export interface DatabaseStoreOptions {
   readonly onClose?: () => Promise<void>;
   /** Tells what other nodes have stored. The store ends it. */
   readonly watch: Watch;
+  /** The way of heartbeats to the database. The store does not close it. */
+  readonly heartbeats: Heartbeats;
 }
 
 /** A store on a database that has its tables. */
 export function databaseStore(database: Database, schema: Schema, options: DatabaseStoreOptions): Store {
-  const { bounds = defaultStoreBounds, logger = silentLogger, clock, wakeup, watch } = options;
+  const { bounds = defaultStoreBounds, logger = silentLogger, clock, wakeup, watch, heartbeats } = options;
   const kept = new KeptTasks();
   const writer = new Writer(database, schema, {
     onPlaces: (places) => watch.took(places),
@@ -101,7 +103,7 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
     features: (scope, taskId, feature) => calls.read((sql) => readFeatures(sql, scope, taskId, feature)),
     dueFeatures: (query) => calls.read((sql) => readDue(sql, query)),
     nodes: {
-      beat: (node) => calls.read((sql) => beat(sql, node)),
+      beat: (node, within) => calls.run(() => heartbeats.beat(node, within)),
       forget: (nodes) => calls.read((sql) => forget(sql, nodes)),
     },
     claimable: (query) => calls.read((sql) => readClaimable(sql, query)),

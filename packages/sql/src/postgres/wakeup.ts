@@ -1,6 +1,6 @@
 import { silentLogger, systemClock, type Clock, type Logger } from "@parley/a2a";
 import { WakeupBatch, type Wakeup, type WakeupListener } from "@parley/a2a/store";
-import type { Listening, PostgresDriver } from "./driver.ts";
+import type { Listening, PostgresDriver, Queries } from "./driver.ts";
 import { keepsSession } from "./transaction.ts";
 
 export interface NotifyWakeupOptions {
@@ -54,7 +54,7 @@ const poolerPause = 300_000;
  */
 const notify = `SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, message) FROM unnest($2::text[]) AS message`;
 
-class NotifyWakeup implements Wakeup {
+export class NotifyWakeup implements Wakeup {
   readonly #driver: PostgresDriver;
   readonly #pooled: boolean;
   readonly #options: Required<NotifyWakeupOptions>;
@@ -97,6 +97,11 @@ class NotifyWakeup implements Wakeup {
 
   get isConnected(): boolean {
     return this.#isConnected;
+  }
+
+  /** The connection that listens, on which other short statements may run. `undefined`: there is none now. */
+  get listening(): Queries | undefined {
+    return this.#isConnected ? this.#listening : undefined;
   }
 
   publish(taskIds: readonly string[]): void {

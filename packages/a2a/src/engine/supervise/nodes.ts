@@ -2,7 +2,9 @@ import type { StoreNode, StoreNodes } from "../../store/index.ts";
 import type { EngineSettings } from "../options.ts";
 
 /** How many heartbeats there are in the time after which a process counts as dead. */
-const beats = 8;
+const beats = 16;
+/** How many of them a process has missed that is silent. */
+const mostMissed = 4;
 /** The longest pause between two heartbeats, in milliseconds: a process that is known to be gone is soon seen to be silent, too. */
 const longestPause = 1_000;
 /** A task that cannot be resumed is given up after so many times the time after which others are taken over: nothing can take that back. */
@@ -39,6 +41,8 @@ export class Nodes {
   /** When the last heartbeat began, and when it was over. */
   #sent = -Infinity;
   #arrived = -Infinity;
+  /** The last answer came long after the one before. */
+  #isLate = false;
   /** Those that `onGone` was called for, and how far. */
   #told = new Map<string, number>();
   #clearTimer: () => void = () => {};
@@ -65,15 +69,24 @@ export class Nodes {
     await this.#nodes?.forget([this.#init.settings.lease.holder]).catch(() => {});
   }
 
-  /** How long a process has been silent, in milliseconds. `undefined`: it is not known. */
+  /**
+   * How long a process has been silent, in milliseconds. `undefined`: it is not known. 0 where this one has not looked for long: it was
+   * stopped, or could not reach the store, and the others may have said something since.
+   */
   silence(node: string): number | undefined {
     const seen = this.#seen.get(node);
-    return seen === undefined ? undefined : this.#sent - seen.since;
+    if (seen === undefined) return undefined;
+    return this.#init.settings.clock.elapsed() - this.#arrived > this.#patience ? 0 : this.#sent - seen.since;
   }
 
-  /** Whether a process has missed two heartbeats. One that nobody knows has, once this process has looked. */
+  /** Whether a process has missed some heartbeats. One that nobody knows has, once this process has looked. */
   isSilent(node: string): boolean {
-    return (this.silence(node) ?? (this.#arrived === -Infinity ? 0 : Infinity)) > 2 * this.#pause;
+    return (this.silence(node) ?? (this.#arrived === -Infinity ? 0 : Infinity)) > mostMissed * this.#pause;
+  }
+
+  /** How long what was read of the others counts, in milliseconds. */
+  get #patience(): number {
+    return this.#init.settings.lease.ttl / 2;
   }
 
   get #pause(): number {
@@ -98,7 +111,7 @@ export class Nodes {
     const sent = clock.elapsed();
     let wait = this.#pause;
     try {
-      const found = await nodes.beat(lease.holder);
+      const found = await nodes.beat(lease.holder, lease.ttl / 4);
       this.#note(found, sent);
       wait = Math.min(wait, this.#untilNext());
       this.#hasFailed = false;
@@ -111,14 +124,18 @@ export class Nodes {
   }
 
   #note(found: readonly StoreNode[], sent: number): void {
-    const { clock, lease } = this.#init.settings;
+    const { clock } = this.#init.settings;
     const arrived = clock.elapsed();
-    const wasAway = arrived - this.#arrived > lease.ttl / 2;
+    const gap = arrived - this.#arrived;
+    const wasAway = gap > this.#patience;
     const before = this.#sent;
     const seen = new Map<string, Seen>();
     for (const { name, beats: count, silent } of found) {
       const known = this.#seen.get(name);
-      if (wasAway || known === undefined) seen.set(name, { beats: count, since: arrived });
+      if (known === undefined || (wasAway && (known.beats !== count || !this.#isLate)))
+        seen.set(name, { beats: count, since: arrived });
+      // While all answers are late, each that shows the same counts for as much as one that is not: else nobody would ever be dead.
+      else if (wasAway) seen.set(name, { beats: count, since: known.since + gap - this.#patience });
       else if (known.beats === count) seen.set(name, known);
       // It was after the read before this one. The clock of the store may have been set meanwhile.
       else seen.set(name, { beats: count, since: Math.max(before, arrived - Math.max(0, silent)) });
@@ -128,6 +145,7 @@ export class Nodes {
     this.#seen = seen;
     this.#sent = sent;
     this.#arrived = arrived;
+    this.#isLate = wasAway && !isFirst;
     if (wasAway && !isFirst) this.#init.onAbsence();
     this.#tell(isMissing);
   }
