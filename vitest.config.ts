@@ -52,6 +52,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     // A condition is waited for as long as a test may take, so that a busy machine fails no test.
     expect: { poll: { timeout: 60_000 } },
+    setupFiles: ["test/patience.ts"],
     allowOnly: false,
     projects: [
       {

@@ -1,5 +1,5 @@
 import { writeFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -38,14 +38,16 @@ describe("a node that gets SIGTERM", () => {
     const [one, two] = await Promise.all([startNode({ grace: 100 }), startNode({})]);
     balancer.targets = [one.port, two.port];
     const chunks = 25;
+    const hold = join(folder, crypto.randomUUID());
     let begun = 0;
     const stream = async (): Promise<Heard> => {
       const client = await connect(balancer.url);
       const heard = new Heard();
-      for await (const event of client.sendStreamingMessage(JSON.stringify({ chunks, pause: 40 }))) {
+      for await (const event of client.sendStreamingMessage(JSON.stringify({ chunks, pause: 40, hold }))) {
         heard.add(event);
-        if (heard.chunks.length === 2 && event.artifactUpdate !== undefined && (begun += 1) === 15)
-          one.program.child.kill("SIGTERM");
+        if (heard.chunks.length !== 2 || event.artifactUpdate === undefined || (begun += 1) !== 15) continue;
+        one.program.child.kill("SIGTERM");
+        await writeFile(hold, "");
       }
       return heard;
     };

@@ -1,6 +1,7 @@
 // A server for tests: says what its options say, and prints a line of JSON in each process that is ready. The first message of a task
 // says what to do: `exit`, `wait`, or JSON with how many chunks there are, and the milliseconds after each. A chunk is its number, and the
-// process that said it. With `finish` the turn goes on until there is such a file, with `until` there are chunks until then.
+// process that said it. With `finish` the turn goes on until there is such a file, with `until` there are chunks until then, with `hold` it stops after two chunks
+// until then.
 
 import { existsSync } from "node:fs";
 import cluster from "node:cluster";
@@ -31,6 +32,7 @@ interface Work {
   readonly pause: number;
   readonly finish?: string;
   readonly until?: string;
+  readonly hold?: string;
 }
 
 const { file, files, database, mode, looks = false, ...options } = JSON.parse(process.argv[2] ?? "{}") as ManyOptions;
@@ -59,13 +61,14 @@ const agent = defineAgent<{ checkpoint: number }>({
       yield turn.artifact({ parts: [text(JSON.stringify(go))] });
       return;
     }
-    const { chunks, pause: ms, finish, until } = JSON.parse(turn.text) as Work;
+    const { chunks, pause: ms, finish, until, hold } = JSON.parse(turn.text) as Work;
     for (let at = turn.checkpoint ?? 0; until === undefined ? at < chunks : !existsSync(until); at += 1) {
       const parts = [text(`${at}:${process.pid}`)];
       const chunk =
         at === 0 ? turn.artifact({ artifactId: "chunks", parts, open: true }) : turn.append("chunks", parts);
       yield [chunk, turn.saveCheckpoint(at + 1)];
       await pause(ms, turn.signal);
+      while (hold !== undefined && at === 1 && !existsSync(hold)) await pause(20, turn.signal);
     }
     while (finish !== undefined && !existsSync(finish)) await pause(20, turn.signal);
   },

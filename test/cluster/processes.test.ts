@@ -106,14 +106,16 @@ describe.each(Object.keys(stores))("two processes with %s", (name) => {
     const { url } = await ready(program);
     const [victim = NaN] = serving(program);
     const chunks = 12;
+    const hold = join(folder, crypto.randomUUID());
     let begun = 0;
     const stream = async (): Promise<Heard> => {
       const client = await connect(url);
       const heard = new Heard();
-      for await (const event of client.sendStreamingMessage(JSON.stringify({ chunks, pause: 40 }))) {
+      for await (const event of client.sendStreamingMessage(JSON.stringify({ chunks, pause: 10, hold }))) {
         heard.add(event);
-        if (event.artifactUpdate !== undefined && heard.chunks.length === 2 && (begun += 1) === 40)
-          process.kill(victim, "SIGKILL");
+        if (event.artifactUpdate === undefined || heard.chunks.length !== 2 || (begun += 1) !== 40) continue;
+        process.kill(victim, "SIGKILL");
+        await writeFile(hold, "");
       }
       return heard;
     };

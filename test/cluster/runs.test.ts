@@ -77,7 +77,9 @@ describe("a cancel at another node than the one that runs the task (A2A 1.0 §3.
       yield turn.working();
       await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
     }
-    const [a, b] = await Promise.all([node(schema, silent), node(schema, silent)]);
+    // Nobody looks, and no lease is renewed: a wake-up is all that tells.
+    const options = { store: { pollInterval: 3_600_000 }, engine: { lease: { ttl: 3_600_000 } } } as const;
+    const [a, b] = await Promise.all([node(schema, silent, options), node(schema, silent, options)]);
     const ids = await Promise.all(Array.from({ length: 40 }, async () => (await a.send("go")).id));
     const took: number[] = [];
     for (const id of ids) {
@@ -88,8 +90,7 @@ describe("a cancel at another node than the one that runs the task (A2A 1.0 §3.
     }
     took.sort((one, other) => one - other);
     expect(aborted.size).toBe(40);
-    // Milliseconds on a machine that has time for it (docs/postgres.md). A look comes every five seconds while wake-ups arrive.
-    expect(percentile(took, 0.5)).toBeLessThan(1_000);
+    // Milliseconds on a machine that has time for it (docs/postgres.md).
     figure(`a cancel: p50 ${percentile(took, 0.5).toFixed(1)} ms, p99 ${percentile(took, 0.99).toFixed(1)} ms`);
   });
 
