@@ -19,6 +19,7 @@ import { cardSignerOf } from "./server/cards.ts";
 import { blobsOf, fileEndpoint } from "./server/blobs.ts";
 import { toFetch } from "./server/fetch.ts";
 import { attendant, startedBy, wakeEngine } from "./server/on-demand.ts";
+import type { AgentMount, Handler, HandlerLimits, HandlerOptions as Options, ServedAgent } from "./server/options.ts";
 import {
   checkIds,
   checkStore,
@@ -27,12 +28,7 @@ import {
   originsOf,
   readPublicUrl,
   unfinishedBodies,
-  type AgentMount,
-  type Handler,
-  type HandlerLimits,
-  type HandlerOptions as Options,
-  type ServedAgent,
-} from "./server/options.ts";
+} from "./server/settings.ts";
 import { probesOf, ReadinessCheck } from "./server/health.ts";
 import { callbackEndpoint, inTaskSettingsOf } from "./server/intask.ts";
 import { methodRoutes, operationsWith } from "./server/methods.ts";

@@ -3,7 +3,7 @@ import { A2AError, toA2AError, wireErrors, type StreamResponse } from "../model/
 import { guardedFetch, type GuardedFetch } from "../net/index.ts";
 import { ByteBudget, type UniversalRequest, type UniversalResponse } from "../protocol/index.ts";
 import { toFetch } from "../server/fetch.ts";
-import { unfinishedBodies } from "../server/options.ts";
+import { unfinishedBodies } from "../server/settings.ts";
 import type { RequestLimits } from "../transport/server/binding.ts";
 import { requestedExtensions } from "../transport/server/context.ts";
 import { bodyText, parseJson } from "../transport/server/request.ts";
