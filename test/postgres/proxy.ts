@@ -18,10 +18,14 @@ export function errorMessage(severity: "ERROR" | "FATAL", state: string, text: s
 /** What stands between a client and a server, and can do harm. */
 export interface Proxy {
   readonly port: number;
+  /** The port of the server that new connections reach. */
+  target: number;
   /** Called with each piece that the client sends. */
   onRequest: (text: string) => Harm | undefined;
   /** Whether nothing passes any more, while connections stay open. */
   isSilent: boolean;
+  /** Lets nothing pass any more on the connections that there are, and leaves them open, as a NAT does that has forgotten them. New ones work. */
+  forget(): void;
   /** Ends the connections of clients, and not those to the server. */
   cut(): void;
   close(): Promise<void>;
@@ -32,7 +36,7 @@ export async function startProxy(target: number): Promise<Proxy> {
   const sockets = new Set<Socket>();
   const clients = new Set<Socket>();
   const server = createServer((client) => {
-    const upstream = connect(target, "127.0.0.1");
+    const upstream = connect(proxy.target, "127.0.0.1");
     let isCut = false;
     let isSwallowed = false;
     let last: Uint8Array | undefined;
@@ -43,6 +47,7 @@ export async function startProxy(target: number): Promise<Proxy> {
     clients.add(client);
     let isLeft = false;
     client.on("left", () => (isLeft = true));
+    client.on("forgotten", () => (isSwallowed = true));
     for (const socket of [client, upstream]) {
       sockets.add(socket);
       socket.on("error", () => undefined);
@@ -66,15 +71,19 @@ export async function startProxy(target: number): Promise<Proxy> {
     upstream.on("data", (bytes) => {
       // What the server answers shows that it is done.
       if (isCut) end();
-      else if (!proxy.isSilent) client.write(bytes);
+      else if (!proxy.isSilent && !isSwallowed) client.write(bytes);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
   const proxy: Proxy = {
     port: typeof address === "object" && address !== null ? address.port : 0,
+    target,
     onRequest: () => undefined,
     isSilent: false,
+    forget() {
+      for (const client of clients) client.emit("forgotten");
+    },
     cut() {
       for (const client of clients) {
         client.emit("left");

@@ -3,7 +3,7 @@ import { unavailable } from "@parley/a2a/store";
 import { openDatabase, type Database } from "./database.ts";
 import type { PostgresDriver } from "./driver.ts";
 import { isPlainServer, isRefusedSetting } from "./errors.ts";
-import { checkLimits, silenceAfter } from "./limits.ts";
+import { answerMargin, checkLimits, silenceAfter } from "./limits.ts";
 import { poolDriver, type PoolDriverOptions, type PoolLike } from "./pool.ts";
 import { readUrl, withoutTls } from "./url.ts";
 
@@ -26,8 +26,8 @@ export interface PostgresConnectOptions {
   /** Milliseconds that a statement waits for a lock. Default 5000. */
   readonly lockTimeout?: number;
   /**
-   * Milliseconds that a call waits for a database that cannot be reached, restarts, is read-only or has too many connections, before
-   * it fails as `Unavailable`. Opening does not wait. Default 10000.
+   * Milliseconds that a call waits for a database that cannot be reached, does not answer, restarts, is read-only or has too many connections,
+   * before it fails as `Unavailable`. Opening does not wait. Default 10000.
    */
   readonly outageTimeout?: number;
   /** Default: silent. */
@@ -56,9 +56,14 @@ interface Settings {
   readonly logger: Logger;
 }
 
-function poolSettings({ connectTimeout, statementTimeout, logger }: Settings): Omit<PoolDriverOptions, "owned"> {
+function poolSettings({
+  connectTimeout,
+  statementTimeout,
+  outageTimeout,
+  logger,
+}: Settings): Omit<PoolDriverOptions, "owned"> {
   return {
-    silence: silenceAfter(statementTimeout),
+    silence: Math.min(silenceAfter(statementTimeout), outageTimeout + answerMargin),
     connectTimeout,
     // The error itself has the client in it, with its keys and sockets.
     onIdleError: (error) => logger.debug("PostgreSQL: an idle connection ended", factsOf(error)),

@@ -4,7 +4,7 @@ import { unavailable } from "@parley/a2a/store";
 import type { PostgresDriver, Queries, Result, Value } from "./driver.ts";
 import { isConflict, isFullDisk, isLocked, isOutage, isReadOnly, readable } from "./errors.ts";
 import { FullDisk } from "../shared/full-disk.ts";
-import { silenceAfter } from "./limits.ts";
+import { Patience, type PatientConnection } from "./patience.ts";
 import { CommitLost, readFacts, settle } from "./transaction.ts";
 import { Witnesses, type Witness } from "./witness.ts";
 
@@ -20,7 +20,7 @@ export interface Database {
    * @throws A2AError `Unavailable` where the database cannot do it now. Other errors of the server come as they are, such as a
    * violated constraint (`sqlState`).
    */
-  query(text: string, values?: readonly Value[], until?: number): Promise<Result>;
+  query(text: string, values?: readonly Value[], options?: QueryOptions): Promise<Result>;
   /**
    * Runs `body` in a transaction, which is rolled back when `body` rejects. After a serialization failure, a deadlock or a connection
    * that was lost before the commit, `body` runs again in a new transaction: it keeps nothing from an earlier run. Where the
@@ -47,6 +47,13 @@ export interface Database {
   readonly driver: PostgresDriver;
   /** Refuses further calls, waits for those that run, and closes what was opened here. */
   close(): Promise<void>;
+}
+
+export interface QueryOptions {
+  /** Until when it is repeated while the database is away: what `deadline()` returned when its call began. Default: now. */
+  readonly until?: number;
+  /** Milliseconds without an answer, after which it is asked on another connection. Default: as long as the call waits. */
+  readonly silence?: number;
 }
 
 export interface TransactionOptions {
@@ -102,6 +109,7 @@ class RetryingDatabase implements Database {
   readonly disk: FullDisk = new FullDisk();
   readonly #options: DatabaseOptions;
   readonly #logger: Logger;
+  readonly #patience: Patience;
   readonly #calls = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
   #facts: ServerFacts | undefined;
@@ -110,6 +118,7 @@ class RetryingDatabase implements Database {
   constructor(driver: PostgresDriver, options: DatabaseOptions) {
     this.driver = driver;
     this.#options = options;
+    this.#patience = new Patience(driver, options.outageTimeout);
     this.#logger = options.logger ?? silentLogger;
     // Each call that waits listens to it.
     setMaxListeners(0, this.#closing.signal);
@@ -121,7 +130,8 @@ class RetryingDatabase implements Database {
   }
 
   async open(): Promise<void> {
-    const facts = await this.#run(() => this.driver.hold(readFacts));
+    const until = this.deadline();
+    const facts = await this.#run(() => this.#hold(until, readFacts), until);
     const major = Math.trunc(facts.version / 10_000);
     if (major < oldest) {
       throw unavailable(`PostgreSQL ${oldest} or newer is needed. This server is PostgreSQL ${major}`);
@@ -137,8 +147,9 @@ class RetryingDatabase implements Database {
     return performance.now() + this.#options.outageTimeout;
   }
 
-  query(text: string, values?: readonly Value[], until?: number): Promise<Result> {
-    return this.#run(() => this.driver.query(text, values), until);
+  query(text: string, values?: readonly Value[], options: QueryOptions = {}): Promise<Result> {
+    const { until = this.deadline(), silence } = options;
+    return this.#run(() => this.#hold(until, ({ ask }) => ask(text, values, silence)), until);
   }
 
   transaction<T>(options: TransactionOptions, body: (transaction: Queries) => Promise<T>): Promise<T> {
@@ -205,10 +216,10 @@ class RetryingDatabase implements Database {
     let result: T | undefined;
     let lost: CommitLost;
     try {
-      const settled = await this.driver.hold(
+      const settled = await this.#patience.hold(
         (connection) =>
           settle(connection, this.#begin(options, witness), async (transaction) => (result = await body(transaction))),
-        silenceAfter(statementTimeout),
+        { statementTimeout, until },
       );
       if (witness !== undefined) this.#witnesses?.giveBack(witness);
       if ("failure" in settled) throw settled.failure;
@@ -225,6 +236,10 @@ class RetryingDatabase implements Database {
     throw lost.cause;
   }
 
+  #hold<T>(until: number, body: (connection: PatientConnection) => Promise<T>): Promise<T> {
+    return this.#patience.hold(body, { statementTimeout: this.#options.statementTimeout, until });
+  }
+
   #begin({ mode, statementTimeout, lockTimeout }: TransactionOptions, witness: Witness | undefined): string {
     const limits =
       `SET LOCAL statement_timeout = ${Math.trunc(statementTimeout ?? this.#options.statementTimeout)};` +
@@ -239,7 +254,7 @@ class RetryingDatabase implements Database {
   async #isCommitted(lost: CommitLost, witness: Witness | undefined, until: number): Promise<boolean> {
     for (let outages = 1; witness !== undefined && !this.#closing.signal.aborted; outages += 1) {
       try {
-        const isCommitted = await witness.isCommitted(this.driver);
+        const isCommitted = await this.#hold(until, (connection) => witness.isCommitted(connection));
         this.#witnesses?.giveBack(witness);
         return isCommitted;
       } catch (thrown) {

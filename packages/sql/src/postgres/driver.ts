@@ -35,6 +35,11 @@ export interface Queries {
 
 /** A connection that is held. */
 export interface Connection extends Queries {
+  /**
+   * As `Queries.query`. `silence`: after how many milliseconds without an answer the connection counts as lost, where that differs from what it
+   * was lent with. It then rejects with an error whose message begins with `timeout expired` or `Query read timeout`, or with one of the socket.
+   */
+  query(text: string, values?: readonly Value[], silence?: number): Promise<Result>;
   /** The process id that the server gave when it connected. A pooler gives one of its own, so it tells the two apart. */
   readonly backend?: number | undefined;
 }

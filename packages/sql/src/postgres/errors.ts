@@ -60,6 +60,11 @@ function severityOf(thrown: unknown): string | undefined {
     : undefined;
 }
 
+/** Whether a statement was not answered in time: its connection may be there, or not. */
+export function isSilence(thrown: unknown): boolean {
+  return thrown instanceof Error && /^(?:Query read timeout|timeout expired)/.test(thrown.message);
+}
+
 /** Whether trying again within a few seconds may help: the connection was lost, or the server has no more of them. */
 export function isOutage(thrown: unknown): boolean {
   return isDisconnection(thrown) || sqlState(thrown) === "53300";
@@ -102,14 +107,22 @@ export function readable(thrown: unknown): unknown {
   if (thrown instanceof A2AError) return thrown;
   const state = sqlState(thrown);
   const sentence = state === undefined ? undefined : (sentences[state] ?? sentences[state.slice(0, 2)]);
-  if (sentence !== undefined) return unavailable(sentence, thrown);
+  if (sentence !== undefined) return later(sentence, thrown);
   if (isPlainServer(thrown))
     return unavailable("The server of the database has no TLS, which `sslmode` asks for", thrown);
   if (isCertificateError(thrown)) return unavailable("The certificate of the database is not one to trust", thrown);
-  if (isDisconnection(thrown)) return unavailable(unreachable, thrown);
+  if (isDisconnection(thrown)) return later(unreachable, thrown);
   return isMissingFile(thrown)
     ? unavailable("A file that the URL of the database names is missing, such as `sslrootcert`", thrown)
     : thrown;
+}
+
+/** Seconds after which a client may try again: a call has waited for long already. */
+const retryAfter = 1;
+
+/** What may be over soon. */
+function later(sentence: string, cause: unknown): A2AError {
+  return new A2AError("Unavailable", sentence, { cause, retryAfter });
 }
 
 function isMissingFile(thrown: unknown): boolean {

@@ -14,6 +14,7 @@ import { isTooNew, UnknownVersion } from "../shared/versions.ts";
 import { checkVersion, lockNotAvailable, migrate, newestVersion, pending, versionOf } from "./migrations.ts";
 import { Heartbeats } from "./nodes.ts";
 import { ensurePartitions } from "./partitions.ts";
+import { quickQueries } from "./patience.ts";
 import { Retention } from "./retention.ts";
 import { Schema } from "./schema.ts";
 import { databaseStore } from "./store.ts";
@@ -81,10 +82,11 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
       const wakeup = await wakeupOf(options, database, schema);
       if (wakeup !== options.wakeup) opened.push(wakeup);
       const interval = options.pollInterval ?? 500;
-      const watch = new Watch(database.driver, schema, { wakeup, interval, ...logging(options) });
+      const quick = quickQueries(database.driver);
+      const watch = new Watch(quick, schema, { wakeup, interval, ...logging(options) });
       // Where it cannot look, it would not hear of other nodes, and nobody would know.
       await watch.open(database);
-      const clock = new DatabaseClock(schema.over(database.driver));
+      const clock = new DatabaseClock(schema.over(quick));
       opened.push(clock);
       await clock.open();
       const listening = (): Queries | undefined => (wakeup instanceof NotifyWakeup ? wakeup.listening : undefined);

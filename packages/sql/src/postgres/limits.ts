@@ -3,6 +3,15 @@ import { unavailable } from "@parley/a2a/store";
 /** Milliseconds more than the limit of the server, after which a connection without an answer is lost. */
 const silenceMargin = 5000;
 
+/** Milliseconds more than a call has, after which a connection without an answer is lost. */
+export const answerMargin = 1000;
+
+/** Milliseconds without an answer to what costs the server nothing, after which it is asked on another connection: a node that beats on it must not seem dead. */
+export const quickSilence = 1500;
+
+/** The same for the connection that listens, of which there is one. */
+export const listenSilence = 5000;
+
 /** The longest time limit that PostgreSQL takes, in milliseconds. */
 const longest = 2 ** 31 - 1;
 

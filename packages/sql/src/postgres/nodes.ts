@@ -1,6 +1,7 @@
 import { unavailable, type StoreNode } from "@parley/a2a/store";
 import type { Database } from "./database.ts";
 import type { Connection, PostgresDriver, Queries, Result, Value } from "./driver.ts";
+import { quickSilence } from "./limits.ts";
 import { decodeName, encodeName, int, text } from "./rows.ts";
 import type { Schema, Sql } from "./schema.ts";
 
@@ -52,7 +53,9 @@ export class Heartbeats {
     const { driver } = database;
     if ((driver.connections ?? 0) >= leastForOwn) this.#own = new OwnConnection(driver);
     // It is not repeated while the database is away: the next heartbeat tries again.
-    this.#pool = { query: (statement, values) => database.query(statement, values, 0) };
+    this.#pool = {
+      query: (statement, values) => database.query(statement, values, { until: 0, silence: quickSilence }),
+    };
   }
 
   /** As `StoreNodes.beat`. */

@@ -1,4 +1,16 @@
-import type { ChannelListener, Connection, Listening, PostgresDriver, Result, Row, Value } from "./driver.ts";
+import {
+  sqlState,
+  type ChannelListener,
+  type Connection,
+  type Listening,
+  type PostgresDriver,
+  type Result,
+  type Row,
+  type Value,
+} from "./driver.ts";
+import { isDisconnection, isSilence } from "./errors.ts";
+import { listenSilence, quickSilence } from "./limits.ts";
+import { Liveness } from "./liveness.ts";
 import { typeParsers, type TypeParsers } from "./values.ts";
 
 /** What of a `pg.Pool` is used. */
@@ -35,6 +47,8 @@ export interface PoolClientLike {
   release(destroy?: boolean): void;
   /** Whether what is sent at once travels at once. Without it, statements wait for one another. */
   readonly pipeline?: boolean;
+  /** Its socket. */
+  readonly connection?: { readonly stream?: { destroy(): unknown } };
 }
 
 interface StatementConfig {
@@ -71,11 +85,13 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
   const listening = new Set<Listening>();
   const limit = pool.options?.connectionTimeoutMillis ? 0 : (options.connectTimeout ?? 0);
 
+  const liveness = new Liveness();
+
   async function lend<T>(body: (connection: Connection) => Promise<T>, most: number): Promise<T> {
-    const client = await borrow(pool, limit);
+    const client = await living(pool, limit, liveness);
     let isLost = true;
     try {
-      const result = await body(connectionOver(client, most));
+      const result = await body(connectionOver(client, most, liveness));
       isLost = false;
       return result;
     } finally {
@@ -94,7 +110,7 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
   }
 
   async function listen(channel: string, listener: ChannelListener): Promise<Listening> {
-    const subscription = await listenOver(await borrow(pool, limit), silence, channel, listener);
+    const subscription = await listenOver(await living(pool, limit, liveness), channel, listener);
     const entry: Listening = {
       query: (text, values) => subscription.query(text, values),
       async close() {
@@ -147,6 +163,28 @@ function borrow(pool: PoolLike, limit: number): Promise<PoolClientLike> {
   });
 }
 
+/** Takes a client whose connection is not known to be lost. What was not used for a while is asked first: a NAT may have dropped it, and nobody was told. */
+async function living(pool: PoolLike, limit: number, liveness: Liveness): Promise<PoolClientLike> {
+  for (;;) {
+    const client = await borrow(pool, limit);
+    if (!liveness.isDoubtful(client) || (await answers(client, liveness))) return client;
+    client.off("error", ignore);
+    // It would wait for the other side to say goodbye.
+    client.connection?.stream?.destroy();
+    destroy(client);
+  }
+}
+
+async function answers(client: PoolClientLike, liveness: Liveness): Promise<boolean> {
+  if (liveness.isLost(client)) return false;
+  return connectionOver(client, quickSilence, liveness)
+    .query("SELECT 1")
+    .then(
+      () => true,
+      (thrown: unknown) => sqlState(thrown) !== undefined && !isDisconnection(thrown),
+    );
+}
+
 /** Closes the connection of a client that was lent. What its socket says until then is nothing to tell the pool. */
 function destroy(client: PoolClientLike): void {
   client.release(true);
@@ -154,19 +192,26 @@ function destroy(client: PoolClientLike): void {
   client.on("error", ignore);
 }
 
-function connectionOver(client: PoolClientLike, silence: number): Connection {
-  async function run(text: string, values: readonly Value[] | undefined): Promise<Result> {
+function connectionOver(client: PoolClientLike, most: number, liveness?: Liveness): Connection {
+  async function run(text: string, values: readonly Value[] | undefined, silence: number): Promise<Result> {
     const config: StatementConfig = { text, rowMode: "array", types: typeParsers, query_timeout: silence };
     if (values !== undefined) config.values = [...values];
-    const answer = await client.query(config);
-    return resultOf(Array.isArray(answer) ? answer.at(-1) : answer);
+    const sent = performance.now();
+    try {
+      const answer = await client.query(config);
+      liveness?.heard(client);
+      return resultOf(Array.isArray(answer) ? answer.at(-1) : answer);
+    } catch (thrown) {
+      if (isSilence(thrown)) liveness?.wasSilent(sent);
+      throw thrown;
+    }
   }
   let last: Promise<unknown> = Promise.resolve();
   return {
-    query(text, values) {
-      if (client.pipeline === true) return run(text, values);
+    query(text, values, silence = most) {
+      if (client.pipeline === true) return run(text, values, silence);
       // `pg` 8 warns of statements that are sent while another one runs, and `pg` 9 refuses them.
-      const next = last.then(() => run(text, values));
+      const next = last.then(() => run(text, values, silence));
       last = next.catch(ignore);
       return next;
     },
@@ -180,12 +225,7 @@ function resultOf(result: StatementResult | undefined): Result {
 }
 
 /** Listens on a client, which is closed afterwards: other users of the pool must not get a connection that listens. */
-async function listenOver(
-  client: PoolClientLike,
-  silence: number,
-  channel: string,
-  listener: ChannelListener,
-): Promise<Listening> {
+async function listenOver(client: PoolClientLike, channel: string, listener: ChannelListener): Promise<Listening> {
   let isOpen = true;
   const release = (): boolean => {
     if (!isOpen) return false;
@@ -207,7 +247,8 @@ async function listenOver(
   client.off("error", ignore);
   client.on("end", onEnd);
   client.on("notification", ({ payload }) => listener.notified(payload ?? ""));
-  const { query } = connectionOver(client, silence);
+  // Nothing here costs the server anything, and what others are told waits for it.
+  const { query } = connectionOver(client, listenSilence);
   try {
     await query(`LISTEN ${quoted(channel)}`);
   } catch (thrown) {
@@ -215,7 +256,7 @@ async function listenOver(
     throw thrown;
   }
   return {
-    query,
+    query: (text, values) => query(text, values),
     close: () => {
       release();
       return Promise.resolve();

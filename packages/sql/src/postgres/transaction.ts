@@ -2,6 +2,7 @@ import { unavailable } from "@parley/a2a/store";
 import type { ServerFacts } from "./database.ts";
 import type { Connection, PostgresDriver, Queries } from "./driver.ts";
 import { isAnswer, isDisconnection, isReadOnly } from "./errors.ts";
+import type { PatientConnection } from "./patience.ts";
 
 // Transactions on a connection that is held, and what a server says of itself.
 
@@ -17,13 +18,13 @@ type Settled<T> = { readonly result: T } | { readonly failure: unknown };
 
 /** Runs a transaction on a connection. Rejects where the connection is of no use any more: with `CommitLost` where it may have taken effect. */
 export async function settle<T>(
-  connection: Connection,
+  connection: PatientConnection,
   begin: string,
   body: (transaction: Queries) => Promise<T>,
 ): Promise<Settled<T>> {
   const failures: unknown[] = [];
   const noteFailure = (thrown: unknown): void => void failures.push(thrown);
-  const begun = connection.query(begin);
+  const begun = connection.begin(begin);
   // The first statement travels with BEGIN. If that fails, so does this.
   begun.catch(noteFailure);
   let result: T;

@@ -100,7 +100,13 @@ export class Writer {
       let from = 0;
       for (const { items, resolve } of calls) resolve(outcomes.slice(from, (from += items.length)));
     } catch (thrown) {
-      if (thrown instanceof A2AError && (isOutage(thrown.cause) || isReadOnly(thrown.cause))) this.#rejectLate(thrown);
+      // Nothing of it is stored, and the time of the oldest call is over, not yet that of the others.
+      if (thrown instanceof A2AError && (isOutage(thrown.cause) || isReadOnly(thrown.cause))) {
+        const [oldest, ...others] = calls;
+        oldest?.reject(thrown);
+        this.#waiting.unshift(...others);
+        return this.#rejectLate(thrown);
+      }
       const [only, ...more] = calls;
       if (more.length === 0) return only?.reject(thrown);
       // The server refuses what one call stores: the others must not fail because of it.
@@ -119,7 +125,7 @@ export class Writer {
 
   /** `until`: that of the call that has waited longest. */
   async #apply(items: readonly ReadAppend[], until = this.#database.deadline()): Promise<readonly AppendOutcome[]> {
-    const reading: Queries = { query: (text, values) => this.#database.query(text, values, until) };
+    const reading: Queries = { query: (text, values) => this.#database.query(text, values, { until }) };
     const attempt = async (): Promise<readonly AppendOutcome[]> => {
       const names = await resolveNames(this.#schema.over(reading), this.#scopes, items);
       return this.#database.transaction({ mode: "write", until }, (transaction) =>

@@ -32,14 +32,14 @@ export function countingDriver(url: string, { pooler = false }: CountingOptions 
   function counted(connection: Connection): Connection {
     return {
       backend: connection.backend,
-      async query(text, values) {
+      async query(text, values, silence) {
         if (!/^(?:BEGIN|COMMIT|ROLLBACK)/.test(text)) sent.push(text);
         const before = sent.at(-1);
         if (text === "COMMIT" && before !== undefined) last.push(before);
         if (waiting === 0) exchanges += 1;
         waiting += 1;
         try {
-          return await connection.query(text, values);
+          return await connection.query(text, values, silence);
         } finally {
           waiting -= 1;
         }

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { postgresStore } from "@parley/sql/postgres";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 import { connect } from "../../src/postgres/connect.ts";
+import type { Connection } from "../../src/postgres/driver.ts";
 import { poolDriver, type PoolClientLike, type PoolLike } from "../../src/postgres/pool.ts";
 import { making, verdicts } from "./given.ts";
 
@@ -145,11 +146,11 @@ describe("time limits", () => {
     const db = await connect({
       database: {
         ...plain,
-        query(text, values) {
+        hold(body, silence) {
           asked += 1;
           return isAway
             ? Promise.reject(Object.assign(new Error("refused"), { code: "ECONNREFUSED" }))
-            : plain.query(text, values);
+            : plain.hold(body, silence);
         },
       },
     });
@@ -173,10 +174,14 @@ describe("a store that fails to open", () => {
       schema: "fails",
       database: {
         ...plain,
-        query: (text, values) =>
-          text.startsWith("SELECT floor(extract(epoch FROM clock")
-            ? Promise.reject(Object.assign(new Error("denied"), { code: "42501" }))
-            : plain.query(text, values),
+        hold: (body, silence) =>
+          plain.hold((connection) => {
+            const query: Connection["query"] = (text, ...rest) =>
+              text === "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+                ? Promise.reject(Object.assign(new Error("denied"), { code: "42501" }))
+                : connection.query(text, ...rest);
+            return body({ backend: connection.backend, query });
+          }, silence),
         async listen(channel, listener) {
           listens += 1;
           open += 1;

@@ -1,0 +1,110 @@
+import { sqlState, type Connection, type PostgresDriver, type Queries, type Result, type Value } from "./driver.ts";
+import { answerMargin, quickSilence, silenceAfter } from "./limits.ts";
+
+/**
+ * The part of the time of a call in which BEGIN is answered, which waits for nobody, and a statement on its own, which reads a few rows. Else
+ * the connection counts as lost, and the rest is for another one.
+ */
+const [beginShare, queryShare] = [1 / 4, 1 / 2];
+/** Milliseconds for that at least. */
+const least = 1000;
+
+/** What holds for the statements of a connection that is lent. */
+export interface Patient {
+  /** Milliseconds after which the server stops a statement. 0: never, and then nothing is given up. */
+  readonly statementTimeout: number;
+  /** Until when its call waits, by `performance.now()`. */
+  readonly until: number;
+}
+
+/** A connection that is asked for no longer than its call lasts. */
+export interface PatientConnection extends Connection {
+  /** Begins a transaction. */
+  begin(text: string): Promise<unknown>;
+  /** Runs a statement on its own, which can be repeated. */
+  ask(text: string, values?: readonly Value[], silence?: number): Promise<Result>;
+}
+
+/**
+ * Lends connections for as long as the calls have time. A network that loses packets answers nothing and refuses nothing: whoever waits for it waits
+ * for a time that was set before. A call ends a second after its time is over, counted anew with each answer of the database, so that a long
+ * call to a database that works is not given up.
+ */
+export class Patience {
+  readonly #driver: PostgresDriver;
+  readonly #outageTimeout: number;
+  /** When the database last answered, on any connection. */
+  #heard = -Infinity;
+
+  constructor(driver: PostgresDriver, outageTimeout: number) {
+    this.#driver = driver;
+    this.#outageTimeout = outageTimeout;
+  }
+
+  /** As `PostgresDriver.hold`. Rejects as a connection that was lost where none is lent, or a statement is not answered, in time. */
+  async hold<T>(body: (connection: PatientConnection) => Promise<T>, patient: Patient): Promise<T> {
+    const most = silenceAfter(patient.statementTimeout);
+    if (most === 0) return this.#driver.hold((connection) => body(withoutEnd(connection)), 0);
+    return this.#lent((connection) => body(this.#timed(connection, most, patient.until)), most, patient.until);
+  }
+
+  /** A connection that comes when nobody waits any more goes back as it is. */
+  async #lent<T>(body: (connection: Connection) => Promise<T>, most: number, until: number): Promise<T> {
+    let isLate = false;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      const giveUp = (): void => {
+        isLate = true;
+        reject(new Error("timeout expired: there was no connection"));
+      };
+      timer = setTimeout(giveUp, this.#left(until));
+    });
+    const lent = this.#driver.hold(async (connection) => {
+      clearTimeout(timer);
+      return isLate ? undefined : body(connection);
+    }, most);
+    try {
+      // Where it is late, nobody hears what it resolves to.
+      return (await Promise.race([lent, late])) as T;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #timed(connection: Connection, most: number, until: number): PatientConnection {
+    const ask = async (text: string, values: readonly Value[] | undefined, limit: number): Promise<Result> => {
+      try {
+        const result = await connection.query(text, values, Math.min(most, limit, this.#left(until)));
+        this.#heard = performance.now();
+        return result;
+      } catch (thrown) {
+        if (sqlState(thrown) !== undefined) this.#heard = performance.now();
+        throw thrown;
+      }
+    };
+    return {
+      backend: connection.backend,
+      query: (text, values, silence = most) => ask(text, values, silence),
+      begin: (text) => ask(text, undefined, Math.max(least, this.#outageTimeout * beginShare)),
+      ask: (text, values, silence) => ask(text, values, silence ?? Math.max(least, this.#outageTimeout * queryShare)),
+    };
+  }
+
+  /** Milliseconds until whoever is not answered is given up. */
+  #left(until: number): number {
+    const now = performance.now();
+    return Math.ceil(Math.max(until, this.#heard + this.#outageTimeout, now) - now) + answerMargin;
+  }
+}
+
+function withoutEnd(connection: Connection): PatientConnection {
+  const query: Connection["query"] = (text, values, silence) => connection.query(text, values, silence);
+  return { backend: connection.backend, query, begin: query, ask: query };
+}
+
+/** Statements that cost the server nothing: who is not answered soon throws the connection away, and can ask on another one. */
+export function quickQueries(driver: PostgresDriver): Queries {
+  return {
+    query: (text, values) => driver.hold((connection) => connection.query(text, values, quickSilence), quickSilence),
+  };
+}
