@@ -90,8 +90,8 @@ export interface LeaseOptions {
   /** How often in a row a run may be lost without having stored anything, before its task fails. Default 10. */
   readonly maxAttempts?: number;
   /**
-   * How often in a row a process may crash just after it resumed a task, before the task fails. A task that was lost once is
-   * resumed alone, so that a crash is not counted for other tasks. Default 2.
+   * A task fails after so many crashes of the process just after the task was started, the last of which it was alone. Tasks that were lost
+   * once are resumed a few at a time, so that in the end one of them is alone with its crash. Default 2.
    */
   readonly maxDeaths?: number;
   /** The name of this process in its leases. Default: a random name. */

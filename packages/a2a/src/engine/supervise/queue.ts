@@ -29,6 +29,8 @@ interface QueueInit {
   readonly agents: ReadonlyMap<string, HostedAgent>;
   readonly runs: Pick<Runs, "stopping" | "room">;
   readonly takeover: Pick<Takeover, "begin">;
+  /** A task is on trial that may have caused a crash, or it is not known yet whether there is one: nothing else is started meanwhile. */
+  readonly isTrial: () => boolean;
 }
 
 /**
@@ -132,12 +134,12 @@ export class Queue {
   }
 
   async #look(): Promise<void> {
-    const { settings, runs } = this.#init;
+    const { settings, runs, isTrial } = this.#init;
     this.#next = Infinity;
     this.#clearTimer();
     const stuck = new Set<string>();
     try {
-      while (!runs.stopping) {
+      while (!runs.stopping && !isTrial()) {
         const { room } = runs;
         // Whether others wait is seen when there is room.
         if (room === 0) this.#waits = true;

@@ -1,14 +1,12 @@
 import { delegationFeature, waitFeature, type ClaimPosition, type TaskHead } from "../../store/index.ts";
-import { hasWaits, safeSentences, seenTurn } from "../run/index.ts";
+import { hasWaits, safeSentences, seenTurn, type Run } from "../run/index.ts";
 import type { EngineSettings } from "../options.ts";
 import type { LeaseWatch } from "./lease-watch.ts";
-import { Suspects } from "./suspects.ts";
+import { mostAtOnce, Suspects } from "./suspects.ts";
 import { crashesOf, giveUp, type Takeover, type TakeoverInit } from "./takeover.ts";
 
 /** How many lost tasks are read at a time. */
 const pageSize = 100;
-/** How many of them are taken over at a time. */
-const mostAtOnce = 25;
 /** How many agents that are not hosted here are named in the log. */
 const mostNamed = 20;
 
@@ -22,8 +20,8 @@ interface RecoveryInit extends Omit<TakeoverInit, "committer" | "budget" | "putB
 /**
  * Takes over tasks whose process is gone. A process may have crashed because of one of its tasks. So taking a task over
  * counts a crash for it (`StoredRun.deaths`) until something new of it is stored. Tasks with a crash on record are started
- * one at a time, so that only the task that causes the next crash gets another one. A task with `maxDeaths` crashes is
- * given up.
+ * a few at a time, more and more while nothing crashes, and nothing else is started meanwhile. A task that was started alone, and has
+ * `maxDeaths` crashes, is given up.
  */
 export class Recovery {
   readonly #init: RecoveryInit;
@@ -31,6 +29,8 @@ export class Recovery {
   readonly #backoff: Backoff;
   readonly #suspects: Suspects;
   #isCrowded = false;
+  /** What the scan that is under way has taken over without a crash on record. */
+  #resumed: Run[] = [];
   /** Agents with lost tasks that are not hosted here and were named in the log. */
   readonly #named = new Set<string>();
   #hasScanned = false;
@@ -43,7 +43,12 @@ export class Recovery {
     const onTried = (): void => {
       if (!this.isTrial) init.onTried();
     };
-    this.#suspects = new Suspects({ clock: settings.clock, runs, resume: (head) => this.#resume(head), onTried });
+    this.#suspects = new Suspects({
+      clock: settings.clock,
+      runs,
+      resume: (head, alone) => this.#resume(head, false, alone),
+      onTried,
+    });
   }
 
   /** Whether a task is on trial that may have caused a crash, or lost tasks were not read yet: one that is started now would be taken for it. */
@@ -59,6 +64,7 @@ export class Recovery {
   /** Reads all tasks that may be taken over, page by page. `every`: also those whose leases have not expired. */
   async scan(every = false): Promise<void> {
     this.#isCrowded = false;
+    this.#resumed = [];
     const { settings, agents, leaseWatch, runs } = this.#init;
     const { all, now } = leaseWatch.begin(every);
     const query = { now: all ? Number.MAX_SAFE_INTEGER : now, agents: [...agents.keys()], limit: pageSize };
@@ -75,7 +81,8 @@ export class Recovery {
     if (all) await this.#reportStranded(now);
     const isFirst = !this.#hasScanned;
     this.#hasScanned = true;
-    this.#suspects.startNext();
+    this.#suspects.startNext(this.#resumed);
+    this.#resumed = [];
     if (isFirst && !this.isTrial) this.#init.onTried();
   }
 
@@ -110,8 +117,13 @@ export class Recovery {
     // Its process may only have been busy. Nothing can take the end of a task back.
     if (sentence === safeSentences.lost && !this.#init.leaseWatch.isLongExpired(head)) return;
     if (sentence !== undefined) await this.#backoff.guard(head, () => giveUp(settings, runs, head, sentence), again);
-    else if (crashesOf(head, settings.lease.holder).count === 0) await this.#resume(head, again);
-    else this.#suspects.add(head);
+    else {
+      const { count } = crashesOf(head, settings.lease.holder);
+      // Beside a task on trial, it could be what crashes.
+      if (count > 0 || this.#suspects.busy) return this.#suspects.add(head, count);
+      const run = await this.#resume(head, again);
+      if (run !== undefined) this.#resumed.push(run);
+    }
   }
 
   /** Whether the turn is over by its question, although its run is not, so that an agent that cannot be called again waits for the answer. */
@@ -144,10 +156,10 @@ export class Recovery {
   }
 
   /** `undefined` when it cannot be taken over now. */
-  #resume(head: TaskHead, again = false): ReturnType<Takeover["resume"]> {
+  #resume(head: TaskHead, again = false, alone = false): ReturnType<Takeover["resume"]> {
     const hosted = this.#init.agents.get(head.task.agent);
     if (hosted === undefined || this.#init.leaseWatch.isBack(head)) return Promise.resolve(undefined);
-    return this.#backoff.guard(head, () => this.#takeover.resume(hosted, head), again);
+    return this.#backoff.guard(head, () => this.#takeover.resume(hosted, head, alone), again);
   }
 
   /** Logs each agent once that is not hosted here and has lost tasks. `now`: wall time by which their leases have expired. */

@@ -64,8 +64,11 @@ export function createSupervisor({ agents, ...rooms }: SupervisorInit): Supervis
   const takeover = new Takeover({ settings, committer, agents, runs, budget, putBack });
   const isTrial = (): boolean => recovery.isTrial;
   const waker = new Waker({ settings, committer, agents, runs, takeover, isTrial });
-  const queue: Queue = new Queue({ settings, committer, agents, runs, takeover });
-  const onTried = (): void => void waker.look();
+  const queue: Queue = new Queue({ settings, committer, agents, runs, takeover, isTrial });
+  const onTried = (): void => {
+    void waker.look();
+    void queue.look();
+  };
   const recovery: Recovery = new Recovery({ settings, agents, runs, takeover, leaseWatch, onTried });
   const maintenance = new Maintenance({ settings, agents, runs, leases, leaseWatch, recovery });
   const others = new Others({ settings, liveLogs, leases, queue, maintenance });

@@ -3,27 +3,35 @@ import type { TaskHead } from "../../store/index.ts";
 import type { Run } from "../run/index.ts";
 import type { Runs } from "./runs.ts";
 
-/** How long a task runs alone before the next one is started, in milliseconds. */
+/** How long a task runs before others are started, in milliseconds, where nothing new of it is stored before. */
 const trialTime = 5_000;
 /** How many tasks are queued; later scans find the others. */
 const mostSuspects = 1_000;
+/** How many of them are started together. */
+export const mostAtOnce = 25;
 
 interface SuspectsInit {
   readonly clock: Clock;
-  readonly runs: Pick<Runs, "stopping">;
-  /** Takes a task over; `undefined` when that cannot be done now. */
-  readonly resume: (head: TaskHead) => Promise<Run | undefined>;
+  readonly runs: Pick<Runs, "stopping" | "room">;
+  /** Takes a task over; `undefined` when that cannot be done now. `alone`: no other one is started with it. */
+  readonly resume: (head: TaskHead, alone: boolean) => Promise<Run | undefined>;
   /** The queue is empty. */
   readonly onTried: () => void;
 }
 
+interface Suspect {
+  readonly head: TaskHead;
+  readonly crashes: number;
+}
+
 /**
- * Tasks of which one may have caused a crash. They are started one after the other, so that a second crash is counted for the
- * task that was started last.
+ * Tasks of which one may have caused a crash. The first one is started alone, then two, then four: the number grows while nothing
+ * crashes, and is 1 again in the next process. Those that have seen a second crash come last, and each alone. So only a task that was
+ * alone is taken for the cause of a crash.
  */
 export class Suspects {
   readonly #init: SuspectsInit;
-  readonly #queue = new Map<string, TaskHead>();
+  readonly #queue = new Map<string, Suspect>();
   #busy = false;
 
   constructor(init: SuspectsInit) {
@@ -39,34 +47,55 @@ export class Suspects {
     return this.#busy || this.#queue.size > 0;
   }
 
-  add(head: TaskHead): void {
-    if (this.#queue.size < mostSuspects) this.#queue.set(head.task.taskId, head);
+  /** `crashes`: how many are on record. A task without any is started between two trials, and not beside one. */
+  add(head: TaskHead, crashes: number): void {
+    if (this.#queue.size < mostSuspects) this.#queue.set(head.task.taskId, { head, crashes });
   }
 
-  /** Starts the first task of the queue, unless a task of it is already under way. */
-  startNext(): void {
-    if (!this.#busy && this.#queue.size > 0) void this.#startAll();
+  /** Starts the first tasks of the queue, unless some of it are already under way. `after`: once these have shown that they are harmless. */
+  startNext(after: readonly Run[] = []): void {
+    if (!this.#busy && this.#queue.size > 0) void this.#startAll(after);
   }
 
-  async #startAll(): Promise<void> {
+  async #startAll(after: readonly Run[]): Promise<void> {
     this.#busy = true;
-    for (const [taskId, head] of this.#queue) {
-      const run = this.#init.runs.stopping ? undefined : await this.#init.resume(head);
-      if (run !== undefined) await this.#proveHarmless(run);
-      this.#queue.delete(taskId);
+    await this.#proven(after);
+    for (let width = 1; this.#queue.size > 0 && !this.#init.runs.stopping;) {
+      const next = this.#next(width);
+      const started: Run[] = [];
+      for (let at = 0; at < next.length; at += mostAtOnce) {
+        const some = next.slice(at, at + mostAtOnce);
+        const runs = await Promise.all(some.map(({ head }) => this.#init.resume(head, next.length === 1)));
+        for (const run of runs) if (run !== undefined) started.push(run);
+      }
+      await this.#proven(started);
+      for (const { head } of next) this.#queue.delete(head.task.taskId);
+      if (next[0]?.crashes === 1) width = Math.min(mostAtOnce, 2 * width);
     }
+    this.#queue.clear();
     this.#busy = false;
     this.#init.onTried();
   }
 
-  /** Waits until something new of the run is stored, the run is over, or `trialTime` has passed. */
-  async #proveHarmless(run: Run): Promise<void> {
+  /** Those without a crash first, all of them; then those with one; then each of the others. */
+  #next(width: number): readonly Suspect[] {
+    const all = [...this.#queue.values()];
+    const fresh = all.filter(({ crashes }) => crashes === 0);
+    if (fresh.length > 0) return fresh;
+    const once = all.filter(({ crashes }) => crashes === 1);
+    return once.length === 0 ? all.slice(0, 1) : once.slice(0, Math.max(1, Math.min(width, this.#init.runs.room)));
+  }
+
+  /** Waits until something new of each run is stored, it is over, or `trialTime` has passed. */
+  async #proven(runs: readonly Run[]): Promise<void> {
+    if (runs.length === 0) return;
     const timeout = deferred<void>();
     const clearTimer = this.#init.clock.after(trialTime, () => timeout.resolve());
-    await Promise.race([run.phase.proven(), run.done, timeout.promise]);
+    const proven = runs.map((run) => Promise.race([run.phase.proven(), run.done]));
+    await Promise.race([Promise.all(proven), timeout.promise]);
     clearTimer();
-    // A crash from now on is counted for the next task, not for this one.
-    run.phase.acquit();
-    await run.phase.flush().catch(() => {});
+    // A crash from now on is counted for the next ones, not for these.
+    for (const { phase } of runs) phase.acquit();
+    await Promise.all(runs.map(({ phase }) => phase.flush().catch(() => {})));
   }
 }

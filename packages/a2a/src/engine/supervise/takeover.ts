@@ -51,12 +51,12 @@ export class Takeover {
     this.#init = init;
   }
 
-  /** `undefined` where there is no room for it now, or another process has taken it over. */
-  async resume(hosted: HostedAgent, head: TaskHead): Promise<Run | undefined> {
+  /** `undefined` where there is no room for it now, or another process has taken it over. `alone`: no other task is started with it. */
+  async resume(hosted: HostedAgent, head: TaskHead, alone = false): Promise<Run | undefined> {
     const lost = head.run;
     if (lost === undefined || !this.#takeRoom(head)) return undefined;
     return this.#within(head, () => {
-      const next = nextAttempt(lost, crashesOf(head, this.#init.settings.lease.holder).count);
+      const next = nextAttempt(lost, crashesOf(head, this.#init.settings.lease.holder).count, alone);
       return this.#start(hosted, head, next, []);
     });
   }
@@ -220,9 +220,9 @@ export class Takeover {
 }
 
 /** The run as it is stored while it is tried again. Until it makes progress it counts one crash more. */
-function nextAttempt({ turn, input, attempt }: StoredRun, crashes: number): StoredRun {
+export function nextAttempt({ turn, input, attempt }: StoredRun, crashes: number, alone: boolean): StoredRun {
   const next = { turn, input, attempt: attempt + 1, deaths: crashes + 1 };
-  return crashes > 0 ? { ...next, alone: true } : next;
+  return crashes > 0 && alone ? { ...next, alone: true } : next;
 }
 
 /** Reads what a lost run needs, once this process holds the lease. Rejects when the log does not have it. */
