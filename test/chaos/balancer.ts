@@ -5,35 +5,53 @@ export interface Balancer {
   readonly port: number;
   /** Ends a share of the connections, such as 0.5. */
   cut(share: number): number;
+  /** Whether nothing passes, in no connection, as where packets are lost: nobody is told. What was held passes afterwards. */
+  hold(isHeld: boolean): void;
   close(): Promise<void>;
 }
 
 /** Starts a balancer before these ports. A server that refuses a connection gets none of it: its client is cut off. */
 export async function startBalancer(targets: readonly number[]): Promise<Balancer> {
-  const open = new Set<Socket>();
+  const open = new Map<Socket, Socket>();
   let turn = 0;
-  const server = createServer({ noDelay: true }, (client) => {
-    open.add(client);
+  let isHeld = false;
+  const join = (client: Socket, upstream: Socket): void => {
+    client.pipe(upstream);
+    upstream.pipe(client);
+  };
+  const server = createServer({ noDelay: true, pauseOnConnect: true }, (client) => {
     const upstream = connect({ port: targets[turn++ % targets.length] ?? 0, host: "127.0.0.1", noDelay: true });
+    open.set(client, upstream);
     const end = (): void => {
       open.delete(client);
       client.destroy();
       upstream.destroy();
     };
-    client.on("error", end).on("close", end).pipe(upstream);
-    upstream.on("error", end).on("close", end).pipe(client);
+    client.on("error", end).on("close", end);
+    upstream.on("error", end).on("close", end);
+    if (!isHeld) join(client, upstream);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
   return {
     port: typeof address === "object" && address !== null ? address.port : 0,
     cut(share) {
-      const cut = [...open].filter(() => Math.random() < share);
+      const cut = [...open.keys()].filter(() => Math.random() < share);
       for (const socket of cut) socket.resetAndDestroy();
       return cut.length;
     },
+    hold(wanted) {
+      isHeld = wanted;
+      for (const [client, upstream] of open) {
+        if (!wanted) join(client, upstream);
+        else {
+          client.unpipe(upstream);
+          upstream.unpipe(client);
+        }
+      }
+    },
     async close() {
-      for (const socket of open) socket.destroy();
+      for (const socket of open.keys()) socket.destroy();
       await new Promise((resolve) => server.close(resolve));
     },
   };

@@ -8,7 +8,8 @@ export interface HarmOptions {
   readonly postgres: PostgresServer;
   readonly nodes: readonly ClusterNode[];
   readonly toNodes: Balancer;
-  readonly toDatabase: Balancer;
+  /** How each node reaches the database. */
+  readonly toDatabase: readonly Balancer[];
   readonly note: (fault: Fault) => void;
 }
 
@@ -56,7 +57,7 @@ export class Harms {
     const { postgres, toNodes, toDatabase } = this.#options;
     const wait = (): Promise<void> => pause(lasts, this.#repairing.signal);
     if (what === "cut clients") return void toNodes.cut(0.5);
-    if (what === "cut database") return void toDatabase.cut(0.5);
+    if (what === "cut database") return toDatabase.forEach((each) => each.cut(0.5));
     if (what === "crash database" || what === "restart database") {
       await (what === "crash database" ? postgres.crash() : postgres.stop());
       await wait();
@@ -64,6 +65,11 @@ export class Harms {
     }
     const node = this.#options.nodes[number];
     if (node === undefined) throw new Error(`There is no node ${number}`);
+    if (what === "isolate") {
+      toDatabase[number]?.hold(true);
+      await wait();
+      return toDatabase[number]?.hold(false);
+    }
     if (what === "stop") {
       node.stop();
       await wait();

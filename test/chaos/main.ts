@@ -17,6 +17,8 @@ whether every promise was kept. The same seed has the same plan of faults and co
   --seed S            of the plan (random)
   --nodes N           how many nodes (3)
   --conversations N   how many conversations at the same time (200)
+  --ttl MS            how long a lease lasts (3000)
+  --mutate NAME       a store that is wrong: ${mutations.join(", ")}. The run has to find it
   --folder PATH       where the history is kept (a new one)
 `;
 
@@ -82,7 +84,8 @@ else {
     ...(mutate !== undefined && { mutation: mutate as Mutation }),
   };
   const { minutes, seed, nodes, conversations } = options;
-  const again = `npm run chaos -- --minutes ${minutes} --seed ${seed} --nodes ${nodes} --conversations ${conversations}`;
+  const more = mutate === undefined ? "" : ` --mutate ${mutate}`;
+  const again = `npm run chaos -- --minutes ${minutes} --seed ${seed} --nodes ${nodes} --conversations ${conversations}${more}`;
   say(again);
   const result = await chaos({ ...options, folder, say });
   report(result, again, folder);

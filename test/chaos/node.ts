@@ -88,6 +88,8 @@ const server: Server = await serve(
     publicUrl: settings.publicUrl,
     store,
     grace: 2_000,
+    // Fewer than there are conversations: tasks wait for their turn in the store.
+    limits: { runs: 50 },
     // As if each node had a machine of its own: nobody can see that its process has ended.
     lease: { ttl: settings.ttl, maxDeaths: Infinity, maxAttempts: Infinity, isGone: () => false },
     logger: { ...silentLogger, warn: say("warn"), error: say("error") },

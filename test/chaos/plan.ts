@@ -4,7 +4,15 @@ import { random } from "../crash/plan.ts";
 
 /** The kinds of harm. */
 export type Harm =
-  "kill" | "stop" | "term" | "crash database" | "restart database" | "cut clients" | "cut database" | "drop wake-ups";
+  | "kill"
+  | "stop"
+  | "term"
+  | "crash database"
+  | "restart database"
+  | "cut clients"
+  | "cut database"
+  | "isolate"
+  | "drop wake-ups";
 
 /** Harm that is to be done. */
 export interface PlannedFault {
@@ -30,13 +38,16 @@ const kinds: readonly (readonly [what: Harm, weight: number, least: number, most
   ["stop", 4, 500, 12_000],
   ["term", 3, 200, 2_000],
   ["crash database", 1, 200, 2_000],
-  ["restart database", 1, 200, 3_000],
+  // Longer than a call waits for it by default.
+  ["restart database", 1, 200, 14_000],
   ["cut clients", 3, 0, 0],
   ["cut database", 2, 0, 0],
+  // The node hears its clients, and its database does not hear it.
+  ["isolate", 3, 1_000, 12_000],
   ["drop wake-ups", 2, 2_000, 10_000],
 ];
 
-const ofNodes: readonly Harm[] = ["kill", "stop", "term", "drop wake-ups"];
+const ofNodes: readonly Harm[] = ["kill", "stop", "term", "isolate", "drop wake-ups"];
 
 /** Of each minute, so much is without harm, in milliseconds: everything must be as fast as ever then. */
 const calm = 20_000;

@@ -113,13 +113,18 @@ async function startCluster(options: ChaosOptions, records: Records, closing: ((
   };
   const postgres = await opened(startPostgres(), (server) => server.remove());
   say(`PostgreSQL of ${postgres.source}`);
-  const toDatabase = await opened(startBalancer([postgres.port]), (balancer) => balancer.close());
   const services = await opened(startServices(seed, records.note), (all) => all.close());
   const ports = await Promise.all(Array.from({ length: options.nodes }, () => reservePort()));
   const toNodes = await opened(startBalancer(ports), (balancer) => balancer.close());
 
-  const database = new URL(postgres.url);
-  database.port = String(toDatabase.port);
+  const toDatabase = await Promise.all(
+    ports.map(() => opened(startBalancer([postgres.port]), (balancer) => balancer.close())),
+  );
+  const databaseOf = (node: number): string => {
+    const database = new URL(postgres.url);
+    database.port = String(toDatabase[node]?.port);
+    return database.href;
+  };
   const origin = `http://127.0.0.1:${toNodes.port}`;
   const journals = ports.map((_, at) => join(folder, `node-${at}.jsonl`));
   const listener = {
@@ -129,7 +134,7 @@ async function startCluster(options: ChaosOptions, records: Records, closing: ((
   const nodes = ports.map((port, at) => {
     const journal = journals[at] ?? "";
     rmSync(journal, { force: true });
-    const shared = { publicUrl: origin, database: database.href, service: services.service, ttl };
+    const shared = { publicUrl: origin, database: databaseOf(at), service: services.service, ttl };
     return new ClusterNode(at, { port, journal, ...shared, ...(mutation !== undefined && { mutation }) }, listener);
   });
   closing.push(() => Promise.all(nodes.map((node) => node.end("SIGKILL"))));
