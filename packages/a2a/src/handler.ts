@@ -171,7 +171,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
       ],
       endpoints: [
         callbackEndpoint(basePath, host.limits.unfinished, () => engine.authorizations),
-        ...(files === undefined ? [] : [fileEndpoint(basePath, (request) => engine.file(request))]),
+        ...(files === undefined ? [] : [fileEndpoint(basePath, (request) => engine.file(request, answers))]),
         ...probes,
       ],
     },

@@ -18,7 +18,7 @@ import {
 } from "@parley/a2a/blobs";
 
 /** Bytes of one read. */
-const pieceBytes = 256 << 10;
+const pieceBytes = 64 << 10;
 /** What an upload that died left behind is deleted after a day. */
 const leftAfter = 24 * 60 * 60 * 1000;
 /** Files that are being written. It is no segment of a key, so no key leads to it. */

@@ -1,7 +1,7 @@
 import type { Bytes } from "../base/index.ts";
 import { decoded, sizeOfBase64 } from "../files/content.ts";
 import { A2AError, toBase64, type Part } from "../model/index.ts";
-import type { UniversalRequest, UniversalResponse } from "../protocol/index.ts";
+import type { ByteBudget, UniversalRequest, UniversalResponse } from "../protocol/index.ts";
 import { createSeal, type Seal } from "../seal/index.ts";
 import type { FeatureEffect, TaskKey } from "../store/index.ts";
 import { Collector } from "./collector.ts";
@@ -9,6 +9,7 @@ import { deleteBlobsOf } from "./delete.ts";
 import { ByteHash } from "./hash.ts";
 import type { BlobRooms, BlobSettings } from "./lazy.ts";
 import { aboutOf, answerLink, linkTo } from "./links.ts";
+import { Uploads } from "./uploads.ts";
 import {
   blobFeature,
   blobId,
@@ -35,6 +36,8 @@ export interface BlobRoom {
   readonly earlier: Pick<BlobRef, "key" | "hash" | "size">[];
   /** URLs of the copies of files of other tasks, by their keys. */
   readonly copies: Map<string, string>;
+  /** Is called now and then while a file waits to be stored. */
+  onWait?: () => void;
 }
 
 /** Times to wait before a part that is in memory is stored again. Milliseconds. */
@@ -46,12 +49,14 @@ export class Blobs {
   readonly #rooms: BlobRooms;
   readonly #seal: Seal;
   readonly #collector: Collector;
+  readonly #uploads: Uploads;
 
   constructor(settings: BlobSettings, rooms: BlobRooms) {
     this.settings = settings;
     this.#rooms = rooms;
     this.#seal = createSeal(settings.keyring);
     this.#collector = new Collector(settings, rooms);
+    this.#uploads = new Uploads(settings.uploadBytes, settings.store.uploadBytes ?? 1 << 20, rooms.clock);
   }
 
   /** The files of a task, by its rows. `resumes`: a run was lost, whose files may be stored again. */
@@ -119,7 +124,7 @@ export class Blobs {
     }
   }
 
-  /** Stores a file of a task. Resolves to the URL of its part, once it is durable. */
+  /** Stores a file of a task once there is room for it. Resolves to the URL of its part, once it is durable. */
   async store(
     task: TaskKey,
     bytes: AsyncIterable<Uint8Array>,
@@ -145,9 +150,11 @@ export class Blobs {
       if (hash.size > room.bytes) throw tooLarge("blobs.taskBytes", taskBytes);
     }
     const key = (await prefixOf(task.agent, task.owner, task.taskId)) + blobId();
-    await store.put(key, counted()).catch((thrown: unknown) => {
-      if (again.key === undefined) throw thrown;
-    });
+    await this.#uploads
+      .run(task.owner, () => store.put(key, counted()), room.onWait)
+      .catch((thrown: unknown) => {
+        if (again.key === undefined) throw thrown;
+      });
     const { size } = hash;
     const ref = { hash: hash.digest(), size, key: again.key ?? key };
     if (again.key === undefined) take(room, ref);
@@ -207,9 +214,10 @@ export class Blobs {
     if (left.length > 0) yield toBase64(left);
   }
 
-  /** Answers a request for the file of a link to this server. */
-  answer(request: UniversalRequest): Promise<UniversalResponse> {
-    return answerLink(request, { store: this.settings.store, seal: this.#seal, now: this.#rooms.clock.now() });
+  /** Answers a request for the file of a link to this server. `answers`: the memory that readers may hold. */
+  answer(request: UniversalRequest, answers: ByteBudget): Promise<UniversalResponse> {
+    const { store } = this.settings;
+    return answerLink(request, { store, seal: this.#seal, now: this.#rooms.clock.now(), answers });
   }
 
   /** Deletes those of the files of a task that it has no row for. Nothing may be about to store one. */

@@ -1,6 +1,6 @@
 import { wellFormed } from "../base/json-text.ts";
 import { safeFileName } from "../files/name.ts";
-import type { BodyWriter, UniversalRequest, UniversalResponse } from "../protocol/index.ts";
+import type { BodyWriter, ByteBudget, UniversalRequest, UniversalResponse } from "../protocol/index.ts";
 import type { Seal } from "../seal/index.ts";
 import type { BlobContent, BlobRange, BlobStore } from "./port.ts";
 import type { BlobAbout } from "./ref.ts";
@@ -38,10 +38,22 @@ export async function linkTo(url: string, seal: Seal, said: Said): Promise<strin
 
 const plain = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" } as const;
 
-/** Answers a request for the file of a link. `now`: milliseconds since the Unix epoch. */
+interface LinkRooms {
+  readonly store: BlobStore;
+  readonly seal: Seal;
+  /** Milliseconds since the Unix epoch. */
+  readonly now: number;
+  /** The memory that readers may hold. */
+  readonly answers: ByteBudget;
+}
+
+/** What the reader of a link holds in memory: a piece that is read, and one that is sent. Bytes. */
+const readerBytes = 128 << 10;
+
+/** Answers a request for the file of a link. */
 export async function answerLink(
   request: UniversalRequest,
-  { store, seal, now }: { readonly store: BlobStore; readonly seal: Seal; readonly now: number },
+  { store, seal, now, answers }: LinkRooms,
 ): Promise<UniversalResponse> {
   if (request.method !== "GET" && request.method !== "HEAD") {
     return { status: 405, headers: { ...plain, allow: "GET, HEAD" }, body: "Files are read with GET" };
@@ -52,9 +64,22 @@ export async function answerLink(
     return { status: 410, headers: plain, body: "This link has expired: ask the agent for the task again" };
   }
   const range = rangeOf(request.header("range"));
-  const found = await contentOf(store, said.key, range);
-  if (found === undefined) return { status: 404, headers: plain, body: "The file was deleted" };
-  return answer(request, said, found, now);
+  const owner = said.key.split("/", 2).join("/");
+  if (request.method === "HEAD") return answered(await contentOf(store, said.key, range), said, now, () => undefined);
+  try {
+    await answers.take(owner, readerBytes);
+  } catch {
+    return { status: 503, headers: { ...plain, "retry-after": "5" }, body: "The server is busy with other files" };
+  }
+  let isRead = false;
+  try {
+    return answered(await contentOf(store, said.key, range), said, now, (body) => {
+      isRead = true;
+      return writing(body, answers, owner);
+    });
+  } finally {
+    if (!isRead) answers.give(owner, readerBytes);
+  }
 }
 
 interface Found extends BlobContent {
@@ -84,7 +109,14 @@ async function contentOf(store: BlobStore, key: string, range: WantedRange | und
   return { ...found, range: { start: wanted.start, end: Math.min(wanted.end ?? Infinity, found.size - 1) } };
 }
 
-function answer(request: UniversalRequest, said: Said, found: Found, now: number): UniversalResponse {
+/** `writer`: what writes the body; `undefined`: none is sent. */
+function answered(
+  found: Found | undefined,
+  said: Said,
+  now: number,
+  writer: (body: BlobContent["body"]) => BodyWriter | undefined,
+): UniversalResponse {
+  if (found === undefined) return { status: 404, headers: plain, body: "The file was deleted" };
   const { size, body, range, beyond } = found;
   const close = async (): Promise<void> => void (await body[Symbol.asyncIterator]().return?.());
   if (beyond === true) {
@@ -105,8 +137,7 @@ function answer(request: UniversalRequest, said: Said, found: Found, now: number
     "cache-control": `private, max-age=${Math.max(0, Math.floor((said.expires - now) / 1000))}, immutable`,
   };
   const status = range === undefined ? 200 : 206;
-  if (request.method === "HEAD") return { status, headers, body: closing(close) };
-  return { status, headers, body: writing(body) };
+  return { status, headers, body: writer(body) ?? closing(close) };
 }
 
 /** Nothing is sent, and what was opened is closed. */
@@ -114,11 +145,17 @@ function closing(close: () => Promise<void>): BodyWriter {
   return () => close();
 }
 
-function writing(body: BlobContent["body"]): BodyWriter {
+/** Whoever has a link can open many connections and read none. Their room is taken before anything is read, and a slow reader loses it. */
+function writing(body: BlobContent["body"], answers: ByteBudget, owner: string): BodyWriter {
   return async (sink) => {
-    for await (const piece of body) {
-      if (sink.closed) return;
-      if (!sink.write(piece)) await sink.ready();
+    const pieces = body[Symbol.asyncIterator]();
+    try {
+      for (let next = await pieces.next(); next.done !== true && !sink.closed; next = await pieces.next()) {
+        if (!sink.write(next.value)) await answers.awaitReader(sink.ready());
+      }
+    } finally {
+      answers.give(owner, readerBytes);
+      await pieces.return?.();
     }
   };
 }

@@ -10,6 +10,11 @@ export interface BlobOptions {
   readonly fileBytes?: number;
   /** Most bytes of all files of a task that are outside of the database. Default 4 GiB. */
   readonly taskBytes?: number;
+  /**
+   * Most bytes of memory for files that are being stored, of all callers together. One in `s3Blobs()` takes 25 MiB, one in `fileBlobs()`
+   * 1 MiB. Further files wait until others are stored. Default 200 MiB.
+   */
+  readonly uploadBytes?: number;
   /** How long a link to a file works, in milliseconds, at most 7 days. Default 15 minutes. */
   readonly linkTime?: number;
   /** Whether links lead to the store, or to this server, which reads the store for them. Default: to the store where it has links. */

@@ -62,6 +62,8 @@ export interface BlobPage {
  * signed URL. `blobStoreContract()` of `@parley/a2a/testing` tests a blob store.
  */
 export interface BlobStore {
+  /** Most bytes of memory that one `put` holds of its body. A server stores as many files at a time as its limit has room for. Default 1 MiB. */
+  readonly uploadBytes?: number;
   /**
    * Stores a blob. Resolves when it is durable. Where `body` throws, or the process dies, there is no blob under the key. At most a
    * bounded part of the body is in memory.

@@ -71,6 +71,8 @@ export function s3Blobs(client: S3Like, { prefix = "" }: S3BlobsOptions = {}): B
     return prefix + key;
   };
   return {
+    // Four parts under way, and the one that is gathered.
+    uploadBytes: 5 * partSize,
     async put(key, body) {
       const name = nameOf(key);
       let broken: { readonly error: unknown } | undefined;

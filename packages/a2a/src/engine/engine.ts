@@ -33,8 +33,8 @@ export interface Engine {
   exportOwner(of: Principal | string): AsyncIterable<string>;
   /** Requests for authorizations, for the callback of the host. */
   readonly authorizations: Authorizations | undefined;
-  /** Answers a request for a large file. `undefined`: there are none. */
-  file(request: UniversalRequest): Promise<UniversalResponse | undefined>;
+  /** Answers a request for a large file. `undefined`: there are none. `answers`: the memory that readers may hold. */
+  file(request: UniversalRequest, answers: ByteBudget): Promise<UniversalResponse | undefined>;
   /**
    * Starts the periodic work: leases, lost runs, timeouts, retention. Until then nothing runs and the store is not asked. `byItself`
    * false: it is done once, and when `round` is called. Further calls do nothing.
@@ -130,7 +130,7 @@ export function createEngine(options: EngineOptions): Engine {
       yield* exportOwned(settings, [...agents.keys()], of);
     },
     authorizations: settings.authorizations,
-    file: async (request) => (await settings.blobs?.load())?.answer(request),
+    file: async (request, answers) => (await settings.blobs?.load())?.answer(request, answers),
     start(isByItself = true) {
       if (started) return;
       started = true;

@@ -1,3 +1,5 @@
+import type { Part } from "../model/index.ts";
+
 /**
  * Writes the files of an answer into its text, for bindings that write it piece by piece. The text of such an answer has references in
  * the place of files, which mean nothing to a client.
@@ -22,4 +24,8 @@ export interface TurnFiles {
   ): Promise<{ readonly url: string; readonly size: number }>;
   /** The file that the URL of a part names. `undefined`: the URL names none. */
   open(url: string): { readonly size: number; bytes(): AsyncIterable<Uint8Array> } | undefined;
+  /** Parts for another agent: with the bytes of files, and with links to those that are too large for a message. */
+  sendable(parts: readonly Part[]): Promise<readonly Part[]>;
+  /** Whether some of them are links then, which are different ones each time. */
+  hasLinks(parts: readonly Part[]): boolean;
 }

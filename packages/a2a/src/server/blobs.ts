@@ -62,6 +62,7 @@ function settingsOf(options: BlobOptions, { publicUrl, pushKeys }: Around): Blob
     inlineBytes: number("inlineBytes", options.inlineBytes, 256 << 10, 0),
     fileBytes: number("fileBytes", options.fileBytes, 2 ** 30, 1),
     taskBytes: number("taskBytes", options.taskBytes, 4 * 2 ** 30, 1),
+    uploadBytes: number("uploadBytes", options.uploadBytes, 200 << 20, 1),
     linkTime: number("linkTime", options.linkTime, 15 * minute, 1000, week),
     keepUnused: number("keepUnused", options.keepUnused, 24 * hour, 0),
     interval: number("interval", options.interval, hour, 1000),

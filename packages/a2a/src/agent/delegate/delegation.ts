@@ -20,11 +20,11 @@ import {
   firstRow,
   hashOf,
   messageIdOf,
-  messageOf,
   nameOf,
   type DelegateCall,
   type DelegatedContent,
 } from "./keys.ts";
+import { Outgoing } from "./outgoing.ts";
 import { DelegatedArtifacts } from "./artifacts.ts";
 import { idsOf, isIdle, isKept, questionOf, shownOf, taskOf } from "./events.ts";
 import { briefOf, DelegatedResult, failureOf, failureRow, messageRow, taskRow } from "./result.ts";
@@ -39,12 +39,11 @@ export class Delegation {
   readonly #agent: string;
   readonly #init: Parameters<typeof firstRow>[0];
   readonly #calls: DelegateCalls;
+  readonly #outgoing: Outgoing;
   readonly #signal: AbortSignal;
   readonly #watch: DelegationWatch | undefined;
   #row!: OpenDelegation;
   #artifacts!: DelegatedArtifacts;
-  /** The message that was sent last in this attempt. */
-  #sent: Message | undefined;
   /** The other agent has, or may have, a task that is not over. */
   #isOpen = false;
   /** The message may have arrived, in this attempt or in an earlier one. */
@@ -65,6 +64,7 @@ export class Delegation {
     this.#init = { turn, rows, options, content: this.#content, key, agent, address: addressOf(client) };
     this.#signal = AbortSignal.any([turn.signal, left]);
     this.#calls = new DelegateCalls(turn, client, options, this.#signal, watch?.extensions);
+    this.#outgoing = new Outgoing(turn, rows, this.#content, this.#calls);
   }
 
   async *run(): AsyncGenerator<AgentYield, Delegated, void> {
@@ -123,8 +123,7 @@ export class Delegation {
     if (this.#artifacts === undefined) this.#take(row);
     else this.#row = row;
     this.#signal.throwIfAborted();
-    this.#sent = await messageOf(this.#rows, this.#content, row);
-    return this.#calls.send(this.#sent);
+    return this.#calls.send(await this.#outgoing.make(row));
   }
 
   /** It is not known whether the message arrived. */
@@ -132,7 +131,8 @@ export class Delegation {
     const row = this.#row;
     this.#mayHaveIt = true;
     const isSame = row.answer !== undefined || row.hash === hashOf(this.#content);
-    if (isSame && this.#calls.joins) return this.#send(row);
+    if (isSame && this.#outgoing.last === undefined) await this.#outgoing.make(row);
+    if (isSame && this.#outgoing.joins) return this.#send(row);
     const taskId = await this.#calls.find(row);
     if (typeof taskId === "string") {
       const { unsure: _, ...sure } = row;
@@ -171,7 +171,7 @@ export class Delegation {
     if (!mayPass(cause) || failures === mostAttempts) return false;
     if (this.#row.unsure !== true) return this.#row.taskId !== undefined;
     this.#mayHaveIt ||= mayHaveArrived(cause);
-    return this.#mayHaveIt && (this.#calls.joins || failures === 1);
+    return this.#mayHaveIt && (this.#outgoing.joins || failures === 1);
   }
 
   #refused(cause: unknown): DelegationFailed {
@@ -295,6 +295,6 @@ export class Delegation {
   }
 
   #cancel(): void {
-    if (this.#options.cancel !== "never") void this.#calls.cancel(this.#row, this.#sent);
+    if (this.#options.cancel !== "never") void this.#calls.cancel(this.#row, this.#outgoing.same);
   }
 }

@@ -6,7 +6,7 @@ import type { AgentEvent, TurnFiles } from "../../protocol/index.ts";
 import type { FeatureEffect, TaskKey } from "../../store/index.ts";
 import { agentMistake } from "../mistakes.ts";
 
-/** Most characters of base64 that are taken into a message which has no task to keep its files. */
+/** Most characters of base64 that are taken into a message: one that has no task to keep its files, or one for another agent. */
 const mostInline = 8 << 20;
 
 interface RunFilesInit {
@@ -61,10 +61,29 @@ export class RunFiles implements TurnFiles {
 
   /** A message with the bytes of its files, as far as they are small enough together. The others have no address any more. */
   async inlined(message: Message): Promise<Message> {
+    return { ...message, parts: await this.#inlined(message.parts, async () => unreadable) };
+  }
+
+  async sendable(parts: readonly Part[]): Promise<readonly Part[]> {
+    if (!parts.some(isReference)) return parts;
+    const blobs = await this.#blobs.load();
+    return this.#inlined(parts, async (url) => {
+      const ref = await blobs.owned(url, this.#task);
+      return ref === undefined ? unreadable : blobs.link(ref);
+    });
+  }
+
+  hasLinks(parts: readonly Part[]): boolean {
+    const sizes = parts.map((part) => (isReference(part) ? (refOf(part.url)?.size ?? 0) : 0));
+    return sizes.reduce((sum, size) => sum + 4 * Math.ceil(size / 3), 0) > mostInline;
+  }
+
+  /** `otherwise`: the address of a file that is too large, or that cannot be read. */
+  async #inlined(given: readonly Part[], otherwise: (url: string) => Promise<string>): Promise<readonly Part[]> {
     const blobs = await this.#blobs.load();
     const parts: Part[] = [];
     let left = mostInline;
-    for (const part of message.parts) {
+    for (const part of given) {
       if (!isReference(part)) {
         parts.push(part);
         continue;
@@ -72,9 +91,9 @@ export class RunFiles implements TurnFiles {
       const { url, ...rest } = part;
       const raw = await blobs.base64Of(url, this.#task, left);
       left -= raw?.length ?? 0;
-      parts.push(raw === undefined ? { ...rest, url: unreadable } : { ...rest, raw });
+      parts.push(raw === undefined ? { ...rest, url: await otherwise(url) } : { ...rest, raw });
     }
-    return { ...message, parts };
+    return parts;
   }
 
   /** The rows of the blobs that the record is the first to refer to. */
@@ -113,6 +132,7 @@ export class RunFiles implements TurnFiles {
     const opening = (this.#opening ??= blobs.roomOf(this.#task, this.#init.resumes()));
     opening.catch(() => (this.#opening = undefined));
     const room = (this.#room = await opening);
+    room.onWait = this.#init.onProgress;
     return [blobs, room];
   }
 
