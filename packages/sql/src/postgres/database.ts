@@ -4,6 +4,7 @@ import { unavailable } from "@parley/a2a/store";
 import type { PostgresDriver, Queries, Result, Value } from "./driver.ts";
 import { isConflict, isFullDisk, isLocked, isOutage, isReadOnly, readable } from "./errors.ts";
 import { FullDisk } from "../shared/full-disk.ts";
+import { isStale } from "./names.ts";
 import { Patience, type PatientConnection } from "./patience.ts";
 import { CommitLost, readFacts, settle } from "./transaction.ts";
 import { Witnesses, type Witness } from "./witness.ts";
@@ -137,6 +138,7 @@ class RetryingDatabase implements Database {
       throw unavailable(`PostgreSQL ${oldest} or newer is needed. This server is PostgreSQL ${major}`);
     }
     this.#facts = facts;
+    if (!facts.pooled) this.driver.keepsSessions?.();
   }
 
   useWitnesses(table: string): void {
@@ -179,12 +181,14 @@ class RetryingDatabase implements Database {
       try {
         return await attempt();
       } catch (thrown) {
-        const mayRepeat = isConflict(thrown)
-          ? ++conflicts < mostConflicts
-          : (isOutage(thrown) || isReadOnly(thrown)) && performance.now() < until && this.#facts !== undefined;
+        // A statement that failed because of its name has none, or another one, when it runs again.
+        const mayRepeat =
+          isConflict(thrown) || isStale(thrown)
+            ? ++conflicts < mostConflicts
+            : (isOutage(thrown) || isReadOnly(thrown)) && performance.now() < until && this.#facts !== undefined;
         if (isFullDisk(thrown)) this.disk.note(true);
         if (!mayRepeat) throw readable(thrown);
-        if (!isConflict(thrown)) outages += 1;
+        if (!isConflict(thrown) && !isStale(thrown)) outages += 1;
         this.#logger.debug("PostgreSQL: a call is repeated", { cause: thrown, conflicts, outages });
       }
       await this.#pause(conflicts, outages);

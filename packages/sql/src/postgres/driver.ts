@@ -16,6 +16,11 @@ export interface PostgresDriver extends Queries {
   listen?(channel: string, listener: ChannelListener): Promise<Listening>;
   /** How many connections there are at most. Absent: it is not known, and none is kept for longer than a call. */
   readonly connections?: number;
+  /**
+   * Called once it is known that each connection keeps its session, so that statements may be prepared in it and run again by name. Without
+   * it none is.
+   */
+  keepsSessions?(): void;
   /** Ends what the driver has opened itself. A pool of the user stays open. */
   close(): Promise<void>;
 }

@@ -1,17 +1,11 @@
-import {
-  sqlState,
-  type ChannelListener,
-  type Connection,
-  type Listening,
-  type PostgresDriver,
-  type Result,
-  type Row,
-  type Value,
-} from "./driver.ts";
-import { isDisconnection, isSilence } from "./errors.ts";
+import { connectionOver, type PoolClientLike } from "./connection.ts";
+import { sqlState, type ChannelListener, type Connection, type Listening, type PostgresDriver } from "./driver.ts";
+import { isDisconnection } from "./errors.ts";
 import { listenSilence, quickSilence } from "./limits.ts";
 import { Liveness } from "./liveness.ts";
-import { typeParsers, type TypeParsers } from "./values.ts";
+import { StatementNames } from "./names.ts";
+
+export type { PoolClientLike } from "./connection.ts";
 
 /** What of a `pg.Pool` is used. */
 export interface PoolLike {
@@ -28,40 +22,6 @@ export interface PoolLike {
    * 0 and absent: without end.
    */
   readonly options?: { readonly max?: number | undefined; readonly connectionTimeoutMillis?: number | undefined };
-}
-
-/** What of a client of a `pg.Pool` is used. */
-export interface PoolClientLike {
-  /** Runs a statement. */
-  query(config: StatementConfig): Promise<StatementResult | StatementResult[]>;
-  /** Tells of the end of the connection, and of notifications. */
-  on(event: "error", listener: (error: Error) => void): unknown;
-  on(event: "end", listener: () => void): unknown;
-  on(event: "notification", listener: (message: { readonly payload?: string | undefined }) => void): unknown;
-  /** Stops to tell of notifications, or of errors. */
-  removeAllListeners(event: "notification" | "error"): unknown;
-  /** Stops to tell of the end. */
-  off(event: "error", listener: (error: Error) => void): unknown;
-  off(event: "end", listener: () => void): unknown;
-  /** Gives the client back. `destroy`: closes its connection. */
-  release(destroy?: boolean): void;
-  /** Whether what is sent at once travels at once. Without it, statements wait for one another. */
-  readonly pipeline?: boolean;
-  /** Its socket. */
-  readonly connection?: { readonly stream?: { destroy(): unknown } };
-}
-
-interface StatementConfig {
-  text: string;
-  values?: unknown[];
-  rowMode: "array";
-  types: TypeParsers;
-  query_timeout: number;
-}
-
-interface StatementResult {
-  readonly rows: unknown[];
-  readonly rowCount: number | null;
 }
 
 export interface PoolDriverOptions {
@@ -81,6 +41,7 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
   // Without a listener, the end of an idle connection would end the process.
   const onError = (error: Error): void => onIdleError?.(error);
   pool.on("error", onError);
+  const names = new StatementNames();
   const held = new Set<Promise<unknown>>();
   const listening = new Set<Listening>();
   const limit = pool.options?.connectionTimeoutMillis ? 0 : (options.connectTimeout ?? 0);
@@ -91,7 +52,7 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
     const client = await living(pool, limit, liveness);
     let isLost = true;
     try {
-      const result = await body(connectionOver(client, most, liveness));
+      const result = await body(connectionOver(client, most, { names, liveness }));
       isLost = false;
       return result;
     } finally {
@@ -110,7 +71,7 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
   }
 
   async function listen(channel: string, listener: ChannelListener): Promise<Listening> {
-    const subscription = await listenOver(await living(pool, limit, liveness), channel, listener);
+    const subscription = await listenOver(await living(pool, limit, liveness), names, channel, listener);
     const entry: Listening = {
       query: (text, values) => subscription.query(text, values),
       async close() {
@@ -127,6 +88,7 @@ export function poolDriver(pool: PoolLike, options: PoolDriverOptions): Postgres
     // A subscription keeps its connection, and the statements need another one.
     ...(pool.options?.max === 1 ? {} : { listen }),
     ...(pool.options?.max !== undefined && { connections: pool.options.max }),
+    keepsSessions: () => names.use(),
     async close() {
       await Promise.all([...listening].map((subscription) => subscription.close()));
       await Promise.allSettled(held);
@@ -177,7 +139,7 @@ async function living(pool: PoolLike, limit: number, liveness: Liveness): Promis
 
 async function answers(client: PoolClientLike, liveness: Liveness): Promise<boolean> {
   if (liveness.isLost(client)) return false;
-  return connectionOver(client, quickSilence, liveness)
+  return connectionOver(client, quickSilence, { liveness })
     .query("SELECT 1")
     .then(
       () => true,
@@ -192,40 +154,13 @@ function destroy(client: PoolClientLike): void {
   client.on("error", ignore);
 }
 
-function connectionOver(client: PoolClientLike, most: number, liveness?: Liveness): Connection {
-  async function run(text: string, values: readonly Value[] | undefined, silence: number): Promise<Result> {
-    const config: StatementConfig = { text, rowMode: "array", types: typeParsers, query_timeout: silence };
-    if (values !== undefined) config.values = [...values];
-    const sent = performance.now();
-    try {
-      const answer = await client.query(config);
-      liveness?.heard(client);
-      return resultOf(Array.isArray(answer) ? answer.at(-1) : answer);
-    } catch (thrown) {
-      if (isSilence(thrown)) liveness?.wasSilent(sent);
-      throw thrown;
-    }
-  }
-  let last: Promise<unknown> = Promise.resolve();
-  return {
-    query(text, values, silence = most) {
-      if (client.pipeline === true) return run(text, values, silence);
-      // `pg` 8 warns of statements that are sent while another one runs, and `pg` 9 refuses them.
-      const next = last.then(() => run(text, values, silence));
-      last = next.catch(ignore);
-      return next;
-    },
-    backend: "processID" in client && typeof client.processID === "number" ? client.processID : undefined,
-  };
-}
-
-function resultOf(result: StatementResult | undefined): Result {
-  // The parsers make nothing but values.
-  return { rows: (result?.rows ?? []) as Row[], count: result?.rowCount ?? 0 };
-}
-
 /** Listens on a client, which is closed afterwards: other users of the pool must not get a connection that listens. */
-async function listenOver(client: PoolClientLike, channel: string, listener: ChannelListener): Promise<Listening> {
+async function listenOver(
+  client: PoolClientLike,
+  names: StatementNames,
+  channel: string,
+  listener: ChannelListener,
+): Promise<Listening> {
   let isOpen = true;
   const release = (): boolean => {
     if (!isOpen) return false;
@@ -248,7 +183,7 @@ async function listenOver(client: PoolClientLike, channel: string, listener: Cha
   client.on("end", onEnd);
   client.on("notification", ({ payload }) => listener.notified(payload ?? ""));
   // Nothing here costs the server anything, and what others are told waits for it.
-  const { query } = connectionOver(client, listenSilence);
+  const { query } = connectionOver(client, listenSilence, { names });
   try {
     await query(`LISTEN ${quoted(channel)}`);
   } catch (thrown) {

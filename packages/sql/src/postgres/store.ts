@@ -18,6 +18,7 @@ import { readDue, readFeatures } from "./features.ts";
 import { readOnce } from "./keys.ts";
 import { readList } from "./list.ts";
 import { readClaimable, readHead, readLog, readStranded } from "./read.ts";
+import { LogReads } from "./log-reads.ts";
 import { forget, type Heartbeats } from "./nodes.ts";
 import { Retention } from "./retention.ts";
 import type { Schema, Sql } from "./schema.ts";
@@ -61,6 +62,7 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
     },
   });
   const calls = new Calls(database, schema);
+  const reads = new LogReads(schema.over(database));
   const retention = new Retention(database, schema, { logger });
 
   const write = <T>(body: (sql: Sql) => Promise<T>): Promise<T> =>
@@ -110,8 +112,11 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
     stranded: (query) => calls.read((sql) => readStranded(sql, query)),
     load: (scope, taskId, loading) =>
       calls.readTogether((sql, most) => readTask(sql, kept, bounds, scope, taskId, loading, most), loading.room),
-    read: (scope, taskId, reading) =>
-      calls.readTogether((sql, most) => readLog(sql, bounds, scope, taskId, reading, most), reading.room),
+    async read(scope, taskId, reading) {
+      const found = await calls.run(() => reads.read(scope, taskId, reading));
+      if (found !== "alone") return found;
+      return calls.readTogether((sql, most) => readLog(sql, bounds, scope, taskId, reading, most), reading.room);
+    },
     list: (scope, query) =>
       calls.readTogether((sql, most) => readList(sql, { kept, bounds }, scope, query, most), query.room),
     conversation: (context, wanted) => calls.readTogether((sql) => readConversation(sql, context, wanted)),

@@ -6,7 +6,7 @@ import { keepsSession } from "./transaction.ts";
 export interface NotifyWakeupOptions {
   /** The channel of NOTIFY. Nodes with the same database and channel wake one another. Default `parley`. */
   readonly channel?: string;
-  /** The least time between two NOTIFY of this node, in milliseconds. Default 5. */
+  /** The least time between two NOTIFY of this node, in milliseconds. Default 2. */
   readonly interval?: number;
   /** Milliseconds without a notification, after which the node sends itself one to see whether they arrive. Default 15000. */
   readonly heartbeat?: number;
@@ -77,7 +77,7 @@ export class NotifyWakeup implements Wakeup {
     this.#pooled = pooled;
     this.#options = {
       channel: "parley",
-      interval: 5,
+      interval: 2,
       heartbeat: 15_000,
       echoTimeout: 5000,
       clock: systemClock,

@@ -1,0 +1,147 @@
+import { defaultPageBytes, type LogPage, type ReadOptions, type Scope } from "@parley/a2a/store";
+import {
+  indexName,
+  int,
+  maxSeq,
+  ownTables,
+  recordColumns,
+  recordRow,
+  rowsOf,
+  taskColumns,
+  taskRow,
+  taskWidth,
+  type Column,
+} from "./rows.ts";
+import { columnsOf, type Sql } from "./schema.ts";
+import type { Row, Value } from "./driver.ts";
+
+/** New records of a task up to which its reader shares a statement. One that is far behind reads by itself. */
+const mostNew = 64;
+/** Bytes of records of each of them. */
+const mostBytes = 65_536;
+/** Reads of one statement. */
+const mostReads = 256;
+/** Statements at one time. */
+const mostAtOnce = 2;
+
+const wanted: readonly Column[] = [
+  ["agent", "text"],
+  ["id", "text"],
+  ["owner", "text"],
+  ["after", "integer"],
+  ["most", "integer"],
+  ["bytes", "integer"],
+];
+
+/**
+ * Tasks, and the newest records of their logs: at one moment, since it is one statement. Of a task with too many of them there is the head
+ * alone, and of large ones there are as many as fit. Sizes are known without reading what is large.
+ */
+const selectNew = `SELECT v.at, ${taskColumns}, r.*
+  FROM (SELECT v.*, row_number() OVER () AS at FROM ${rowsOf(wanted)}) v
+    JOIN parley.scopes a ON a.parent = 0 AND a.name = v.agent
+    JOIN (${ownTables}) ON t.agent = a.id AND t.id = v.id
+    JOIN parley.scopes o ON o.id = t.owner AND (v.owner IS NULL OR o.name = v.owner)
+    LEFT JOIN LATERAL (
+      SELECT ${recordColumns} FROM (
+        SELECT ${recordColumns}, sum(octet_length(json) + coalesce(octet_length(extra), 0)) OVER (ORDER BY seq) AS size
+        FROM parley.log WHERE task = t.number AND seq > greatest(v.after, t.first_seq - 1) ORDER BY seq LIMIT v.most
+      ) l WHERE l.size <= v.bytes
+    ) r ON t.seq - v.after <= ${mostNew}
+  ORDER BY v.at, r.seq`;
+
+/** The page of a log. `undefined`: there is no such task. `alone`: it has to be read by itself. */
+type Found = LogPage | "alone" | undefined;
+
+interface Read {
+  readonly row: readonly Value[];
+  readonly after: number;
+  readonly limit: number;
+  resolve(found: Found): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Reads what is new in the logs of many tasks with one statement. A wake-up names many tasks, and the reader of each asks in the same turn of
+ * the event loop.
+ */
+export class LogReads {
+  readonly #sql: Sql;
+  #waiting: Read[] = [];
+  #reading = 0;
+  #isDue = false;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  read(scope: Scope, taskId: string, options: ReadOptions): Promise<Found> {
+    const { after, limit, bytes = defaultPageBytes, kinds } = options;
+    if (kinds !== undefined || after < 0 || after > maxSeq || limit < 1) return Promise.resolve("alone");
+    const owner = scope.owner === undefined ? null : indexName(scope.owner);
+    const row = [
+      indexName(scope.agent),
+      indexName(taskId),
+      owner,
+      after,
+      Math.min(limit, mostNew),
+      Math.min(bytes, mostBytes),
+    ];
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ row, after, limit, resolve, reject });
+      this.#schedule();
+    });
+  }
+
+  #schedule(): void {
+    if (this.#isDue || this.#reading === mostAtOnce || this.#waiting.length === 0) return;
+    this.#isDue = true;
+    // After this turn of the event loop: those who were told together read together.
+    setImmediate(() => {
+      this.#isDue = false;
+      void this.#read();
+    });
+  }
+
+  async #read(): Promise<void> {
+    const reads = this.#waiting.splice(0, mostReads);
+    this.#reading += 1;
+    this.#schedule();
+    try {
+      const rows = await this.#sql(
+        selectNew,
+        ...columnsOf(
+          reads.map(({ row }) => row),
+          wanted.length,
+        ),
+      );
+      const found = pagesOf(rows);
+      for (const [at, read] of reads.entries()) {
+        const page = found.get(at + 1);
+        read.resolve(page === undefined || isWhole(page, read) ? page : "alone");
+      }
+    } catch (thrown) {
+      for (const { reject } of reads) reject(thrown);
+    }
+    this.#reading -= 1;
+    this.#schedule();
+  }
+}
+
+/** Whether a page has all that was asked for. */
+function isWhole({ records, head }: LogPage, { after, limit }: Read): boolean {
+  return head.seq <= after || records.length === limit || records.at(-1)?.seq === head.seq;
+}
+
+/** The pages, by the place of their read. */
+function pagesOf(rows: readonly Row[]): ReadonlyMap<number, LogPage> {
+  const pages = new Map<number, LogPage & { readonly records: ReturnType<typeof recordRow>[] }>();
+  for (const row of rows) {
+    const at = int(row, 0);
+    let page = pages.get(at);
+    if (page === undefined) pages.set(at, (page = { records: [], head: taskRow(row.slice(1, 1 + taskWidth)).head }));
+    const record = row.slice(1 + taskWidth);
+    if (record[0] !== null) page.records.push(recordRow(record));
+  }
+  return pages;
+}
