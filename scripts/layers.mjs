@@ -77,7 +77,7 @@ export const rooms = {
   jws: { imports: ["model"], doors: ["jcs.ts", "keys.ts"] },
   cards: { imports: ["jws", "net", "model"], doors: ["index.ts", "port.ts"] },
   page: { imports: ["model"], doors: ["index.ts"] },
-  limits: { imports: ["protocol", "model"], doors: ["index.ts", "port.ts"] },
+  limits: { imports: ["store", "protocol", "model"], doors: ["index.ts", "port.ts"] },
   extensions: {
     imports: ["schema", "protocol", "model"],
     doors: [

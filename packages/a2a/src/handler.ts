@@ -143,7 +143,8 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   const answers = new ByteBudget(answerBytes, clock, "The server is busy with other large answers");
   const hostNames = [publicUrl.host, ...served.flatMap(({ card }) => hostsOf(card))];
   const authenticate: Authenticate = (request) => authentication.authenticate(request);
-  const limited = (inner: Authenticate): Authenticate => withinRates(inner, rate, clock, logger);
+  const limiting = { clock, logger, rates: options.store.rates, isClosed: () => engine.isClosed() };
+  const limited = (inner: Authenticate): Authenticate => withinRates(inner, rate, limiting);
   const readiness = new ReadinessCheck(options.store, clock, logger);
   const probes = probesOf(options.health, readiness);
   const host = serverHost(options, hostNames, {

@@ -10,6 +10,34 @@ const memory = 16 << 20;
 /** Most requests of one address that wait for others of that address. */
 const mostWaiting = 1_000;
 
+/** What is known of the failures of addresses. */
+export interface Failures {
+  /** After how many milliseconds an address may fail so many times. 0: now. */
+  wait(address: string, failures: number): number;
+  /** Whether so many attempts of an address may be under way. Where others than those that are have to end first, `onReport` says when. */
+  isOpen(address: string, attempts: number): boolean;
+  /** Counts a failure. */
+  add(address: string): void;
+}
+
+/** Counts failures in this process. */
+export function ownFailures({ requests, per }: Rate, clock: Clock): Failures {
+  const interval = per / requests;
+  /** The time at which all failures of an address are forgotten. */
+  const forgotten = new BoundedMap<number>({ bytes: memory, bytesOf: (key) => memoryOf(key) });
+  const after = (address: string, failures: number, now: number): number =>
+    Math.max(forgotten.get(address) ?? now, now) + failures * interval;
+  return {
+    wait(address, failures) {
+      const now = clock.elapsed();
+      // Less than a microsecond is an error of rounding.
+      return Math.max(0, Math.ceil(after(address, failures, now) - now - per - 0.001));
+    },
+    isOpen: () => true,
+    add: (address) => forgotten.set(address, after(address, 1, clock.elapsed())),
+  };
+}
+
 /** The attempts of an address that are being checked. */
 interface Running {
   count: number;
@@ -23,17 +51,15 @@ interface Running {
  * limit, the next one waits for them: a busy address whose credentials are right is never refused.
  */
 export class Guesses {
+  readonly #failures: Failures;
+  /** After how many milliseconds one that may not even wait may try again. */
   readonly #interval: number;
-  readonly #per: number;
-  readonly #clock: Clock;
-  /** The time at which all failures of an address are forgotten. */
-  readonly #forgotten = new BoundedMap<number>({ bytes: memory, bytesOf: (key) => memoryOf(key) });
   readonly #running = new Map<string, Running>();
 
-  constructor({ requests, per }: Rate, clock: Clock) {
+  /** `failures`: counts them. It gets a function that it calls where more attempts of an address may be under way than before. */
+  constructor({ requests, per }: Rate, failures: (onReport: (address: string) => void) => Failures) {
+    this.#failures = failures((address) => this.#wakeAll(address));
     this.#interval = per / requests;
-    this.#per = per;
-    this.#clock = clock;
   }
 
   /**
@@ -44,10 +70,9 @@ export class Guesses {
    * @throws A2AError `TooManyRequests` where the address has failed too often.
    */
   attempt<T>(address: string, request: UniversalRequest, run: () => T | Promise<T>): T | Promise<T> {
-    const wait = this.#wait(address, 1);
+    const wait = this.#failures.wait(address, 1);
     if (wait > 0) throw tooManyFailures(wait);
-    if (this.#wait(address, 1 + (this.#running.get(address)?.count ?? 0)) > 0)
-      return this.#later(address, request, run);
+    if (!this.#mayBegin(address)) return this.#later(address, request, run);
     return this.#run(address, request, run);
   }
 
@@ -65,8 +90,7 @@ export class Guesses {
   }
 
   async #watch<T>(address: string, request: UniversalRequest, result: Promise<T>): Promise<T> {
-    let running = this.#running.get(address);
-    if (running === undefined) this.#running.set(address, (running = { count: 0, waiting: [] }));
+    const running = this.#runningOf(address);
     running.count++;
     try {
       const value = await result;
@@ -82,18 +106,31 @@ export class Guesses {
   }
 
   async #later<T>(address: string, request: UniversalRequest, run: () => T | Promise<T>): Promise<T> {
-    for (let running = this.#running.get(address); running !== undefined; running = this.#running.get(address)) {
-      if (running.count === 0 || this.#wait(address, 1 + running.count) === 0) break;
+    while (!this.#mayBegin(address)) {
+      const running = this.#runningOf(address);
+      if (running.count === 0 && this.#failures.wait(address, 1) > 0) break;
       if (running.waiting.length >= mostWaiting) throw tooManyFailures(this.#interval);
       const turn = deferred<void>();
       running.waiting.push(turn.resolve);
       await turn.promise;
     }
-    const wait = this.#wait(address, 1);
+    const wait = this.#failures.wait(address, 1);
     if (wait === 0) return this.#watch(address, request, (async () => run())());
     // The next one that waits gets the same answer.
     this.#wake(address);
     throw tooManyFailures(wait);
+  }
+
+  /** Whether one attempt more may be under way. */
+  #mayBegin(address: string): boolean {
+    const attempts = 1 + (this.#running.get(address)?.count ?? 0);
+    return this.#failures.wait(address, attempts) === 0 && this.#failures.isOpen(address, attempts);
+  }
+
+  #runningOf(address: string): Running {
+    let running = this.#running.get(address);
+    if (running === undefined) this.#running.set(address, (running = { count: 0, waiting: [] }));
+    return running;
   }
 
   /** Wakes the next one that waits. */
@@ -103,19 +140,17 @@ export class Guesses {
     if (running?.count === 0 && running.waiting.length === 0) this.#running.delete(address);
   }
 
-  /** After how many milliseconds an address may fail so many times. */
-  #wait(address: string, failures: number): number {
-    const now = this.#clock.elapsed();
-    const next = Math.max(this.#forgotten.get(address) ?? now, now) + failures * this.#interval;
-    // Less than a microsecond is an error of rounding.
-    return Math.max(0, Math.ceil(next - now - this.#per - 0.001));
+  /** Wakes all that wait: failures of theirs are known now. */
+  #wakeAll(address: string): void {
+    const running = this.#running.get(address);
+    for (const turn of running?.waiting.splice(0) ?? []) turn();
+    if (running?.count === 0) this.#running.delete(address);
   }
 
   /** Counts an attempt that was a guess. */
   #ended(address: string, request: UniversalRequest, thrown?: unknown): void {
     if (!hasCode(thrown, "Unauthenticated") && !hasWrongCredentials(request)) return;
-    const now = this.#clock.elapsed();
-    this.#forgotten.set(address, Math.max(this.#forgotten.get(address) ?? now, now) + this.#interval);
+    this.#failures.add(address);
   }
 }
 

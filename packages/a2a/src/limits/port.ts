@@ -44,8 +44,13 @@ export interface RateLimits {
   readonly address?: Rate | RateLimiter;
   /**
    * Requests from one address whose credentials are wrong or absent, against guessing. Beyond it no request of that address is
-   * authenticated for a while, whatever its credentials are. It counts in this process alone. `false`: no limit.
+   * authenticated for a while, whatever its credentials are. `false`: no limit.
    * Default: no limit, and with `serve()` 100 a minute where other machines reach it.
    */
   readonly failures?: Rate | false;
+  /**
+   * Whether all processes on one store count together, where the store can do that, as PostgreSQL can: a caller then has its
+   * requests once, and not once for each process. `false`: each process counts by itself. Default true.
+   */
+  readonly shared?: boolean;
 }

@@ -1,10 +1,13 @@
 import type { Clock, Logger } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 import type { Principal, UniversalRequest } from "../protocol/index.ts";
+import type { StoreRates } from "../store/port.ts";
 import { addressBlock, callerKey } from "./caller.ts";
-import { Guesses } from "./guesses.ts";
+import { Guesses, ownFailures } from "./guesses.ts";
 import { memoryRateLimiter } from "./memory.ts";
 import type { Rate, RateAnswer, RateLimiter, RateLimits } from "./port.ts";
+import { Reports } from "./reports.ts";
+import { sharedFailures, sharedRateLimiter } from "./shared.ts";
 
 /** Finds the caller of a request. */
 export type Authenticate = (request: UniversalRequest) => Principal | Promise<Principal>;
@@ -13,6 +16,10 @@ export type Authenticate = (request: UniversalRequest) => Principal | Promise<Pr
 export interface LimitsHost {
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Budgets that processes share. Absent: this process counts by itself. */
+  readonly rates?: StoreRates | undefined;
+  /** The server is closed, and its store may be. */
+  isClosed(): boolean;
 }
 
 /**
@@ -21,9 +28,16 @@ export interface LimitsHost {
  */
 export function limitRequests(authenticate: Authenticate, limits: RateLimits, host: LimitsHost): Authenticate {
   const { failures = false } = limits;
-  const address = limiterOf(limits.address, "address", host);
-  const principal = limiterOf(limits.principal, "principal", host);
-  const guesses = failures === false ? undefined : new Guesses(failures, host.clock);
+  const { clock, rates } = host;
+  const reports = rates === undefined || limits.shared === false ? undefined : new Reports({ ...host, rates });
+  const address = limiterOf(limits.address, "address", host, reports);
+  const principal = limiterOf(limits.principal, "principal", host, reports);
+  const guesses =
+    failures === false
+      ? undefined
+      : new Guesses(failures, (onReport) =>
+          reports === undefined ? ownFailures(failures, clock) : sharedFailures(failures, reports, clock, onReport),
+        );
 
   const guarded: Authenticate =
     guesses === undefined
@@ -54,10 +68,19 @@ function addressOf({ facts }: UniversalRequest): string {
 /** Takes a request of somebody. Throws, or rejects, where none is left. */
 type Take = (key: string) => void | Promise<void>;
 
-function limiterOf(limit: Rate | RateLimiter | undefined, name: string, host: LimitsHost): Take | undefined {
+function limiterOf(
+  limit: Rate | RateLimiter | undefined,
+  name: string,
+  { clock, logger }: LimitsHost,
+  reports: Reports | undefined,
+): Take | undefined {
   if (limit === undefined) return undefined;
-  const { clock, logger } = host;
-  const limiter = "take" in limit ? limit : memoryRateLimiter(limit, clock);
+  const limiter =
+    "take" in limit
+      ? limit
+      : reports === undefined
+        ? memoryRateLimiter(limit, clock)
+        : sharedRateLimiter(name, limit, reports, clock);
   /** When a failure of the limiter is logged again, on the monotonic clock. */
   let quietUntil = -Infinity;
   const failed = (cause: unknown): void => {

@@ -1,4 +1,3 @@
-import type { Clock, Logger } from "../base/index.ts";
 import type { Authenticate, LimitsHost, Rate, RateLimits } from "../limits/index.ts";
 import type { AgentService } from "../protocol/index.ts";
 import { cannotServe } from "../transport/server/binding.ts";
@@ -31,7 +30,12 @@ const limitNames: Readonly<Record<keyof HandlerLimits, true>> = {
   streamsPerCaller: true,
 };
 
-const rateNames: Readonly<Record<keyof RateLimits, true>> = { principal: true, address: true, failures: true };
+const rateNames: Readonly<Record<keyof RateLimits, true>> = {
+  principal: true,
+  address: true,
+  failures: true,
+  shared: true,
+};
 
 /**
  * Refuses a limit that is not known or not a number, which would limit nothing, and one below 1, which would refuse everything.
@@ -49,8 +53,10 @@ export function checkLimits({ rate, ...limits }: HandlerLimits = {}): void {
   checkRates(rate);
 }
 
-function checkRates(limits: RateLimits = {}): void {
+function checkRates({ shared, ...limits }: RateLimits = {}): void {
   checkNames("limits.rate", limits, rateNames);
+  if (shared !== undefined && typeof shared !== "boolean")
+    throw cannotServe("limits.rate.shared", "must be true or false");
   for (const [name, limit] of Object.entries(limits) as [string, Partial<Rate> | false | undefined][]) {
     if (limit === undefined || limit === false) continue;
     if (typeof limit !== "object" || limit === null)
@@ -74,11 +80,9 @@ function checkNames(field: string, given: object, known: Readonly<Record<string,
 export function withinRates(
   authenticate: Authenticate,
   limits: RateLimits | undefined,
-  clock: Clock,
-  logger: Logger,
+  host: LimitsHost,
 ): Authenticate {
   if (limits === undefined) return authenticate;
-  const host: LimitsHost = { clock, logger };
   let limited: Authenticate | undefined;
   const load = async (): Promise<Authenticate> => {
     const { limitRequests } = await import("../limits/index.ts");

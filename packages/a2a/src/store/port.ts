@@ -19,12 +19,14 @@ import type {
   TaskPage,
 } from "./queries.ts";
 import type { StoreNodes } from "./nodes-port.ts";
+import type { StoreRates } from "./rates-port.ts";
 import type { TaskSearch } from "./search-port.ts";
 import type { Upkeep } from "./upkeep-port.ts";
 
 export type * from "./append.ts";
 export * from "./queries.ts";
 export type * from "./nodes-port.ts";
+export type * from "./rates-port.ts";
 export type * from "./search-port.ts";
 export type * from "./upkeep-port.ts";
 
@@ -120,6 +122,9 @@ export interface Store {
 
   /** The processes that use the store, which say all the time that they are alive. Absent: each task has a lease that is renewed. */
   readonly nodes?: StoreNodes;
+
+  /** Budgets of callers that the processes share. Absent: each process counts by itself. */
+  readonly rates?: StoreRates;
 
   /** Deletion and export for operators. Absent: the store has none, and retention does not know agents and states. */
   readonly upkeep?: Upkeep;

@@ -10,6 +10,7 @@ import { closingLosesNothing, everythingStays, lifeCases } from "./store/life-ca
 import { listCases } from "./store/list-cases.ts";
 import { ownerCases } from "./store/owner-cases.ts";
 import { likeTheReference } from "./store/random-histories.ts";
+import { rateCases, sharesRates } from "./store/rate-cases.ts";
 import { readCases } from "./store/read-cases.ts";
 import { searchCases, searchStays, sharesSearch } from "./store/search-cases.ts";
 import { searchRankCases } from "./store/search-rank-cases.ts";
@@ -64,6 +65,7 @@ const chapters: Readonly<Record<string, Cases>> = {
   bounds: boundsCases,
   sweep: retentionCases,
   upkeep: upkeepCases,
+  rates: rateCases,
   life: lifeCases,
 };
 
@@ -109,6 +111,7 @@ export function storeContract(runner: Runner, options: StoreContractOptions): vo
       declare("rows of features are seen by every process, and claimed by one", sharesFeatures, { share });
       declare("texts that any process stores are found, and any process switches the search", sharesSearch, { share });
       declare("processes that use the store are counted", countsProcesses, { share });
+      declare("processes take from the same budgets", sharesRates, { share });
       declare("an owner that another process deleted is not mixed up with those after it", sharesDeletedOwners, {
         share,
       });

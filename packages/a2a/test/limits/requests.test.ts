@@ -268,6 +268,7 @@ test.each([
   [{ failures: { requests: -1, per: 1 } }, "limits.rate.failures.requests"],
   [{ principal: { requests: 1, per: Infinity } }, "limits.rate.principal.per"],
   [{ address: { requests: "many", per: 1 } as never }, "limits.rate.address.requests"],
+  [{ shared: "no" as never }, "limits.rate.shared"],
 ])("a server refuses %j at start", (rate, field) => {
   expect(() => serving({ limits: { rate } })).toThrow(field);
 });

@@ -20,6 +20,7 @@ import { readList } from "./list.ts";
 import { readClaimable, readHead, readLog, readStranded } from "./read.ts";
 import { LogReads } from "./log-reads.ts";
 import { forget, type Heartbeats } from "./nodes.ts";
+import { Rates } from "./rates.ts";
 import { Retention } from "./retention.ts";
 import type { Schema, Sql } from "./schema.ts";
 import { stateOfIndex, stepIndex, switchIndex } from "./search-index.ts";
@@ -64,6 +65,7 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
   const calls = new Calls(database, schema);
   const reads = new LogReads(schema.over(database));
   const retention = new Retention(database, schema, { logger });
+  const rates = new Rates(database, schema);
 
   const write = <T>(body: (sql: Sql) => Promise<T>): Promise<T> =>
     database.transaction({ mode: "write" }, (queries) => body(schema.over(queries)));
@@ -107,6 +109,16 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
     nodes: {
       beat: (node, within) => calls.run(() => heartbeats.beat(node, within)),
       forget: (nodes) => calls.read((sql) => forget(sql, nodes)),
+    },
+    rates: {
+      async take(uses) {
+        const answers = await calls.run(() => rates.take(uses));
+        if (rates.isUntidy) {
+          const failed = (cause: unknown): void => logger.debug("PostgreSQL: old budgets were not deleted", { cause });
+          void calls.run(() => rates.tidy()).catch(failed);
+        }
+        return answers;
+      },
     },
     claimable: (query) => calls.read((sql) => readClaimable(sql, query)),
     stranded: (query) => calls.read((sql) => readStranded(sql, query)),

@@ -10,6 +10,7 @@
  * - `features`: rows that features of the server keep with tasks. A partial index finds those that are due.
  * - `search_texts`: the texts that are searched, with their words, by the record that has them. `search_tasks`: how far the log of a task
  *   is indexed.
+ * - `nodes`: the processes that use the store. `rates`: budgets of callers.
  * - `witnesses`: a row for each transaction that is open, which says afterwards whether it was committed.
  *
  * `docs/decisions/postgres.md` says why.
@@ -208,6 +209,27 @@ export const versions: readonly string[] = [
   DO $migration$ BEGIN
     EXECUTE coalesce((
       SELECT string_agg(format('GRANT %s ON TABLE %s TO %s', a.privilege_type, 'parley.nodes'::regclass,
+        CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END), '; ')
+      FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) a
+      WHERE c.oid = 'parley.tasks'::regclass AND a.grantee <> c.relowner
+    ), 'SELECT 1');
+  END $migration$;
+  `,
+  // Budgets of callers, by the hash of their name (`rates.ts`). What is new is granted to whom `tasks` is.
+  `
+  CREATE UNLOGGED TABLE parley.rates (
+    key uuid PRIMARY KEY,
+    at double precision NOT NULL,
+    back_at double precision NOT NULL,
+    per double precision NOT NULL,
+    pace double precision NOT NULL,
+    used integer NOT NULL,
+    wanted integer NOT NULL,
+    taken integer NOT NULL
+  ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.1, autovacuum_vacuum_threshold = 1000);
+  DO $migration$ BEGIN
+    EXECUTE coalesce((
+      SELECT string_agg(format('GRANT %s ON TABLE %s TO %s', a.privilege_type, 'parley.rates'::regclass,
         CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END), '; ')
       FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) a
       WHERE c.oid = 'parley.tasks'::regclass AND a.grantee <> c.relowner

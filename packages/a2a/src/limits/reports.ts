@@ -1,0 +1,226 @@
+import { defer, deferred, type Clock, type Logger } from "../base/index.ts";
+import type { RateTaken, StoreRates } from "../store/port.ts";
+import type { RateAnswer } from "./port.ts";
+
+/** How long a request waits for the store, in milliseconds. Then this process decides by itself. */
+const patience = 1_000;
+/** How long the store is left alone after it has failed, in milliseconds. */
+const awayFor = 1_000;
+/** How long a use that nobody waits for is kept, in milliseconds, so that many are reported together. */
+const gather = 100;
+/** Budgets in one call. */
+const mostInCall = 500;
+/** Budgets that wait for a call. What is used of others is kept until they are used again. */
+const mostQueued = 20_000;
+/** Time between two lines of the log, in milliseconds. */
+const quiet = 60_000;
+
+/** A budget of one caller, as this process sees it. */
+export interface Budget {
+  /** Its name in the store. */
+  readonly key: string;
+  readonly requests: number;
+  readonly per: number;
+  /** When all of it is back, on the monotonic clock of this process: as the store knew it last, and what was used here since. */
+  full: number;
+  /** What was used here, and not reported. */
+  used: number;
+  /** The same, under way to the store. */
+  sent: number;
+  /** How many requests have asked the store. */
+  asking: number;
+  /** Requests that wait to ask it. */
+  waiting: ((answer: RateAnswer) => void)[];
+  /** Is called when the store has answered, or does not. */
+  readonly onReport?: () => void;
+}
+
+/** What reports need of the server. */
+export interface ReportsHost {
+  readonly rates: StoreRates;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Nothing is reported any more. */
+  isClosed(): boolean;
+}
+
+interface Sent {
+  readonly budget: Budget;
+  readonly used: number;
+  readonly asked: readonly ((answer: RateAnswer) => void)[];
+}
+
+const enough: RateAnswer = { ok: true, retryAfter: 0 };
+
+/** After how many milliseconds so much more of a budget may be used, as far as this process knows. 0: now. */
+export function waitFor({ requests, per, full, asking, waiting }: Budget, more: number, now: number): number {
+  const wait = Math.max(full, now) + (asking + waiting.length + more) * (per / requests) - now - per;
+  // Less than a microsecond is an error of rounding.
+  return wait > 0.001 ? wait : 0;
+}
+
+/** Counts what is used without asking the store. */
+export function use(budget: Budget, now: number): void {
+  budget.full = Math.max(budget.full, now) + budget.per / budget.requests;
+  budget.used += 1;
+}
+
+/**
+ * Tells the store what was used of budgets, and asks it for more: one call at a time, for all budgets together. While the store does not
+ * answer, this process counts by itself, and reports that later.
+ */
+export class Reports {
+  readonly #host: ReportsHost;
+  readonly #queue = new Set<Budget>();
+  /** A call is under way, or about to be. */
+  #isBusy = false;
+  #isUrgent = false;
+  /** Since the store has failed: until when it is left alone, on the monotonic clock. */
+  #awayUntil: number | undefined;
+  /** When the next failure is logged. */
+  #quietUntil = -Infinity;
+  #clearTimer: (() => void) | undefined;
+
+  constructor(host: ReportsHost) {
+    this.#host = host;
+  }
+
+  /** Whether this process counts by itself. */
+  get isAway(): boolean {
+    return this.#awayUntil !== undefined || this.#host.isClosed();
+  }
+
+  /** Reports a budget: soon, or at once where it is `urgent`. `false`: it is not, because there are too many. */
+  report(budget: Budget, urgent: boolean): boolean {
+    if (this.#queue.size >= mostQueued && !this.#queue.has(budget)) return false;
+    this.#queue.add(budget);
+    if (this.#host.isClosed() || this.#host.clock.elapsed() < (this.#awayUntil ?? -Infinity)) return true;
+    if (urgent || this.#awayUntil !== undefined) this.#sendNow();
+    else this.#sendSoon();
+    return true;
+  }
+
+  /** Takes one more of a budget, of which this process may use no more by itself. */
+  ask(budget: Budget): RateAnswer | Promise<RateAnswer> {
+    if (this.isAway || !this.report(budget, true)) {
+      use(budget, this.#host.clock.elapsed());
+      this.report(budget, false);
+      return enough;
+    }
+    const { promise, resolve } = deferred<RateAnswer>();
+    budget.waiting.push(resolve);
+    return promise;
+  }
+
+  #sendSoon(): void {
+    if (this.#isBusy) return;
+    this.#clearTimer ??= this.#host.clock.after(gather, () => this.#sendNow());
+  }
+
+  #sendNow(): void {
+    this.#isUrgent = true;
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    this.#clearTimer?.();
+    this.#clearTimer = undefined;
+    // Requests that came together ask together.
+    defer(() => void this.#sendAll());
+  }
+
+  async #sendAll(): Promise<void> {
+    do {
+      this.#isUrgent = false;
+      await this.#send(this.#next());
+    } while (this.#awayUntil === undefined && (this.#isUrgent || this.#queue.size >= mostInCall));
+    this.#isBusy = false;
+    if (this.#queue.size > 0 && this.#awayUntil === undefined && !this.#host.isClosed()) this.#sendSoon();
+  }
+
+  /** What the next call is about. A caller that was forgotten in between may be in the queue twice. */
+  #next(): readonly Sent[] {
+    const next = new Map<string, Sent>();
+    for (const budget of this.#queue) {
+      if (next.size === mostInCall) break;
+      if (next.has(budget.key)) continue;
+      this.#queue.delete(budget);
+      const { used, waiting } = budget;
+      next.set(budget.key, { budget, used, asked: waiting });
+      budget.sent = used;
+      budget.asking = waiting.length;
+      budget.used = 0;
+      budget.waiting = [];
+    }
+    return [...next.values()];
+  }
+
+  /** Never rejects. */
+  async #send(sent: readonly Sent[]): Promise<void> {
+    if (sent.length === 0) return;
+    const { clock, rates } = this.#host;
+    const begun = clock.elapsed();
+    let isLate = false;
+    const giveUp = (cause: unknown): void => {
+      for (const { budget, asked } of sent) {
+        budget.asking = 0;
+        this.#letThrough(budget, asked);
+      }
+      this.#lost(cause);
+    };
+    const cancel = clock.after(patience, () => {
+      isLate = true;
+      giveUp(new Error(`The store has not answered for ${patience} ms`));
+    });
+    try {
+      const uses = sent.map(({ budget: { key, requests, per }, used, asked }) => {
+        return { key, requests, per, used, wanted: asked.length };
+      });
+      const answers = await rates.take(uses);
+      cancel();
+      this.#awayUntil = undefined;
+      for (const [at, each] of sent.entries()) this.#note(each, answers[at] ?? { taken: 0, back: 0 }, begun, isLate);
+      for (const { budget } of sent) budget.onReport?.();
+    } catch (cause) {
+      cancel();
+      if (isLate) this.#lost(cause);
+      else giveUp(cause);
+      for (const { budget, used } of sent) {
+        budget.sent = 0;
+        budget.used += used;
+        if (this.#queue.size < mostQueued) this.#queue.add(budget);
+      }
+    }
+  }
+
+  #note({ budget, asked }: Sent, { taken, back }: RateTaken, begun: number, isLate: boolean): void {
+    budget.sent = budget.asking = 0;
+    // Those that asked did not wait so long, and were let through.
+    if (isLate) budget.used -= taken;
+    budget.full = begun + back + budget.used * (budget.per / budget.requests);
+    if (!isLate) for (const [at, answer] of asked.entries()) answer(at < taken ? enough : this.#refusal(budget));
+    if (budget.used > 0) this.#queue.add(budget);
+  }
+
+  /** Lets those through that waited for a store that is away, as far as this process knows. */
+  #letThrough(budget: Budget, waiting: readonly ((answer: RateAnswer) => void)[]): void {
+    for (const answer of waiting) {
+      use(budget, this.#host.clock.elapsed());
+      answer(enough);
+    }
+    budget.onReport?.();
+  }
+
+  #refusal(budget: Budget): RateAnswer {
+    return { ok: false, retryAfter: Math.max(1, waitFor(budget, 1, this.#host.clock.elapsed())) };
+  }
+
+  #lost(cause: unknown): void {
+    const { clock, logger } = this.#host;
+    const now = clock.elapsed();
+    this.#awayUntil = now + awayFor;
+    // Nobody waits for a store that is away.
+    for (const budget of this.#queue) this.#letThrough(budget, budget.waiting.splice(0));
+    if (now < this.#quietUntil || this.#host.isClosed()) return;
+    this.#quietUntil = now + quiet;
+    logger.error("Rates cannot be counted together with other processes now: this one counts by itself", { cause });
+  }
+}
