@@ -4,7 +4,7 @@ import { applyItems } from "./append.ts";
 import { resolveNames, type ReadAppend } from "./batch-reads.ts";
 import type { Database } from "./database.ts";
 import { sqlState, type Queries } from "./driver.ts";
-import { isOutage, isReadOnly } from "./errors.ts";
+import { isConflict, isLocked, isOutage, isReadOnly } from "./errors.ts";
 import { ensurePartitions } from "./partitions.ts";
 import type { Schema } from "./schema.ts";
 import { ScopeGone, ScopeIds } from "./scopes.ts";
@@ -109,9 +109,17 @@ export class Writer {
       }
       const [only, ...more] = calls;
       if (more.length === 0) return only?.reject(thrown);
-      // The server refuses what one call stores: the others must not fail because of it.
-      if (!(thrown instanceof A2AError)) for (const call of calls) await this.#commit([call]);
-      else for (const { reject } of calls) reject(thrown);
+      if (isOfOne(thrown)) return this.#commitEach(calls, thrown);
+      for (const { reject } of calls) reject(thrown);
+    }
+  }
+
+  /** One by one: what the server refuses one call must not fail the others. Those whose time is over meanwhile fail. */
+  async #commitEach(calls: readonly Call[], thrown: unknown): Promise<void> {
+    const isRefused = !(thrown instanceof A2AError);
+    for (const call of calls) {
+      if (isRefused || performance.now() < call.until) await this.#commit([call]);
+      else call.reject(thrown);
     }
   }
 
@@ -147,6 +155,11 @@ export class Writer {
     }
     return attempt();
   }
+}
+
+/** Whether an error may be that of one call of several: of what it stores, or of what it waits for. */
+function isOfOne(thrown: unknown): boolean {
+  return !(thrown instanceof A2AError) || isLocked(thrown.cause) || isConflict(thrown.cause);
 }
 
 function sizeOf(items: readonly AppendItem[]): number {

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { eraseOwner, type AppendItem, type Owner, type Store } from "@parley/a2a/store";
-import { postgresStore } from "@parley/sql/postgres";
+import { postgresStore, type PostgresStoreOptions } from "@parley/sql/postgres";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 import { alice, done, keyOf, making } from "./given.ts";
 
@@ -13,19 +13,45 @@ afterEach(async () => {
   for (const each of open.splice(0)) await each.close();
 });
 
-async function store(schema: string): Promise<Store> {
-  const opened = await postgresStore({ database: database().url, schema });
+async function store(schema: string, options: Pick<PostgresStoreOptions, "lockTimeout"> = {}): Promise<Store> {
+  const opened = await postgresStore({ database: database().url, schema, ...options });
   open.push(opened);
   return opened;
 }
 
-describe("an owner that is deleted", () => {
-  const bob = { agent: "agent", owner: "bob" } as const;
-  const context = (owner: Owner, contextId: string): AppendItem => ({
-    context: { ...owner, contextId },
-    effects: [{ effect: "contextState", value: "1" }],
-  });
+const bob = { agent: "agent", owner: "bob" } as const;
 
+function context(owner: Owner, contextId: string): AppendItem {
+  return { context: { ...owner, contextId }, effects: [{ effect: "contextState", value: "1" }] };
+}
+
+/** A transaction that stays open. */
+async function held(text: string) {
+  const client = new pg.Client({ connectionString: database().url });
+  await client.connect();
+  open.push({ close: () => client.end() });
+  await client.query("BEGIN");
+  await client.query(text);
+  const run = (more: string): Promise<unknown> => client.query(more);
+  return { run, end: () => run("COMMIT") };
+}
+
+test("what one owner waits for in vain fails nothing that others store with the same commit", async () => {
+  const schema = "locks_one";
+  const made = await store(schema, { lockTimeout: 100 });
+  await made.append([context(alice, "c"), context(bob, "c")]);
+  const other = await held(`UPDATE ${schema}.contexts SET touched = touched WHERE owner =
+    (SELECT id FROM ${schema}.scopes WHERE name LIKE '%alice%')`);
+  const calls = await Promise.allSettled([alice, bob].map((owner) => made.append([context(owner, "c")])));
+  expect(calls).toMatchObject([
+    { status: "rejected", reason: { code: "Unavailable" } },
+    { status: "fulfilled", value: [{ ok: true }] },
+  ]);
+  await other.end();
+  expect(await made.append([context(alice, "c")])).toMatchObject([{ ok: true }]);
+});
+
+describe("an owner that is deleted", () => {
   test("waits for no transaction of another owner, and makes none wait", async () => {
     const schema = "forgets_one";
     const made = await store(schema);
@@ -85,17 +111,6 @@ describe("an owner that is deleted", () => {
 
   async function forgetAll({ upkeep }: Store): Promise<void> {
     while ((await upkeep?.forget(alice, 9))?.more === true);
-  }
-
-  /** A transaction that stays open. */
-  async function held(text: string) {
-    const client = new pg.Client({ connectionString: database().url });
-    await client.connect();
-    open.push({ close: () => client.end() });
-    await client.query("BEGIN");
-    await client.query(text);
-    const run = (more: string): Promise<unknown> => client.query(more);
-    return { run, end: () => run("COMMIT") };
   }
 
   /** How many transactions wait for a lock. */
