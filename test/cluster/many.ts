@@ -111,9 +111,25 @@ if (cluster.isPrimary && (mode === "signals" || mode === "leaves")) {
     if (taskId === "delete") {
       return void server.deleteOwner({ subject: data }).then((erased) => print({ erased }));
     }
+    if (taskId === "export") return void exported(data).then((lines) => print({ exported: lines }));
     server.signal(taskId, "go", data).then(
       () => print({ signaled: taskId }),
       (error: unknown) => print({ refused: (error as { code: string }).code }),
     );
   });
+}
+
+/** The types of the lines of an export, and the first one again, of an export that is left at once. */
+async function exported(subject: string): Promise<readonly string[]> {
+  let text = "";
+  for await (const piece of server.exportOwner({ subject })) text += piece;
+  const types = text
+    .trimEnd()
+    .split("\n")
+    .map((line) => (JSON.parse(line) as { readonly type: string }).type);
+  for await (const piece of server.exportOwner({ subject })) {
+    types.push((JSON.parse(piece.split("\n", 1)[0] ?? "") as { readonly type: string }).type);
+    break;
+  }
+  return types;
 }

@@ -192,6 +192,13 @@ describe("processes that serve", () => {
     program.child.stdin?.write(JSON.stringify(["no-such-task", "yes"]));
     await expect.poll(() => program.lines).toContainEqual({ refused: "TaskNotFound" });
     const running = await Promise.all([1, 2].map(() => send(url, "wait", false)));
+    program.child.stdin?.write(JSON.stringify(["export", "anonymous"]));
+    const exported = (): unknown => program.lines.find((line) => typeof line === "object" && "exported" in line);
+    await expect.poll(exported).toBeDefined();
+    const { exported: types } = exported() as { readonly exported: readonly string[] };
+    expect([types[0], ...types.slice(-2)]).toEqual(["export", "end", "export"]);
+    expect(types.filter((type) => type === "context")).toHaveLength(3);
+    expect(types.filter((type) => type === "task").length).toBeGreaterThanOrEqual(3);
     program.child.stdin?.write(JSON.stringify(["delete", "anonymous"]));
     await expect.poll(() => program.lines).toContainEqual({ erased: { tasks: 3, canceled: 2 } });
     for (const { id } of [task, ...running]) expect(await statusOf(`${url}/tasks/${id}`)).toBe(404);

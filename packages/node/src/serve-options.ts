@@ -113,7 +113,7 @@ export interface Server {
   readonly signal: Handler["signal"];
   /** Deletes all that a caller has, as `deleteOwner` of the handler: with several processes, in each of them. */
   readonly deleteOwner: Handler["deleteOwner"];
-  /** All that a caller has, as JSON Lines: `exportOwner` of the handler. With several processes: `UnsupportedOperation`; use `parley db export`. */
+  /** All that a caller has, as JSON Lines: `exportOwner` of the handler: with several processes, read by one of them. */
   readonly exportOwner: Handler["exportOwner"];
   /**
    * Stops the server. It accepts no new connections, lets calls and turns finish within the grace, and then ends the remaining

@@ -4,6 +4,7 @@ import type { Handler, Logger, LogFields } from "@parley/a2a";
 import type { Store } from "@parley/a2a/store";
 import type { Port } from "../port.ts";
 import type { Server } from "../serve-options.ts";
+import { Exports } from "./exports.ts";
 import { isOurs, placeVariable, sentError, type Order, type Place, type Report } from "./messages.ts";
 import { channelWakeup, wakingStore } from "./wakeup.ts";
 
@@ -20,6 +21,7 @@ export function placeOfThisProcess(): Place | undefined {
 /** This process as one of several that serve. */
 export class Member {
   readonly #place: Place;
+  readonly #exports = new Exports();
   readonly #wakeups: ((text: string) => void)[] = [];
   #ports: readonly Port[] = [];
   #server: Server | undefined;
@@ -121,7 +123,9 @@ export class Member {
     else if (order.parley === "wakeup") for (const listener of this.#wakeups) listener(order.text);
     else if (order.parley === "gone") void this.#handler?.wake().catch(() => {});
     else if (order.parley === "left") this.#onLeft?.();
-    else if (order.parley === "signal" || order.parley === "delete") void this.#answer(order);
+    else if (order.parley === "exported") this.#exports.end(order.id);
+    else if (order.parley === "signal" || order.parley === "delete" || order.parley === "export")
+      void this.#answer(order);
     else if (order.parley === "close") void this.#close(order.grace);
   };
 
@@ -136,10 +140,15 @@ export class Member {
 
   async #answer(order: Call): Promise<void> {
     const { call } = order;
+    const server = this.#server;
     try {
-      if (order.parley === "signal") await this.#server?.signal(...(order.event as Parameters<Server["signal"]>));
+      if (order.parley === "export" && server !== undefined) {
+        const piece = await this.#exports.next(order.id, () => server.exportOwner(order.owner));
+        return this.#tell({ parley: "answered", call, ...(piece !== undefined && { piece }) });
+      }
+      if (order.parley === "signal") await server?.signal(...(order.event as Parameters<Server["signal"]>));
       const erased =
-        order.parley === "delete" ? await this.#server?.deleteOwner(order.owner, { scrub: order.scrub }) : undefined;
+        order.parley === "delete" ? await server?.deleteOwner(order.owner, { scrub: order.scrub }) : undefined;
       this.#tell({ parley: "answered", call, ...(erased && { erased }) });
     } catch (thrown) {
       this.#tell({ parley: "answered", call, error: sentError(thrown) });

@@ -28,7 +28,11 @@ export type Order =
   | { readonly parley: "gone" }
   | { readonly parley: "wakeup"; readonly text: string }
   | { readonly parley: "signal"; readonly call: number; readonly event: SignalEvent }
-  | { readonly parley: "delete"; readonly call: number; readonly owner: Principal | string; readonly scrub: boolean };
+  | { readonly parley: "delete"; readonly call: number; readonly owner: Principal | string; readonly scrub: boolean }
+  /** Asks for the next piece of an export, which begins with the first one. */
+  | { readonly parley: "export"; readonly call: number; readonly id: number; readonly owner: Principal | string }
+  /** Nobody reads the rest of it. */
+  | { readonly parley: "exported"; readonly id: number };
 
 /** What `Server.signal` is called with. */
 export type SignalEvent = readonly [taskId: string, name: string, data?: JsonValue, options?: object];
@@ -49,8 +53,16 @@ export type Report =
   | { readonly parley: "leaving" }
   | { readonly parley: "closed" }
   | { readonly parley: "wakeup"; readonly text: string }
-  /** What was asked for is done. `erased`: what was deleted of an owner. */
-  | { readonly parley: "answered"; readonly call: number; readonly erased?: Erasure; readonly error?: SentError };
+  /** What was asked for is done. */
+  | ({ readonly parley: "answered"; readonly call: number; readonly error?: SentError } & Answer);
+
+/** What comes of a call. */
+export interface Answer {
+  /** What was deleted of an owner. */
+  readonly erased?: Erasure;
+  /** The next piece of an export. Absent: that was all. */
+  readonly piece?: string;
+}
 
 /** An error that one process reports to another. */
 export interface SentError {
@@ -71,13 +83,4 @@ export function receivedError({ code, message }: SentError): A2AError {
 /** Whether a message is one of these, and not one of the program. */
 export function isOurs(message: unknown): message is { readonly parley: string } {
   return typeof message === "object" && message !== null && "parley" in message;
-}
-
-/** The first process has no store, and no export passes through the channel. */
-export function noData(): A2AError {
-  const other = "`parley db export`, or a handler on the same store";
-  return new A2AError(
-    "UnsupportedOperation",
-    `This process starts those that serve, and has no store itself. Use ${other}`,
-  );
 }

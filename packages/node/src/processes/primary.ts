@@ -1,23 +1,14 @@
 import cluster from "node:cluster";
 import { randomBytes } from "node:crypto";
-import { A2AError, type Logger, type ServedAgent } from "@parley/a2a";
+import type { Logger, ServedAgent } from "@parley/a2a";
 import { defaultLogger } from "../defaults.ts";
 import { addressOf, hasOwnPort, refuseHostUser, refuseOpenDoor, urlOf } from "../listen.ts";
 import { bind } from "../bind.ts";
 import { onStopSignal } from "../process.ts";
 import type { CloseOptions, ServeOptions, Server } from "../serve-options.ts";
+import { Calls } from "./calls.ts";
 import { tell, wake, type Child } from "./child.ts";
-import {
-  isOurs,
-  noData,
-  placeVariable,
-  receivedError,
-  type Erasure,
-  type Order,
-  type Place,
-  type Report,
-  type SignalEvent,
-} from "./messages.ts";
+import { isOurs, placeVariable, type Order, type Place, type Report } from "./messages.ts";
 import { frontOf, Spread } from "./spread.ts";
 
 /** The first pause before an ended process is started again, in milliseconds. It doubles while processes end soon after. */
@@ -71,20 +62,17 @@ export async function startProcesses(options: ServeOptions, count: number): Prom
     port: main,
     ports: Object.fromEntries(others.map(({ binding }, at) => [binding.name, own[at] as number])),
     agents: group.agents,
-    signal: (...event) => group.signal(event),
-    deleteOwner: (...of) => group.deleteOwner(...of),
-    exportOwner: () => {
-      throw noData();
-    },
+    signal: (...event) => group.calls.signal(event),
+    deleteOwner: (...of) => group.calls.deleteOwner(...of),
+    exportOwner: (of) => group.calls.exportOwner(of),
     close,
   };
 }
 
-type Signaling = Parameters<Server["signal"]>;
-
 /** The processes that serve. */
 class Group {
   agents: readonly ServedAgent[] = [];
+  readonly calls = new Calls(() => this.#serving());
   readonly #spread: Spread<Child>;
   readonly #count: number;
   readonly #ports: readonly number[];
@@ -92,8 +80,6 @@ class Group {
   readonly #logger: Logger;
   readonly #children = new Map<number, Child>();
   readonly #restarts = new Set<NodeJS.Timeout>();
-  readonly #calls = new Map<number, { child: Child; resolve(erased?: Erasure): void; reject(error: unknown): void }>();
-  #calledLast = 0;
   /** By the number of the process: how often in a row it ended while it was new. */
   readonly #failures = new Map<number, number>();
   #starting: { resolve(): void; reject(error: Error): void } | undefined;
@@ -116,36 +102,8 @@ class Group {
     });
   }
 
-  async signal(event: Signaling): Promise<void> {
-    await this.#ask(this.#serving()[0], (call) => ({ parley: "signal", call, event: event as SignalEvent }));
-  }
-
-  /** Each of them has runs and a memory of its own. The file is copied once. */
-  async deleteOwner(...[owner, { scrub = false } = {}]: Parameters<Server["deleteOwner"]>): Promise<Erasure> {
-    const children = this.#serving();
-    let [tasks, canceled] = [0, 0];
-    for (const child of children.length === 0 ? [undefined] : children) {
-      const last = child === children.at(-1);
-      const erased = await this.#ask(child, (call) => ({ parley: "delete", call, owner, scrub: scrub && last }));
-      tasks += erased?.tasks ?? 0;
-      canceled += erased?.canceled ?? 0;
-    }
-    return { tasks, canceled };
-  }
-
   #serving(): readonly Child[] {
     return this.#isStopping ? [] : [...this.#children.values()].filter(({ isReady, hasLeft }) => isReady && !hasLeft);
-  }
-
-  #ask(child: Child | undefined, order: (call: number) => Order): Promise<Erasure | undefined> {
-    if (child === undefined) {
-      return Promise.reject(new A2AError("Unavailable", "No process serves at the moment", { retryAfter: 1 }));
-    }
-    return new Promise((resolve, reject) => {
-      const call = (this.#calledLast += 1);
-      this.#calls.set(call, { child, resolve, reject });
-      tell(child, order(call));
-    });
   }
 
   /** Ends all processes: those that serve get `grace` milliseconds for their turns. */
@@ -219,12 +177,7 @@ class Group {
       this.#spread.remove(child);
       tell(child, { parley: "left" });
     } else if (report.parley === "closed") this.#closed(child);
-    else {
-      const call = this.#calls.get(report.call);
-      this.#calls.delete(report.call);
-      if (report.error === undefined) call?.resolve(report.erased);
-      else call?.reject(receivedError(report.error));
-    }
+    else this.calls.answered(report);
   }
 
   #ready(child: Child, agents: readonly ServedAgent[]): void {
@@ -262,11 +215,7 @@ class Group {
   #ended(child: Child, code: number | null, signal: string | null): void {
     const { number, worker, since } = child;
     this.#children.delete(number);
-    for (const [call, { child: asked, reject }] of this.#calls) {
-      if (asked !== child) continue;
-      this.#calls.delete(call);
-      reject(new A2AError("Unavailable", "The process has ended", { retryAfter: 1 }));
-    }
+    this.calls.ended(child);
     const how = signal ?? `code ${code}`;
     if (this.#starting !== undefined) {
       const sentence = `Process ${number} of ${this.#count} ended before it served (${how}). What it printed says why`;
