@@ -65,7 +65,7 @@ export function messageOf(text: string, more: object = {}): object {
 }
 
 /**
- * Starts a server. Its agent at `/` says numbers until the counting is over, and can be resumed; that at `/plain` cannot. No process knows that
+ * Starts a server. Its agent at `/` says numbers until the counting is over, one at least, and can be resumed; that at `/plain` cannot. No process knows that
  * another one is of this machine.
  */
 export async function startCounter(
@@ -120,12 +120,14 @@ async function* count(node: string, turn: Turn, counting: Counting): AsyncGenera
     });
   });
   try {
-    for (let n = Number(turn.checkpoint ?? 0); !counting.isOver; n += 1) {
+    let n = Number(turn.checkpoint ?? 0);
+    do {
       yield [turn.artifact({ artifactId: `${n}`, parts: [{ text: node }] }), turn.saveCheckpoint(n + 1)];
-      await Promise.race([sleep(40), isAborted]);
+      if (!counting.isOver) await Promise.race([sleep(40), isAborted]);
       // An agent that pays no attention, and goes on with what has a side effect.
       if (turn.signal.aborted) await turn.step(`after ${n}`, () => say("late step"));
-    }
+      n += 1;
+    } while (!counting.isOver);
   } finally {
     say("ended");
   }

@@ -32,6 +32,12 @@ export function streamMoves(): A2AError {
   return new A2AError("Unavailable", "The server is stopping: the stream goes on at another one");
 }
 
+/** For who waits for a turn that is given up. `cause`: why the store failed. The task may go on, here or elsewhere. */
+export function turnIsLost(cause?: unknown): A2AError {
+  const retryAfter = (cause instanceof A2AError ? cause.retryAfter : undefined) ?? 1;
+  return new A2AError("Unavailable", undefined, { cause, retryAfter });
+}
+
 export function serverIsStopping(): A2AError {
   return new A2AError("Unavailable", "The server is stopping", { retryAfter: 1 });
 }

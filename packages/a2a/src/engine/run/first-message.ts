@@ -4,6 +4,7 @@ import type { ContextView } from "../conversations.ts";
 import { agentMessage, type Loss } from "../log/index.ts";
 import { agentMistake } from "../mistakes.ts";
 import { DirectReply } from "../direct-replies.ts";
+import { turnIsLost } from "../refusals.ts";
 import {
   lossReasons,
   noEvent,
@@ -83,7 +84,7 @@ export class FirstMessage implements Phase {
   lose(loss: Loss): void {
     if (this.stopped) return;
     this.stopped = true;
-    this.#init.result.reject(new A2AError("Unavailable"));
+    this.#init.result.reject(turnIsLost());
     this.#host.abort(...lossReasons[loss]);
     this.#host.end();
   }

@@ -6,7 +6,7 @@ import type { ContextView } from "../conversations.ts";
 import { LogWriter, readNextMessage, tooManyRows, type AppendResult, type Loss } from "../log/index.ts";
 import { agentMistake, eventDoesNotFit } from "../mistakes.ts";
 import type { HostedAgent } from "../options.ts";
-import { taskIsFull } from "../refusals.ts";
+import { taskIsFull, turnIsLost } from "../refusals.ts";
 import {
   lossReasons,
   noEvent,
@@ -287,7 +287,7 @@ export class TaskRun implements Phase {
   /** Nothing more will be written: the turn has ended (`undefined`), or the run is lost. */
   #close(loss: Loss | undefined, cause?: unknown): void {
     if (this.#writer.closed) return;
-    const error = loss === "store" ? new A2AError("Unavailable", undefined, { cause }) : undefined;
+    const error = loss === "store" ? turnIsLost(cause) : undefined;
     if (error !== undefined) {
       const { agent, taskId } = this.#key;
       this.#rooms.settings.logger.error("A run was given up because the store failed", { agent, taskId, cause });
@@ -295,7 +295,7 @@ export class TaskRun implements Phase {
     this.stopped = true;
     this.#writer.close(loss !== undefined, error);
     if (loss !== undefined) {
-      this.#takeResult()?.reject(error ?? new A2AError("Unavailable"));
+      this.#takeResult()?.reject(error ?? turnIsLost());
       this.#host.abort(...lossReasons[loss], cause);
     }
     this.#host.end(error);
