@@ -129,6 +129,7 @@ export const rooms = {
       "mistakes.ts",
       "options.ts",
       "refusals.ts",
+      "run-store.ts",
       "task-index.ts",
     ],
   },

@@ -83,6 +83,6 @@ export const budgets: Readonly<Record<string, Budget>> = {
   // Extensions added to a handler what checks and declares them. What runs their hooks is loaded with the first call that has one.
   // Large files outside of the store added five: their option, how records name them, and what looks for them. What stores them is later.
   // Many nodes and the queue added nine: who is alive, what others change, and tasks that wait for room. What stores those is later.
-  "files of handler": files(201),
-  "files of serve": files(230),
+  "files of handler": files(206),
+  "files of serve": files(235),
 };

@@ -15,7 +15,8 @@ import { exceeds } from "./bytes.ts";
 import { newestOf, RememberedReplies } from "./direct-replies.ts";
 import type { Committer } from "./log/index.ts";
 import { agentMistake, jsonOf } from "./mistakes.ts";
-import { replyWindow, type EngineSettings } from "./options.ts";
+import { replyWindow } from "./options.ts";
+import type { RunSettings } from "./run-store.ts";
 
 /** How much of a conversation `turn.context.history()` returns by default: messages, and bytes. */
 const defaultLimit = 100;
@@ -23,11 +24,11 @@ const defaultBytes = 256 << 10;
 
 /** The conversations of an engine: their state, their history, and direct replies, which belong to no task. */
 export class Conversations {
-  readonly #settings: EngineSettings;
+  readonly #settings: RunSettings;
   readonly #committer: Committer;
   readonly #remembered = new RememberedReplies();
 
-  constructor(settings: EngineSettings, committer: Committer) {
+  constructor(settings: RunSettings, committer: Committer) {
     this.#settings = settings;
     this.#committer = committer;
   }

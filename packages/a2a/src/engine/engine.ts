@@ -10,6 +10,7 @@ import {
 import type { DeleteOwnerOptions, Erasure } from "./owner-data.ts";
 import { Committer, LiveLogs } from "./log/index.ts";
 import { Conversations } from "./conversations.ts";
+import { runStore } from "./run-store.ts";
 import { settingsOf, type EngineOptions } from "./options.ts";
 import { serverIsStopping, streamMoves } from "./refusals.ts";
 import { checkedAgent, createService, Sends } from "./service/index.ts";
@@ -78,9 +79,10 @@ export function createEngine(options: EngineOptions): Engine {
   });
   const liveLogs = new LiveLogs(settings.limits);
   const index = new TaskIndex(settings, settings.extensions.all);
-  const conversations = new Conversations(settings, committer);
+  const runSettings = { ...settings, store: runStore(settings.store) };
+  const conversations = new Conversations(runSettings, committer);
   const budget = new ByteBudget(settings.limits.totalBytes, settings.clock);
-  const supervisor = createSupervisor({ settings, committer, liveLogs, conversations, budget, agents });
+  const supervisor = createSupervisor({ settings, runSettings, committer, liveLogs, conversations, budget, agents });
   const { runs, queue } = supervisor;
   const configs =
     settings.push && lazyConfigs(settings.push, { ...settings, append: (item) => committer.append(item) });

@@ -203,7 +203,7 @@ function ownerOfPrincipal(): (principal: Principal) => string {
 }
 
 /** How long a direct reply is remembered, so that a retry gets it again. Milliseconds. */
-export function replyWindow({ dedupe }: EngineSettings): number {
+export function replyWindow({ dedupe }: Pick<EngineSettings, "dedupe">): number {
   return dedupe.window ?? 10 * 60_000;
 }
 

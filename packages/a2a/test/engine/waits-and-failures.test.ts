@@ -188,7 +188,7 @@ describe("what a later attempt does not repeat", () => {
 });
 
 describe("a store that cannot be read for a moment", () => {
-  it.each(["step", "wait", "repeated event"])(
+  it.each(["step", "wait", "repeated event", "history", "history, and throws an error of its own"])(
     "does not fail a task whose woken function comes to a %s",
     async (kind) => {
       const clock = fakeClock();
@@ -203,7 +203,11 @@ describe("a store that cannot be read for a moment", () => {
       const store: Store = {
         ...bound(shared),
         features: (scope, id, feature) =>
-          unlessAway(kind !== "repeated event" && feature === "step", () => shared.features(scope, id, feature)),
+          unlessAway((kind === "step" || kind === "wait") && feature === "step", () =>
+            shared.features(scope, id, feature),
+          ),
+        conversation: (context, wanted) =>
+          unlessAway(kind.startsWith("history"), () => shared.conversation(context, wanted)),
         read: (scope, id, options) => unlessAway(kind === "repeated event", () => shared.read(scope, id, options)),
       };
       const on = harness(
@@ -211,6 +215,11 @@ describe("a store that cannot be read for a moment", () => {
           isAwake = turn.attempt > 1;
           yield turn.working();
           if (kind === "step") await turn.step("one", () => 1);
+          if (kind === "history") await turn.context.history();
+          else if (kind.startsWith("history"))
+            await turn.context.history().catch((cause: unknown) => {
+              throw new Error("No history", { cause });
+            });
           // One that tries again does not get the old error.
           yield* turn.sleep(minute);
           yield turn.completed(`attempt ${turn.attempt}`);
@@ -229,6 +238,43 @@ describe("a store that cannot be read for a moment", () => {
       expect(await over(on, id)).toBe("COMPLETED attempt 3");
     },
   );
+});
+
+describe("a store that cannot be read where a turn ends", () => {
+  it("does not fail a task whose next message waits: its turn comes later", async () => {
+    const clock = fakeClock();
+    const shared = memoryStore();
+    const [first, begun] = [gate(), gate()];
+    let failures = 0;
+    const store: Store = {
+      ...bound(shared),
+      read: (scope, id, options) => {
+        if (failures > 0 || options.kinds?.join() !== "message") return shared.read(scope, id, options);
+        failures += 1;
+        return Promise.reject(new A2AError("Unavailable", "The database is away"));
+      },
+    };
+    const on = harness(
+      async function* (turn) {
+        yield turn.working();
+        begun.open();
+        if (turn.number === 1) await first.opened;
+        else yield turn.completed(`turn ${turn.number}`);
+      },
+      { clock, store, behaviour: { resumable: true } },
+    );
+    const { id } = await on.send("Go", immediately);
+    await begun.opened;
+    await on.send("More", { ...immediately, message: { taskId: id } });
+    first.open();
+    await eventually(() => failures === 1);
+    await eventually(async () => {
+      clock.advance(10_000);
+      await on.engine.round();
+      return (await on.get(id)).status.state !== "TASK_STATE_WORKING";
+    });
+    expect(await over(on, id)).toBe("COMPLETED turn 2");
+  });
 });
 
 describe("a stop of the server", () => {

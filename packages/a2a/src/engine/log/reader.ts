@@ -206,7 +206,7 @@ interface NextMessage {
 }
 
 /** Reads the message after `seq`, which is that of the last turn. Answers to requests for an authorization need no turn. */
-export async function readNextMessage(store: Store, task: TaskKey, seq: number): Promise<NextMessage> {
+export async function readNextMessage(store: Pick<Store, "read">, task: TaskKey, seq: number): Promise<NextMessage> {
   const page = await store.read(task, task.taskId, { after: seq, limit: 2, kinds: ["message"] });
   if (page === undefined) throw new Error(`Task ${task.taskId} is gone from the store`);
   const [message, second] = page.records;
@@ -221,7 +221,12 @@ function isAnswer({ call = "null" }: LogRecord): boolean {
 }
 
 /** Whether there is another message. The page does not tell where the first one has filled it. */
-async function hasMessageAfter(store: Store, task: TaskKey, { seq }: LogRecord, { head }: LogPage): Promise<boolean> {
+async function hasMessageAfter(
+  store: Pick<Store, "read">,
+  task: TaskKey,
+  { seq }: LogRecord,
+  { head }: LogPage,
+): Promise<boolean> {
   if (head.seq === seq || head.bytes <= defaultPageBytes) return false;
   const page = await store.read(task, task.taskId, { after: seq, limit: 1, kinds: ["message"] });
   return page !== undefined && page.records.length > 0;

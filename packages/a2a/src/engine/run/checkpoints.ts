@@ -4,11 +4,11 @@ import type { WaitEvent } from "../../protocol/index.ts";
 import type { StoredRun, TaskEffect } from "../../store/index.ts";
 import { exceeds } from "../bytes.ts";
 import { agentMistake, jsonOf } from "../mistakes.ts";
-import type { EngineSettings } from "../options.ts";
+import type { RunSettings } from "../run-store.ts";
 import type { Waiting } from "./phase.ts";
 import type { LostRange } from "./replay.ts";
 import { waitRow } from "./step-rows.ts";
-import { attemptOf, type StoredCheckpoint, type SuspendedTurn, type TurnInput } from "./turn.ts";
+import { attemptOf, type StoredCheckpoint, type SuspendedTurn, type TurnInput } from "./turn-input.ts";
 
 /** How many times a turn may be called again and do something else, until what it did before counts again. */
 const mostLost = 256;
@@ -31,7 +31,7 @@ export class Checkpoints {
   /** Events after it that do not count, since a later attempt did not repeat them. */
   #lost: readonly LostRange[] = [];
 
-  constructor({ limits }: EngineSettings) {
+  constructor({ limits }: RunSettings) {
     this.#stateBytes = limits.stateBytes;
   }
 

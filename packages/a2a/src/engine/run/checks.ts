@@ -14,6 +14,7 @@ import {
   type AgentYield,
   type ArtifactEvent,
   type MessageRefused,
+  type TurnAbortKind,
 } from "../../protocol/index.ts";
 import { stepFeature, type Store, type StoredRun, type TaskEffect, type TaskKey } from "../../store/index.ts";
 import type { ContextView } from "../conversations.ts";
@@ -27,7 +28,7 @@ import { isBegun } from "./step-rows.ts";
  * lost runs are read from the log when an append first needs them.
  */
 export class TaskArtifacts {
-  readonly #store: Store;
+  readonly #store: Pick<Store, "read">;
   readonly #task: TaskKey;
   /** Artifacts of this run. */
   readonly #own = new ArtifactLedger();
@@ -35,7 +36,7 @@ export class TaskArtifacts {
   #earlier: ArtifactLedger | undefined;
 
   /** `isNew`: the task is not stored yet, so its log has no artifacts. */
-  constructor(store: Store, task: TaskKey, isNew: boolean) {
+  constructor(store: Pick<Store, "read">, task: TaskKey, isNew: boolean) {
     this.#store = store;
     this.#task = task;
     if (isNew) this.#earlier = new ArtifactLedger();
@@ -241,4 +242,16 @@ export function sentenceFor(error: unknown): string {
   if (error instanceof AuthorizationNotGiven && error.kind !== "message") return safeSentences[error.kind];
   if (error instanceof DelegationFailed) return error.message;
   return isMistake(error) ? safeSentences.invalid : safeSentences.failed;
+}
+
+/** Says in the log why a task fails. */
+export function logFailure(
+  logger: Logger,
+  task: TaskKey & { readonly turn: number },
+  kind: TurnAbortKind,
+  cause: unknown,
+): void {
+  // The operator asked for this end: a stack trace would tell nothing.
+  if (kind === "shutdown") logger.warn("A task was ended, since the server stops", { ...task });
+  else logger.error("A task failed", { ...task, cause });
 }

@@ -10,7 +10,7 @@ import {
 } from "../../store/index.ts";
 import { messageOf } from "./inputs.ts";
 import type { Phase } from "./phase.ts";
-import type { TurnInput } from "./turn.ts";
+import type { TurnInput } from "./turn-input.ts";
 
 /** The run whose turn delegates. */
 interface DelegatingRun {

@@ -8,6 +8,7 @@ import {
 } from "../../protocol/index.ts";
 import type { ExtensionsOfTurn } from "../../extensions/turn.ts";
 import type { ContextView } from "../conversations.ts";
+import { isOfStore } from "../run-store.ts";
 import { isGenerator, questionOf } from "./checks.ts";
 import type { Phase } from "./phase.ts";
 
@@ -25,8 +26,6 @@ export interface Driven {
   readonly storeError: A2AError | undefined;
   accept(yielded: AgentYield, context: ContextView): boolean | Promise<boolean>;
   rest(): Promise<void> | undefined;
-  /** The engine has failed to take an event, and not the agent to yield one. */
-  failedToTake(error: unknown): void;
 }
 
 /** Takes what the agent yields in one turn, until it returns or the turn is over. Rejects with what it threw. */
@@ -45,7 +44,7 @@ export async function drive(output: AgentOutput, run: Driven, context: ContextVi
     for (let steps = 1; ; steps += 1) {
       const step = await output.next();
       const accepted = step.value === undefined ? !run.phase.stopped : run.accept(step.value, context);
-      const goesOn = typeof accepted === "boolean" ? accepted : await taken(accepted, run);
+      const goesOn = typeof accepted === "boolean" ? accepted : await accepted;
       if (step.done === true) return;
       if (!goesOn) break;
       const rest = steps > freeSteps ? run.rest() : undefined;
@@ -54,6 +53,8 @@ export async function drive(output: AgentOutput, run: Driven, context: ContextVi
       if (run.phase.stopped) break;
     }
   } catch (error) {
+    // Before the agent cleans up: what it does there must not be lost either.
+    if (isOfStore(error)) run.phase.lose("store", error);
     // An error of the agent has ended its generator. One of the engine has not, and the agent may have to clean up.
     void output.return().catch(() => {});
     // The message that came instead of an authorization begins the next turn.
@@ -63,15 +64,6 @@ export async function drive(output: AgentOutput, run: Driven, context: ContextVi
   // The task or the turn is over before the agent has returned. A failed append is thrown at its `yield`.
   if (run.storeError === undefined) await left(output);
   else await output.throw(run.storeError);
-}
-
-async function taken(accepted: Promise<boolean>, run: Driven): Promise<boolean> {
-  try {
-    return await accepted;
-  } catch (error) {
-    run.failedToTake(error);
-    throw error;
-  }
 }
 
 /** Ends the function. A step in its `finally` does not begin where the turn goes on later, and says so: that is no error. */

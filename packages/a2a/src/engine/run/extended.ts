@@ -3,18 +3,18 @@ import type { AgentEvent } from "../../protocol/index.ts";
 import type { FeatureEffect, TaskKey } from "../../store/index.ts";
 import { exceeds } from "../bytes.ts";
 import { Additions, keepIn } from "../log/index.ts";
-import type { EngineSettings } from "../options.ts";
+import type { RunSettings } from "../run-store.ts";
 import { recordOf, type EventPlace } from "./translate.ts";
-import { activeIn, type TurnInput } from "./turn.ts";
+import { activeIn, type TurnInput } from "./turn-input.ts";
 
 /** What the extensions of a turn make of the events of one task. What those of kind `data` add is left out where it has no room. */
 export class ExtendedEvents {
   readonly additions: Additions;
-  readonly #settings: EngineSettings;
+  readonly #settings: RunSettings;
   readonly #key: TaskKey;
   readonly #contextId: string;
 
-  constructor(settings: EngineSettings, key: TaskKey, contextId: string) {
+  constructor(settings: RunSettings, key: TaskKey, contextId: string) {
     this.additions = new Additions(settings.logger);
     this.#settings = settings;
     this.#key = key;

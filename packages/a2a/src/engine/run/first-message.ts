@@ -18,7 +18,7 @@ import {
 import { Recorder } from "./recorder.ts";
 import { isReference, type RunFiles } from "./run-files.ts";
 import { TaskRun } from "./task-run.ts";
-import type { TurnInput } from "./turn.ts";
+import type { TurnInput } from "./turn-input.ts";
 
 type ReplyEvent = Extract<AgentEvent, { kind: "reply" }>;
 

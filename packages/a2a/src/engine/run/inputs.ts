@@ -3,7 +3,7 @@ import type { Store, StoredRun, TaskEffect, TaskHead, TaskKey } from "../../stor
 import type { ContextView, Conversations } from "../conversations.ts";
 import type { StoredCall } from "../log/index.ts";
 import type { NextTurn, RunInit } from "./phase.ts";
-import type { ResumedTurn, StoredCheckpoint, TurnInput } from "./turn.ts";
+import type { ResumedTurn, StoredCheckpoint, TurnInput } from "./turn-input.ts";
 
 /* What turns begin with: the first turn of a run, that of a message that waited, and those that go on with an earlier one. And their conversation. */
 

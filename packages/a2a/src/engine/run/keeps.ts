@@ -1,14 +1,14 @@
-import { A2AError } from "../../model/index.ts";
 import type { AgentEvent, Delegations, TurnMemory, TurnRows } from "../../protocol/index.ts";
 import type { TaskKey } from "../../store/index.ts";
-import type { EngineSettings } from "../options.ts";
+import type { RunSettings } from "../run-store.ts";
+import { isOfStore } from "../run-store.ts";
 import type { RunMemory } from "./memory.ts";
 import type { Phase } from "./phase.ts";
-import type { TurnInput } from "./turn.ts";
+import type { TurnInput } from "./turn-input.ts";
 
 /** The run whose turn keeps something. */
 interface KeepingRun {
-  readonly settings: EngineSettings;
+  readonly settings: RunSettings;
   readonly task: TaskKey;
   /** The turn that the function sees, from 1. */
   readonly number: number;
@@ -99,9 +99,9 @@ export class TurnKeeps {
     return this.#opened;
   }
 
-  /** A store that cannot be read is no fault of the agent: the run is given up, as where it cannot be written, and goes on elsewhere. */
+  /** At once, and not with the end of the agent, which may catch the error: it must not go on as if nothing were remembered. */
   #failed(error: unknown): unknown {
-    if (error instanceof A2AError && error.code === "Unavailable") this.#run.phase().lose("store");
+    if (isOfStore(error)) this.#run.phase().lose("store", error);
     return error;
   }
 }

@@ -4,16 +4,17 @@ import type { AgentEvent, ByteBudget, MessageRefused, Principal, TurnAbortKind }
 import type { FeatureEffect, OnceEffect, OnceRecord, TaskKey, TaskStateEffect } from "../../store/index.ts";
 import type { Conversations, ContextView } from "../conversations.ts";
 import type { Committer, LiveLogs, Loss, StoredCall, WriterInit, WriterStart } from "../log/index.ts";
-import type { EngineSettings, HostedAgent } from "../options.ts";
+import type { HostedAgent } from "../options.ts";
+import type { RunSettings } from "../run-store.ts";
 import type { DirectReply } from "../direct-replies.ts";
 import type { Pace } from "./pace.ts";
 import type { Run } from "./run.ts";
 import type { RunFiles } from "./run-files.ts";
-import type { ResumedTurn, TurnInput } from "./turn.ts";
+import type { ResumedTurn, TurnInput } from "./turn-input.ts";
 
 /** What runs need of the engine. */
 export interface RunRooms {
-  readonly settings: EngineSettings;
+  readonly settings: RunSettings;
   readonly committer: Committer;
   readonly liveLogs: LiveLogs;
   readonly conversations: Conversations;
@@ -127,8 +128,8 @@ export interface Phase {
   refuse(refusal: MessageRefused): boolean;
   /** Fails the task. `sentence` is for its user, `cause` for the operator. */
   fail(sentence: string, cause: unknown, kind: TurnAbortKind): void;
-  /** Ends the run without writing: the task was canceled, or taken over, or its message is given up. */
-  lose(loss: Loss): void;
+  /** Ends the run without writing: the task was canceled, or taken over, its message is given up, or the store fails. `cause`: for the log. */
+  lose(loss: Loss, cause?: unknown): void;
   /** The server stops: a resumable task is left for another process, any other fails and says why. */
   stop(): Promise<void>;
   /** Resolves once the run has stored something new, which proves that the process survives it, or once the run is over. */

@@ -1,12 +1,12 @@
 import type { NewRecord } from "../../model/index.ts";
 import type { FeatureEffect, TaskEffect, TaskKey } from "../../store/index.ts";
-import type { WriterStart } from "../log/index.ts";
+import { LogWriter, type AppendResult, type WriterInit, type WriterStart } from "../log/index.ts";
 import type { HostedAgent } from "../options.ts";
-import type { FirstMessageInit, Waiting } from "./phase.ts";
+import type { FirstMessageInit, RunRooms, Waiting } from "./phase.ts";
 import type { Recorder } from "./recorder.ts";
-import type { StoredCheckpoint, TurnInput } from "./turn.ts";
+import type { StoredCheckpoint, TurnInput } from "./turn-input.ts";
 
-/* What a recorder makes, and for which task. */
+/* What a recorder makes, for which task, and what writes it. */
 
 /** What is stored for events that an agent yielded together. */
 export interface Recorded {
@@ -56,4 +56,15 @@ export interface TaskRunParts {
 export interface NewTask extends Pick<FirstMessageInit, "once" | "kept" | "result"> {
   readonly run: null;
   readonly state: "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING";
+}
+
+/** Writes the log of a task. */
+export function writerOf(
+  { committer, liveLogs, settings }: RunRooms,
+  files: WriterInit["files"],
+  { key: task, contextId, recorder: source, start }: TaskRunParts,
+  onResult: (result: AppendResult) => void,
+): LogWriter {
+  const init = { committer, liveLogs, settings, task, contextId, onResult, source, files };
+  return new LogWriter(start.run === null ? init : { ...init, start });
 }

@@ -12,14 +12,14 @@ import {
   type StatusInit,
 } from "../log/index.ts";
 import { agentMistake, mistakeOf } from "../mistakes.ts";
-import type { EngineSettings } from "../options.ts";
+import type { RunSettings } from "../run-store.ts";
 import { checkpointOf, Checkpoints } from "./checkpoints.ts";
 import { Question, TaskArtifacts } from "./checks.ts";
 import { ExtendedEvents } from "./extended.ts";
 import type { Read, Recorded, RecordedTask } from "./recorded.ts";
 import { Replay, type LostEvents } from "./replay.ts";
 import { recordOf, type EventPlace } from "./translate.ts";
-import { activeIn, attemptOf, type StoredCheckpoint, type TurnInput } from "./turn.ts";
+import { activeIn, attemptOf, type StoredCheckpoint, type TurnInput } from "./turn-input.ts";
 
 const none: readonly TaskEffect[] = [];
 const nothing = { records: [], kept: undefined, effects: none };
@@ -29,7 +29,7 @@ const nothing = { records: [], kept: undefined, effects: none };
  * the task, gives records the same ids when a resumed run yields them again, and leaves out those that the lost run has stored.
  */
 export class Recorder {
-  readonly #settings: EngineSettings;
+  readonly #settings: RunSettings;
   readonly #key: TaskKey;
   readonly #contextId: string;
   readonly #isNew: boolean;
@@ -52,7 +52,7 @@ export class Recorder {
   /** Of the last record. */
   #time = 0;
 
-  constructor(settings: EngineSettings, task: RecordedTask, first: TurnInput) {
+  constructor(settings: RunSettings, task: RecordedTask, first: TurnInput) {
     this.#settings = settings;
     this.#key = task.key;
     this.#contextId = task.contextId;

@@ -17,7 +17,7 @@ export type LostRange = readonly [first: number, last: number];
 
 /** The events of a lost run. */
 interface EarlierEvents {
-  readonly store: Store;
+  readonly store: Pick<Store, "read">;
   readonly task: TaskKey;
   readonly turn: number;
   /** The turn of the run, where that goes on with an earlier one. */
@@ -46,7 +46,7 @@ interface Compared {
  * that point are lost.
  */
 export class Replay {
-  readonly #store: Store;
+  readonly #store: Pick<Store, "read">;
   readonly #task: TaskKey;
   readonly #turn: number;
   readonly #last: number;
@@ -169,12 +169,12 @@ export class Replay {
  * count: the next chunk of such an artifact replaces the artifact by what it was before the first difference, and the chunk.
  */
 export class LostEvents {
-  readonly #store: Store;
+  readonly #store: Pick<Store, "read">;
   readonly #task: TaskKey;
   /** Artifacts that still hold lost chunks, with the `seq` of the last record before these. */
   readonly #artifacts = new Map<string, number>();
 
-  constructor(store: Store, task: TaskKey) {
+  constructor(store: Pick<Store, "read">, task: TaskKey) {
     this.#store = store;
     this.#task = task;
   }

@@ -1,34 +1,28 @@
-import { A2AError, type Task } from "../../model/index.ts";
+import type { A2AError, Task } from "../../model/index.ts";
 import {
   endedBy,
   type AgentEvent,
   type AgentYield,
-  type AuthorizationInit,
-  type Delegations,
   type ObservedTurn,
-  type OpenAuthorization,
   type TurnAbortKind,
-  type TurnMemory,
-  type TurnRows,
-  type TurnSignal,
 } from "../../protocol/index.ts";
 import type { TaskKey, TaskStateEffect } from "../../store/index.ts";
 import type { ContextView } from "../conversations.ts";
 import type { HostedAgent } from "../options.ts";
+import { isOfStore } from "../run-store.ts";
 import { isArray, sentenceFor } from "./checks.ts";
 import { drive, during, type Driven } from "./drive.ts";
 import { FirstMessage } from "./first-message.ts";
 import { contextOf, firstTurnInput } from "./inputs.ts";
-import { TurnKeeps } from "./keeps.ts";
 import type { NextTurn, OwnRooms, Phase, PhaseHost, RunInit, TaskRunInit } from "./phase.ts";
 import { Recorder } from "./recorder.ts";
-import { RunFiles } from "./run-files.ts";
 import { TaskRun } from "./task-run.ts";
-import { TaskValue } from "./task-value.ts";
-import { activeIn, attemptOf, EngineTurn, RunAbort, type TurnHost, type TurnInput } from "./turn.ts";
+import { EngineTurn } from "./turn.ts";
+import { activeIn, type TurnInput } from "./turn-input.ts";
+import { RunHost, type HostedRun } from "./run-host.ts";
 
 /** Calls the agent, one turn after the other, until its task is over, waits for its user, or is lost. */
-export class Run implements TurnHost, PhaseHost, Driven {
+export class Run implements HostedRun, PhaseHost, Driven {
   readonly key: TaskKey;
   readonly hosted: HostedAgent;
   /** When the turn began; monotonic time. */
@@ -38,9 +32,9 @@ export class Run implements TurnHost, PhaseHost, Driven {
 
   readonly #rooms: OwnRooms;
   readonly #contextId: string;
-  readonly #abort = new RunAbort();
   #phase: Phase;
-  #input: TurnInput;
+  /** The turn that is under way. */
+  input: TurnInput;
   /** Bytes of the budget that it holds. */
   #bytes: number;
   /** As it was at the beginning of the turn; absent in the turn that makes it. */
@@ -49,19 +43,10 @@ export class Run implements TurnHost, PhaseHost, Driven {
   #isNewContext: boolean;
   #ended = false;
   #storeError: A2AError | undefined;
-  /** A file of an event could not be stored outside, which fails the turn. */
-  #fileError: unknown;
-  /** As it was when the run began. */
-  readonly #storedState: string | undefined;
-  /** Made when the agent first asks for it. */
-  #state: TaskValue | undefined;
   #waiters: readonly (() => void)[] = none;
-  readonly #cancels: (() => void)[] = [];
-  /** Made when the turn first keeps something. */
-  #keeps: TurnKeeps | undefined;
+  readonly #host: RunHost;
   /** Of `#bytes`: what the turn remembers. */
   #resultBytes = 0;
-  #outside: RunFiles | undefined;
 
   constructor(rooms: OwnRooms, init: RunInit) {
     this.#rooms = rooms;
@@ -70,11 +55,11 @@ export class Run implements TurnHost, PhaseHost, Driven {
     this.#contextId = init.contextId;
     this.#bytes = init.bytes;
     this.startedAt = this.lastEventAt = rooms.settings.clock.elapsed();
-    this.#input = firstTurnInput(init);
-    this.#storedState = init.start && init.taskState;
+    this.input = firstTurnInput(init);
+    this.#host = new RunHost(rooms.settings, this, init.start && init.taskState);
     this.#isNewContext = init.start === undefined && init.isNewContext;
     if (init.start === undefined) {
-      this.#phase = new FirstMessage(rooms, this, init, this.#input);
+      this.#phase = new FirstMessage(rooms, this, init, this.input);
     } else {
       this.#task = init.task;
       this.#phase = this.#taskRun(init);
@@ -92,92 +77,23 @@ export class Run implements TurnHost, PhaseHost, Driven {
     return this.#phase;
   }
 
-  /** For the turn: fires when the run is aborted. */
-  get signal(): TurnSignal {
-    return this.#abort.signal;
-  }
-
-  /** For the turn: the state of the task. */
-  get state(): TaskValue {
-    return (this.#state ??= new TaskValue(this.#storedState, this.#rooms.settings.limits.stateBytes));
-  }
-
-  /** For the turn: resolves once everything yielded so far is stored; rejects when it cannot be. */
-  flush(): Promise<void> {
-    return this.#phase.flush();
-  }
-
-  /** For the turn: opens a request for an authorization. */
-  async authorization<Init extends AuthorizationInit>(
-    init: Init,
-    makeId: () => string,
-  ): Promise<OpenAuthorization<Init["form"]>> {
-    // Few agents ask for authorizations, so the others do not load how.
-    const { openAuthorization } = await import("./authorization.ts");
-    return openAuthorization(this.#rooms.settings.authorizations, init, {
-      ...this.#ofTurn(),
-      agentName: this.hosted.card.name,
-      principal: this.#input.principal,
-      signal: this.signal,
-      makeId,
-    });
-  }
-
-  /** For an extension of the turn, by its URI: what it keeps with the task. */
-  rows(feature: string): TurnRows {
-    return this.#keepsOfTurn().rows(feature);
-  }
-
-  /** For the turn: whether the agent is called again for a turn whose run was lost. */
-  get resumable(): boolean {
-    return this.hosted.agent.resumable === true;
-  }
-
-  /** For the turn: what delegations keep with the task. */
-  delegations(): Promise<Delegations> {
-    return this.#keepsOfTurn().delegations();
-  }
-
-  /** For the turn: what its steps and waits keep with the task. */
-  memory(): Promise<TurnMemory> {
-    return this.#keepsOfTurn().memory();
-  }
-
-  /** Of the turn that the function sees. */
-  #ofTurn(): { readonly task: TaskKey; readonly number: number; readonly phase: () => Phase } {
-    const { turn } = this.#input.resumes ?? this.#input;
-    return { task: this.key, number: turn, phase: () => this.#phase };
-  }
-
-  #keepsOfTurn(): TurnKeeps {
-    return (this.#keeps ??= new TurnKeeps({
-      ...this.#ofTurn(),
-      settings: this.#rooms.settings,
-      input: this.#input,
-      onCancel: (cancel) => this.#cancels.push(cancel),
-      onProgress: () => (this.lastEventAt = this.#rooms.settings.clock.elapsed()),
-      onBytes: (bytes) => this.#holdResults(bytes),
-    }));
-  }
-
   /** What cancels the tasks of other agents, where the task waits for the answer to a question of one of them. */
   get cancels(): readonly (() => void)[] {
-    return this.#phase.suspends ? this.#cancels : none;
+    return this.#phase.suspends ? this.#host.cancels : none;
   }
 
   /** Runs until the task is over, waits for its user, or is lost. Never rejects. */
   async execute(): Promise<void> {
     try {
-      const loading = activeIn(this.#input).length === 0 ? undefined : this.#rooms.settings.extensions.ready();
+      const loading = activeIn(this.input).length === 0 ? undefined : this.#rooms.settings.extensions.ready();
       if (loading !== undefined) await loading;
       if (this.hosted.agent.mayReplyDirectly === false) this.#phase.makeTask();
       for (;;) {
         const { conversations, settings } = this.#rooms;
-        const opening = contextOf(conversations, this.key, this.#contextId, this.#input, this.#isNewContext);
+        const opening = contextOf(conversations, this.key, this.#contextId, this.input, this.#isNewContext);
         this.#isNewContext = false;
         // A conversation that begins is there at once.
-        const context =
-          opening instanceof Promise ? await opening.catch((error: unknown) => this.#unread(error)) : opening;
+        const context = opening instanceof Promise ? await opening : opening;
         await (settings.observer?.turn === undefined
           ? this.#runTurn(context)
           : endedBy(
@@ -188,7 +104,7 @@ export class Run implements TurnHost, PhaseHost, Driven {
         if (this.#phase.stopped) return;
         // The turn goes on later: what a step does by then must not be lost. `idleTimeout` bounds it.
         if (this.inStep && (this.#phase.suspends || this.#phase.waits !== undefined)) {
-          await Promise.race([this.#keeps?.stepsOver(), this.done]);
+          await Promise.race([this.#host.stepsOver(), this.done]);
         }
         const next = await this.#phase.endTurn(context);
         if (next === undefined) return;
@@ -199,59 +115,43 @@ export class Run implements TurnHost, PhaseHost, Driven {
     }
   }
 
-  /** A store that cannot be read is no fault of the agent: the run is given up, as where it cannot be written, and goes on elsewhere. */
-  failedToTake(error: unknown): void {
-    if (error === this.#fileError) return;
-    if (error instanceof A2AError && error.code === "Unavailable") this.#phase.lose("store");
-  }
-
-  #unread(error: unknown): never {
-    this.failedToTake(error);
-    throw error;
-  }
-
   #runTurn(context: ContextView): Promise<void> {
     const turn = this.#turn(context);
     const extensions = this.#rooms.settings.extensions.turn(turn);
     if (extensions === undefined) return drive(this.hosted.agent.execute(turn), this, context);
-    this.#input.active = extensions;
+    this.input.active = extensions;
     return during(extensions, () => drive(this.hosted.agent.execute(turn), this, context));
   }
 
   #observed(): ObservedTurn {
-    const { turn, attempt, call } = this.#input;
+    const { turn, attempt, call } = this.input;
     const { agent, taskId } = this.key;
     return { agent, taskId, contextId: this.#contextId, turn, attempt, trace: call.trace };
   }
 
+  /** The agent is alive. */
+  progressed(): void {
+    this.lastEventAt = this.#rooms.settings.clock.elapsed();
+  }
+
   /** For `drive()`: takes what the agent yielded in one step. Whether the turn goes on. */
   accept(yielded: AgentYield, context: ContextView): boolean | Promise<boolean> {
-    this.lastEventAt = this.#rooms.settings.clock.elapsed();
+    this.progressed();
     const events = isArray(yielded) ? yielded : [yielded];
-    const files = this.outside;
+    const files = this.#host.outside;
     const accept = (given: readonly AgentEvent[]): boolean | Promise<boolean> => this.#phase.accept(given, context);
     // Files are durable before the record that refers to them.
     const isOutside = files?.has(events) === true && !this.#phase.stopped;
-    const failed = (error: unknown): never => {
-      this.#fileError = error;
-      throw error;
-    };
-    const take = isOutside ? () => files.stored(events).then(accept, failed) : () => accept(events);
-    return this.#keeps === undefined ? take() : this.#keeps.pass(events, take);
+    const take = isOutside ? () => files.stored(events).then(accept) : () => accept(events);
+    return this.#host.pass(events, take);
   }
 
-  /** For the turn: its files outside of the store. */
-  get outside(): RunFiles | undefined {
-    const { blobs, clock } = this.#rooms.settings;
-    if (blobs === undefined) return undefined;
-    return (this.#outside ??= new RunFiles(blobs, this.key, {
-      resumes: () => attemptOf(this.#input) > 1,
-      onProgress: () => (this.lastEventAt = clock.elapsed()),
-    }));
+  get outside(): PhaseHost["outside"] {
+    return this.#host.outside;
   }
 
   get files(): PhaseHost["files"] {
-    const { outside } = this;
+    const { outside } = this.#host;
     return outside && ((record) => outside.rowsOf(record));
   }
 
@@ -272,11 +172,11 @@ export class Run implements TurnHost, PhaseHost, Driven {
   }
 
   abort(kind: TurnAbortKind, text: string, cause?: unknown): void {
-    this.#abort.abort(kind, text, cause);
+    this.#host.abort.abort(kind, text, cause);
   }
 
   takeState(): TaskStateEffect | undefined {
-    return this.#state?.takeChange();
+    return this.#host.takeState();
   }
 
   hold(bytes: number): void {
@@ -286,13 +186,13 @@ export class Run implements TurnHost, PhaseHost, Driven {
   }
 
   get inStep(): boolean {
-    return this.#keeps?.inStep === true;
+    return this.#host.inStep;
   }
 
   end(storeError?: A2AError): void {
     this.#ended = true;
     this.#storeError = storeError;
-    this.#abort.end();
+    this.#host.abort.end();
     this.#rooms.budget.give(this.key.owner, this.#bytes);
     this.#rooms.onOver(this);
     for (const resolve of this.#waiters) resolve();
@@ -300,12 +200,13 @@ export class Run implements TurnHost, PhaseHost, Driven {
 
   #taskRun({ hosted, key, contextId, start }: TaskRunInit): TaskRun {
     const { settings } = this.#rooms;
-    const input = this.#input;
+    const input = this.input;
     const recorder = new Recorder(settings, { key, contextId, isNew: false, arrived: settings.clock.now() }, input);
     return new TaskRun(this.#rooms, this, { hosted, key, contextId, input, recorder, start });
   }
 
-  #holdResults(bytes: number): void {
+  /** For the turn: how many bytes it remembers. */
+  holdResults(bytes: number): void {
     if (this.#ended) return;
     this.hold(this.#bytes - this.#resultBytes + bytes);
     this.#resultBytes = bytes;
@@ -315,20 +216,20 @@ export class Run implements TurnHost, PhaseHost, Driven {
     const { logger, clock } = this.#rooms.settings;
     const { taskId } = this.key;
     const { skills } = this.hosted.card;
-    const input = this.#input;
+    const input = this.input;
     const init = { input, taskId, contextId: this.#contextId, task: this.#task, context, skills, logger, clock };
-    return new EngineTurn(init, this);
+    return new EngineTurn(init, this.#host);
   }
 
   #begin({ input, task }: NextTurn): void {
-    this.#cancels.length = 0;
-    this.#keeps = undefined;
-    this.#input = input;
+    this.#host.begin();
+    this.input = input;
     this.#task = task;
     this.startedAt = this.lastEventAt = this.#rooms.settings.clock.elapsed();
   }
 
   #agentFailed(error: unknown): void {
+    if (isOfStore(error)) this.#phase.lose("store", error);
     const fields = { taskId: this.key.taskId, cause: error };
     if (this.#phase.stopped) this.#rooms.settings.logger.debug("An agent threw after its task was over", fields);
     else this.#phase.fail(sentenceFor(error), error, "failed");

@@ -3,7 +3,7 @@ import { A2AError, isInterrupted, isTerminal, type NewRecord, type TaskState } f
 import type { AgentEvent, TurnAbortKind } from "../../protocol/index.ts";
 import type { FeatureEffect, StoredRun, TaskEffect, TaskKey } from "../../store/index.ts";
 import type { ContextView } from "../conversations.ts";
-import { LogWriter, readNextMessage, tooManyRows, type AppendResult, type Loss } from "../log/index.ts";
+import { readNextMessage, tooManyRows, type AppendResult, type LogWriter, type Loss } from "../log/index.ts";
 import { agentMistake, eventDoesNotFit } from "../mistakes.ts";
 import type { HostedAgent } from "../options.ts";
 import { taskIsFull, turnIsLost } from "../refusals.ts";
@@ -18,12 +18,12 @@ import {
   type RunRooms,
   type Waiting,
 } from "./phase.ts";
-import { handBack, isProgress, isSuspect, showsWork, withStates, working } from "./checks.ts";
-import type { Recorded, TaskRunParts } from "./recorded.ts";
+import { handBack, isProgress, isSuspect, logFailure, showsWork, withStates, working } from "./checks.ts";
+import { writerOf, type Recorded, type TaskRunParts } from "./recorded.ts";
 import type { Recorder } from "./recorder.ts";
 import { readNextTurn, runEffect } from "./inputs.ts";
 import { hasWaits } from "./step-rows.ts";
-import type { TurnInput } from "./turn.ts";
+import type { TurnInput } from "./turn-input.ts";
 
 /** Writes what an agent yields in the turns of one task, under one lease. */
 export class TaskRun implements Phase {
@@ -48,8 +48,7 @@ export class TaskRun implements Phase {
   #leaving = false;
 
   constructor(rooms: RunRooms, host: PhaseHost, parts: TaskRunParts) {
-    const { committer, liveLogs, settings } = rooms;
-    const { key, contextId, start } = parts;
+    const { key, start } = parts;
     this.#rooms = rooms;
     this.#host = host;
     this.#hosted = parts.hosted;
@@ -57,30 +56,13 @@ export class TaskRun implements Phase {
     this.#input = parts.input;
     this.#recorder = parts.recorder;
     this.#state = start.state;
-    const onResult = (result: AppendResult): void => this.#appended(result);
-    const init = {
-      committer,
-      liveLogs,
-      settings,
-      task: key,
-      contextId,
-      onResult,
-      source: parts.recorder,
-      files: host.files,
-    };
+    this.#writer = writerOf(rooms, host.files, parts, (result) => this.#appended(result));
     if (start.run === null) {
       this.#result = start.result;
-      this.#writer = new LogWriter(init);
-      const records = [parts.recorder.task(start.state)];
       const { once, kept } = start;
-      this.#append(
-        records,
-        once === undefined ? [runEffect(this.#input), ...kept] : [runEffect(this.#input), once, ...kept],
-      );
-    } else {
-      if (isSuspect(start.run)) this.#suspect = start.run;
-      this.#writer = new LogWriter({ ...init, start });
-    }
+      const begun = [runEffect(this.#input), ...(once === undefined ? [] : [once]), ...kept];
+      this.#append([parts.recorder.task(start.state)], begun);
+    } else if (isSuspect(start.run)) this.#suspect = start.run;
     this.#writer.by = this.#input.principal;
   }
 
@@ -167,11 +149,7 @@ export class TaskRun implements Phase {
 
   fail(sentence: string, cause: unknown, kind: TurnAbortKind): void {
     if (this.stopped) return;
-    const { logger } = this.#rooms.settings;
-    const fields = { ...this.#key, turn: this.#input.turn };
-    // The operator asked for this end: a stack trace would tell nothing.
-    if (kind === "shutdown") logger.warn("A task was ended, since the server stops", fields);
-    else logger.error("A task failed", { ...fields, cause });
+    logFailure(this.#rooms.settings.logger, { ...this.#key, turn: this.#input.turn }, kind, cause);
     const status = { state: "TASK_STATE_FAILED", message: { parts: [{ text: sentence }] } } as const;
     // A task that is full has no room for more.
     const isFull = sentence === safeSentences.full;
@@ -184,8 +162,8 @@ export class TaskRun implements Phase {
     return this.stopped || this.#state === "TASK_STATE_INPUT_REQUIRED";
   }
 
-  lose(loss: Loss): void {
-    this.#close(loss);
+  lose(loss: Loss, cause?: unknown): void {
+    this.#close(loss, cause);
   }
 
   async stop(): Promise<void> {

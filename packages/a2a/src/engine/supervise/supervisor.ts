@@ -2,6 +2,7 @@ import type { ByteBudget } from "../../protocol/index.ts";
 import type { Conversations } from "../conversations.ts";
 import type { Committer, LiveLogs } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
+import type { RunSettings } from "../run-store.ts";
 import { safeSentences, type Run } from "../run/index.ts";
 import type { TaskKey } from "../../store/index.ts";
 import { LeaseWatch } from "./lease-watch.ts";
@@ -17,6 +18,8 @@ import { Waker } from "./waker.ts";
 
 interface SupervisorInit {
   readonly settings: EngineSettings;
+  /** The same, as runs get them. */
+  readonly runSettings: RunSettings;
   readonly committer: Committer;
   readonly liveLogs: LiveLogs;
   readonly conversations: Conversations;
@@ -39,7 +42,7 @@ export interface Supervisor {
   stop(grace: number): Promise<void>;
 }
 
-export function createSupervisor({ agents, ...rooms }: SupervisorInit): Supervisor {
+export function createSupervisor({ agents, runSettings, ...rooms }: SupervisorInit): Supervisor {
   const { settings, committer, liveLogs, budget } = rooms;
   const nodes = new Nodes({
     settings,
@@ -49,7 +52,7 @@ export function createSupervisor({ agents, ...rooms }: SupervisorInit): Supervis
   const counted = settings.store.nodes === undefined ? undefined : nodes;
   const leaseWatch = new LeaseWatch(settings.clock, settings.lease, counted);
   const runs = new Runs(
-    rooms,
+    { ...rooms, settings: runSettings },
     (run) => {
       waker.over(run.key, run.phase.waits);
       // Its last commit may have been stored, although its answer is lost.
