@@ -20,7 +20,7 @@ import { readEvent, type A2uiEvent } from "./event.ts";
 import { clientMessage } from "./schemas.ts";
 import { onlyRight, report, type Told } from "./outgoing.ts";
 import { schemaOf } from "./standard.ts";
-import { clientDataModel, type A2uiSurfaces } from "./surfaces.ts";
+import { clientDataModel, type A2uiSurfaces } from "./surface.ts";
 import { turnOf, type A2uiTurn } from "./turn.ts";
 import { versions, type A2uiVersion } from "./versions.ts";
 

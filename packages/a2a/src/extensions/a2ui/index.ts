@@ -21,14 +21,8 @@ export type {
   A2uiServerMessage08,
   A2uiServerMessageOf,
 } from "./messages.ts";
-export {
-  noSurfaces,
-  reduceSurfaces,
-  type A2uiSurface,
-  type A2uiSurfaces,
-  type ReducedSurfaces,
-  type ReduceOptions,
-} from "./surfaces.ts";
+export { noSurfaces, type A2uiSurface, type A2uiSurfaces } from "./surface.ts";
+export { reduceSurfaces, type ReducedSurfaces, type ReduceOptions } from "./surfaces.ts";
 export type { A2uiTurn } from "./turn.ts";
 export type { A2uiVersion } from "./versions.ts";
 export type { A2uiSurfaceInit, A2uiSurfaceUpdate, A2uiSurfaceWriter } from "./writer.ts";

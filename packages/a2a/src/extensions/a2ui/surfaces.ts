@@ -1,5 +1,4 @@
-import type { JsonObject, JsonValue } from "../../model/index.ts";
-import { isJsonObject } from "./check.ts";
+import type { JsonValue } from "../../model/index.ts";
 import { dataOf, Draft, growthAt, PathFault, setAt, sizeOf, stepsOf } from "./data-model.ts";
 import type {
   A2uiComponent,
@@ -11,41 +10,9 @@ import type {
 import type { A2uiEvent } from "./event.ts";
 import { GrowingMap } from "./growing-map.ts";
 import { maxProblems, surfaceOf } from "./parts.ts";
+import { bytesOf, emptySurface, headBytes, perComponent, type A2uiSurface, type A2uiSurfaces } from "./surface.ts";
 
 /* From the messages of an agent to what a client shows. */
-
-/** A surface, as a renderer needs it. It is never changed: the next message makes a new one. */
-export interface A2uiSurface {
-  /** Its id. */
-  readonly surfaceId: string;
-  /** Its catalog. 0.8: absent where the agent names none, which means the one of the version. */
-  readonly catalogId?: string;
-  /** Whether it can be shown: its root is known, and there. */
-  readonly isReady: boolean;
-  /** Id of its root component: `root` from 0.9 on. */
-  readonly root?: string;
-  /** How it looks: `styles` in 0.8, `theme` in 0.9, `surfaceProperties` in 0.10. */
-  readonly theme?: JsonObject;
-  /** Whether the agent wants its data model with each message. */
-  readonly sendDataModel: boolean;
-  /** Its components, by their ids. */
-  readonly components: ReadonlyMap<string, A2uiComponent | A2uiComponent08>;
-  /** Its data. */
-  readonly dataModel: JsonValue;
-}
-
-/** What a client shows of an agent. Begin with `noSurfaces`. */
-export interface A2uiSurfaces {
-  /** The surfaces, by their ids. */
-  readonly byId: ReadonlyMap<string, A2uiSurface>;
-  /** How many bytes they take in memory, about: several times as many as their JSON where that is of small values. */
-  readonly bytes: number;
-  /** How many messages of which message or artifact have been applied, of the last 1000: a task that is read again has them again. */
-  readonly seen: ReadonlyMap<string, number>;
-}
-
-/** No surface. */
-export const noSurfaces: A2uiSurfaces = Object.freeze({ byId: new Map(), bytes: 0, seen: new Map() });
 
 /** What `reduceSurfaces()` takes. */
 export interface ReduceOptions {
@@ -68,9 +35,6 @@ const defaultMaxBytes = 32 * 1024 * 1024;
 const maxSeen = 1000;
 /** Most surfaces at a time: each call makes a new map of them. */
 const maxSurfaces = 1000;
-/** About what an empty surface takes in memory, and a component beside its JSON, in bytes. */
-const perSurface = 1024;
-const perComponent = 64;
 /** Longest name of a message or an artifact that is remembered, in characters: agents choose their ids. */
 const longestSource = 2200;
 
@@ -191,7 +155,7 @@ class Reducer {
       throw new Unfit("/createSurface/surfaceId", "exists already: delete it first");
     const looks = surfaceProperties ?? theme;
     const surface: A2uiSurface = {
-      ...empty(surfaceId),
+      ...emptySurface(surfaceId),
       catalogId,
       root: "root",
       ...(looks !== undefined && { theme: looks }),
@@ -204,7 +168,7 @@ class Reducer {
 
   #begin({ surfaceId, root, catalogId, styles }: NonNullable<A2uiServerMessage08["beginRendering"]>): void {
     const before = this.#surfaces.get(surfaceId);
-    const { catalogId: _, theme: __, ...rest } = before ?? empty(surfaceId);
+    const { catalogId: _, theme: __, ...rest } = before ?? emptySurface(surfaceId);
     const surface: A2uiSurface = {
       ...rest,
       root,
@@ -246,7 +210,7 @@ class Reducer {
 
   /** A surface of 0.8, which its first message makes. */
   #made(surfaceId: string): A2uiSurface {
-    return this.#surfaces.get(surfaceId) ?? empty(surfaceId);
+    return this.#surfaces.get(surfaceId) ?? emptySurface(surfaceId);
   }
 
   /** What a surface that is new takes before anything is in it. */
@@ -270,14 +234,6 @@ class Reducer {
   }
 }
 
-const empty = (surfaceId: string): A2uiSurface => ({
-  surfaceId,
-  isReady: false,
-  sendDataModel: false,
-  components: new GrowingMap(),
-  dataModel: {},
-});
-
 /** The components after a change. Who has made surfaces in another way gets a copy. */
 function nextOf(
   components: A2uiSurface["components"],
@@ -285,25 +241,4 @@ function nextOf(
 ): A2uiSurface["components"] {
   const growing = components instanceof GrowingMap ? (components as GrowingMap<Component>) : undefined;
   return (growing ?? new GrowingMap<Component>(new Map(components))).with(changes);
-}
-
-/** What a surface takes, apart from its content. */
-function headBytes({ surfaceId, catalogId, root, theme }: A2uiSurface): number {
-  return perSurface + sizeOf([surfaceId, catalogId, root, theme]);
-}
-
-function bytesOf(surface: A2uiSurface): number {
-  let bytes = headBytes(surface) + sizeOf(surface.dataModel);
-  for (const component of surface.components.values()) bytes += perComponent + sizeOf(component);
-  return bytes;
-}
-
-/**
- * `a2uiClientDataModel` of the surfaces whose agent wants their data with each message; `undefined` where there are none. It belongs
- * to the agent that made the surfaces, and to no other.
- */
-export function clientDataModel(version: string, { byId }: A2uiSurfaces): JsonObject | undefined {
-  const wanted = [...byId.values()].filter(({ sendDataModel, dataModel }) => sendDataModel && isJsonObject(dataModel));
-  if (wanted.length === 0) return undefined;
-  return { version, surfaces: Object.fromEntries(wanted.map(({ surfaceId, dataModel }) => [surfaceId, dataModel])) };
 }
