@@ -16,7 +16,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/a2a/store": 144,
   "@parley/a2a/push": 6,
   "@parley/a2a/auth": 60,
-  "@parley/a2a/blobs": 14,
+  "@parley/a2a/blobs": 16,
   "@parley/a2a/credentials": 50,
   "@parley/a2a/cards": 25,
   "@parley/a2a/display": 6,

@@ -8,3 +8,5 @@ export type { BlobContent, BlobEntry, BlobLink, BlobPage, BlobQuery, BlobRange, 
 export { s3Blobs, type S3BlobsOptions, type S3Like } from "./blobs/s3.ts";
 export { checkBlobKey } from "./blobs/segments.ts";
 export { deleteBlobsOf, type BlobScope } from "./blobs/delete.ts";
+export { withBlobs } from "./blobs/deliver.ts";
+export { blobsBelongTo } from "./blobs/mark.ts";

@@ -39,10 +39,12 @@ export interface EraseOptions extends PlaceOptions, OwnerOptions {
   readonly dryRun?: boolean;
   readonly yes?: boolean;
   readonly scrub?: boolean;
+  readonly files?: string;
 }
 
 export interface ExportOptions extends PlaceOptions, OwnerOptions {
   readonly out?: string;
+  readonly files?: string;
 }
 
 /** Tasks of one transaction. */
@@ -126,6 +128,11 @@ async function ownersOf(upkeep: Upkeep, name: string, { agent }: OwnerOptions): 
   }
 }
 
+/** The files that are outside of the database, where the user says where they are. */
+async function filesOf(io: Io, { files }: { readonly files?: string }, store: Store) {
+  return files === undefined ? undefined : (await import("./stored-files.ts")).openFiles(files, io.cwd, store);
+}
+
 async function confirmed(io: Io, question: string, yes: boolean | undefined): Promise<boolean> {
   if (yes === true) return true;
   if (!io.stderr.terminal) throw new UsageError("this deletes data for ever: pass --yes, or --dry-run to see how much");
@@ -189,6 +196,7 @@ export async function erase(io: Io, options: EraseOptions): Promise<number> {
   const name = requiredOwner(options);
   const { dryRun = false, json, yes, scrub = false } = options;
   return opened(io, options, async ({ store, upkeep }) => {
+    const files = await filesOf(io, options, store);
     const owners = await ownersOf(upkeep, name, options);
     let found = 0;
     for (const owner of owners) found += await upkeep.count(owner);
@@ -203,17 +211,21 @@ export async function erase(io: Io, options: EraseOptions): Promise<number> {
     }
     if (!(await confirmed(io, `Delete ${tasksOf(found)} of ${name}, and everything else that it has?`, yes))) return 1;
     let [deleted, canceled] = [0, 0];
+    // Before the rest: after it nobody would know whose they are, if this is interrupted.
+    let deletedFiles = await files?.deleteOf(owners);
     for (const owner of owners) {
       const erased = await eraseOwner(store, owner, { onProgress: (tasks) => progress(io, deleted + tasks, found) });
       deleted += erased.tasks;
       canceled += erased.canceled;
     }
+    // And those that runs have stored until they were canceled.
+    if (files !== undefined) deletedFiles = (deletedFiles ?? 0) + (await files.deleteOf(owners));
     if (scrub) await upkeep.scrub();
     if (io.stderr.terminal) io.stderr.write("\n");
-    const text = `${tasksOf(deleted)} of ${name} deleted, with everything else that it had. ${tasksOf(canceled)} canceled first.`;
-    io.stdout.write(
-      json === true ? `${jsonLine({ owner: name, agents, found, deleted, canceled, dryRun })}\n` : `${text}\n`,
-    );
+    const outside = deletedFiles === undefined ? "" : `, and ${deletedFiles} files`;
+    const text = `${tasksOf(deleted)} of ${name} deleted${outside}, with everything else that it had. ${tasksOf(canceled)} canceled first.`;
+    const counts = { found, deleted, canceled, ...(deletedFiles !== undefined && { files: deletedFiles }), dryRun };
+    io.stdout.write(json === true ? `${jsonLine({ owner: name, agents, ...counts })}\n` : `${text}\n`);
     return 0;
   });
 }
@@ -233,7 +245,8 @@ export async function exportData(io: Io, options: ExportOptions): Promise<number
   return opened(io, options, async ({ store, upkeep }) => {
     const agents = (await ownersOf(upkeep, name, options)).map(({ agent }) => agent);
     if (agents.length === 0) throw new CommandError(`nothing is stored of the owner ${name}`);
-    const pieces = exportOwner(store, name, agents);
+    const lines = exportOwner(store, name, agents);
+    const pieces = (await filesOf(io, options, store))?.putInto(lines, name) ?? lines;
     if (options.out === undefined) {
       for await (const piece of pieces) {
         io.stdout.write(piece);

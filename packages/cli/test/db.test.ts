@@ -1,9 +1,11 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { TaskState } from "@parley/a2a";
+import { defineAgent, type TaskState } from "@parley/a2a";
 import type * as stores from "@parley/a2a/store";
 import type { Store } from "@parley/a2a/store";
+import { testAgent } from "@parley/a2a/testing";
+import { fileBlobs } from "@parley/node/blobs";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { run } from "../src/program.ts";
@@ -159,5 +161,65 @@ describe("parley db export and erase", () => {
     await writeFile(out, "mine");
     expect(await db(path, args)).toMatchObject({ code: 1, err: expect.stringContaining("is in the way") });
     expect(await readFile(out, "utf8")).toBe("mine");
+  });
+});
+
+describe("parley db export and erase, with --files", () => {
+  const raw = Buffer.alloc(300_000, "x").toString("base64");
+
+  /** A task with a file that is outside of the database, and a process that uses both. */
+  async function withFile() {
+    const { path, store } = await given();
+    const where = join(folder, `files-${files}`);
+    const agent = defineAgent({
+      name: "Files",
+      description: "Has files",
+      version: "1.0.0",
+      skills: [],
+      defaultInputModes: ["application/octet-stream"],
+      async *onMessage(turn) {
+        yield turn.artifact({ parts: turn.message.parts });
+      },
+    });
+    const process = await testAgent(agent, { store, blobs: { store: fileBlobs(where) } });
+    onTestFinished(() => process.close());
+    const message = { messageId: "m", role: "ROLE_USER", parts: [{ raw }] } as const;
+    await process.client.sendMessage({ message });
+    const [owner] =
+      (await store.upkeep?.owners({ limit: 9 }))?.filter((each) => ![ada, bob].includes(each.owner)) ?? [];
+    const keys = async () => (await fileBlobs(where).list({ prefix: "", limit: 9 })).blobs.map(({ key }) => key);
+    return { path, where, owner: owner?.owner ?? "", keys };
+  }
+
+  test("take the folder, or what a module exports: files are in the export, and deleted", async () => {
+    const { path, where, owner, keys } = await withFile();
+    const module = join(folder, "files.mjs");
+    const source = JSON.stringify(import.meta.resolve("@parley/node/blobs"));
+    await writeFile(module, `import { fileBlobs } from ${source}; export default fileBlobs(${JSON.stringify(where)});`);
+    const exported = await db(path, ["export", "--owner", owner, "--files", where]);
+    expect(exported.out.split(raw)).toHaveLength(3);
+    expect((await db(path, ["export", "--owner", owner, "--files", module])).out.length).toBe(exported.out.length);
+    const bare = await db(path, ["export", "--owner", owner]);
+    expect(bare.out).toContain("parley-blob:");
+    const erased = await db(path, ["erase", "--owner", owner, "--files", where, "--yes", "--json"]);
+    expect(JSON.parse(erased.out)).toMatchObject({ owner, deleted: 1, files: 1 });
+    expect(await keys()).toEqual([]);
+  });
+
+  test("refuse a place that is not there, that holds no files, or that another database has marked", async () => {
+    const { path, where, owner, keys } = await withFile();
+    const args = ["erase", "--owner", owner, "--yes", "--files"];
+    expect(await db(path, [...args, join(folder, "nowhere")])).toMatchObject({ code: 2 });
+    const wrong = join(folder, "wrong.mjs");
+    await writeFile(wrong, "export default 7;");
+    expect(await db(path, [...args, wrong])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("no store of files"),
+    });
+    await fileBlobs(where).put(`~~database/${"m".repeat(24)}`, (async function* () {})());
+    const foreign = await db(path, [...args, where]);
+    expect(foreign).toMatchObject({ code: 1, err: expect.stringContaining("belong to another database") });
+    expect(await keys()).toHaveLength(2);
+    expect((await db(path, ["export", "--owner", owner])).code).toBe(0);
   });
 });

@@ -1,6 +1,6 @@
 import type { Bytes } from "../base/index.ts";
 import { decoded, sizeOfBase64 } from "../files/content.ts";
-import { A2AError, toBase64, type Part } from "../model/index.ts";
+import { A2AError, type Part } from "../model/index.ts";
 import type { ByteBudget, UniversalRequest, UniversalResponse } from "../protocol/index.ts";
 import { createSeal, type Seal } from "../seal/index.ts";
 import type { FeatureEffect, TaskKey } from "../store/index.ts";
@@ -9,6 +9,7 @@ import { deleteBlobsOf } from "./delete.ts";
 import { ByteHash } from "./hash.ts";
 import type { BlobRooms, BlobSettings } from "./lazy.ts";
 import { aboutOf, answerLink, linkTo } from "./links.ts";
+import { BlobReader } from "./reader.ts";
 import { Uploads } from "./uploads.ts";
 import {
   blobFeature,
@@ -44,7 +45,7 @@ export interface BlobRoom {
 const retries = [100, 1000];
 
 /** Files outside of the database: stores them, links to them, reads them, and deletes those that no task has. */
-export class Blobs {
+export class Blobs extends BlobReader {
   readonly settings: BlobSettings;
   readonly #rooms: BlobRooms;
   readonly #seal: Seal;
@@ -52,6 +53,7 @@ export class Blobs {
   readonly #uploads: Uploads;
 
   constructor(settings: BlobSettings, rooms: BlobRooms) {
+    super(settings.store);
     this.settings = settings;
     this.#rooms = rooms;
     this.#seal = createSeal(settings.keyring);
@@ -161,12 +163,6 @@ export class Blobs {
     return { url: refUrl({ ...ref, about: aboutOf(about) }), size };
   }
 
-  /** The reference of a URL, where the owner may read it. Anyone can write such a URL. */
-  async owned(url: string, { agent, owner }: BlobOwner): Promise<BlobRef | undefined> {
-    const ref = refOf(url);
-    return ref?.key.startsWith(await prefixOf(agent, owner)) === true ? ref : undefined;
-  }
-
   /** A link for a reference. */
   async link({ key, about }: BlobRef): Promise<string> {
     const { store, links, linkTime, url } = this.settings;
@@ -176,42 +172,6 @@ export class Blobs {
       return store.link(key, { ...said, expires: Math.ceil(linkTime / 1000) });
     }
     return linkTo(url, this.#seal, { ...said, key, expires: Math.floor(this.#rooms.clock.now() + linkTime) });
-  }
-
-  /** The bytes of a file, as they are read. */
-  async *read(ref: BlobRef): AsyncGenerator<Bytes, void, void> {
-    const body = await this.open(ref);
-    if (body === undefined) throw new A2AError("Unavailable", "A file of the task is missing in the blob store");
-    yield* body;
-  }
-
-  /** The same, once it is known that the file is there. `undefined`: it is not. */
-  async open({ key }: BlobRef): Promise<AsyncIterable<Bytes> | undefined> {
-    return (await this.settings.store.get(key))?.body;
-  }
-
-  /** A file of an owner as base64. `undefined`: it has more than `most` characters, is not there, or is somebody else's. */
-  async base64Of(url: string, owner: BlobOwner, most: number): Promise<string | undefined> {
-    const ref = await this.owned(url, owner);
-    const found = ref && 4 * Math.ceil(ref.size / 3) <= most ? await this.settings.store.get(ref.key) : undefined;
-    if (found === undefined) return undefined;
-    let text = "";
-    // What a reference says of its size is anyone's text.
-    if (4 * Math.ceil(found.size / 3) > most) await found.body[Symbol.asyncIterator]().return?.();
-    else for await (const piece of this.base64(found.body)) text += piece;
-    return text === "" ? undefined : text;
-  }
-
-  /** Bytes as base64, in pieces. */
-  async *base64(bytes: AsyncIterable<Bytes>): AsyncGenerator<string, void, void> {
-    let left: Bytes = new Uint8Array(0);
-    for await (const piece of bytes) {
-      const all = left.length === 0 ? piece : joined(left, piece);
-      const whole = all.length - (all.length % 3);
-      if (whole > 0) yield toBase64(all.subarray(0, whole));
-      left = all.slice(whole);
-    }
-    if (left.length > 0) yield toBase64(left);
   }
 
   /** Answers a request for the file of a link to this server. `answers`: the memory that readers may hold. */
@@ -255,13 +215,6 @@ function takeEarlier(room: BlobRoom, hash: ByteHash): string | undefined {
 
 function tooLarge(limit: string, bytes: number): A2AError {
   return new A2AError("InvalidAgentResponse", `A file does not fit: ${limit} is ${bytes}`);
-}
-
-function joined(one: Bytes, other: Bytes): Bytes {
-  const both = new Uint8Array(one.length + other.length);
-  both.set(one);
-  both.set(other, one.length);
-  return both;
 }
 
 async function* asAsync(pieces: Iterable<Bytes>): AsyncGenerator<Bytes, void, void> {

@@ -1,15 +1,10 @@
-import { A2AError } from "../model/index.ts";
-import type { Store } from "../store/index.ts";
 import type { BlobRooms, BlobSettings } from "./lazy.ts";
-import { blobFeature, blobId, placeOf } from "./ref.ts";
+import { marked } from "./mark.ts";
+import { blobFeature, placeOf } from "./ref.ts";
 import type { BlobStore } from "./port.ts";
 
 /** Entries of a page when unused blobs are searched for. */
 const pageSize = 500;
-/** What begins the keys of marks. No key of a file begins with it. */
-const marks = "~~database/";
-/** The key that the id of the database is stored under. It never expires. */
-const database = { agent: "~~files", owner: "~~files" };
 /** By so much the clock may go wrong between two searches without being set, in milliseconds. */
 const drift = 60_000;
 
@@ -70,18 +65,12 @@ export class Collector {
     return clock.elapsed() < this.#notBefore;
   }
 
-  /** Whether the store of files belongs to this database, which marks one that nobody has marked. */
   async #isOwn(store: BlobStore): Promise<boolean> {
     const { logger, tasks, clock } = this.#rooms;
-    const own = marks + (await idOf(tasks, clock.now()));
-    const keys = async (): Promise<readonly string[]> =>
-      (await store.list({ prefix: marks, limit: 2 })).blobs.map(({ key }) => key);
-    if ((await keys()).length === 0) await store.put(own, nothing());
-    // Another one may have marked it at the same time: then neither deletes anything.
-    const found = await keys();
-    if (found.length === 1 && found[0] === own) return true;
+    const { own, mark } = await marked(store, tasks, clock.now());
+    if (mark === own) return true;
     logger.error("The files belong to another database, so those that this one does not know are not deleted", {
-      mark: found.find((key) => key !== own),
+      mark,
       own,
     });
     return false;
@@ -106,18 +95,4 @@ export class Collector {
     }
     return unused;
   }
-}
-
-async function* nothing(): AsyncGenerator<never, void, void> {}
-
-/** The id of a database. Whoever asks first makes it. */
-async function idOf(store: Store, now: number): Promise<string> {
-  const known = await store.once(database, "id", now);
-  if (known !== undefined) return known.hash;
-  const once = { effect: "once", key: "id", hash: blobId(), now, until: Number.MAX_SAFE_INTEGER } as const;
-  const [outcome] = await store.append([{ context: { ...database, contextId: "database" }, effects: [once] }]);
-  if (outcome?.ok === true) return once.hash;
-  const first = outcome?.once ?? (await store.once(database, "id", now));
-  if (first === undefined) throw new A2AError("Unavailable", "The database has no id for its files");
-  return first.hash;
 }

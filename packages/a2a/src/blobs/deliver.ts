@@ -15,6 +15,8 @@ import {
   type UnaryOperations,
 } from "../protocol/index.ts";
 import type { Blobs } from "./blobs.ts";
+import type { BlobStore } from "./port.ts";
+import { BlobReader } from "./reader.ts";
 import { mayHaveRefs, placeOf, refOf, splitRefs, unreadable, type BlobOwner } from "./ref.ts";
 
 /* Files in answers and events: every operation gives the same parts (one place for all bindings and versions). */
@@ -119,14 +121,14 @@ function inlineFiles(blobs: Blobs, owner: BlobOwner): InlineFiles {
 const inlineMembers: Readonly<Record<string, string>> = { url: "raw", uri: "bytes", fileWithUri: "fileWithBytes" };
 
 /** The text with the files of all agents that an owner has. */
-export function withBytesOf(text: string, blobs: Blobs, owner: string): AsyncIterable<string> {
+export function withBytesOf(text: string, blobs: BlobReader, owner: string): AsyncIterable<string> {
   return withBytes(text, blobs, (url) => ({ agent: placeOf(refOf(url)?.key ?? "")?.agent ?? "", owner }));
 }
 
 /** `ownerOf`: whose file the URL may name. */
 async function* withBytes(
   text: string,
-  blobs: Blobs,
+  blobs: BlobReader,
   ownerOf: (url: string) => BlobOwner,
 ): AsyncGenerator<string, void, void> {
   const { refs, rest } = splitRefs(text);
@@ -148,4 +150,27 @@ async function* withBytes(
     }
   }
   yield rest;
+}
+
+/**
+ * The pieces of an export (`exportOwner()` of `@parley/a2a/store`) with the bytes of files that are kept elsewhere, while they are read. A
+ * file that is missing is `about:blank#unavailable`.
+ *
+ * @example
+ * ```ts
+ * async function* exported(store: Store, files: BlobStore, owner: string) {
+ *   yield* withBlobs(exportOwner(store, owner, ["/"]), files, owner);
+ * }
+ * ```
+ */
+export async function* withBlobs(
+  pieces: AsyncIterable<string>,
+  files: BlobStore,
+  owner: string,
+): AsyncGenerator<string, void, void> {
+  const reader = new BlobReader(files);
+  for await (const piece of pieces) {
+    if (mayHaveRefs(piece)) yield* withBytesOf(piece, reader, owner);
+    else yield piece;
+  }
 }

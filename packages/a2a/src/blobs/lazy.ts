@@ -4,7 +4,7 @@ import type { SealKeyring } from "../seal/index.ts";
 import type { Store } from "../store/index.ts";
 import type { Blobs } from "./blobs.ts";
 import type { BlobOptions } from "./options.ts";
-import { mayHaveRefs, type BlobOwner } from "./ref.ts";
+import type { BlobOwner } from "./ref.ts";
 
 /** The settings of large files. */
 export interface BlobSettings extends Required<Omit<BlobOptions, "keys">> {
@@ -43,10 +43,7 @@ export function lazyBlobs(settings: BlobSettings, rooms: BlobRooms): LazyBlobs {
     load,
     linked: async (payload, owner) => (await import("./deliver.ts")).linked(payload, await load(), owner),
     async *inlined(texts, owner) {
-      for await (const text of texts) {
-        if (mayHaveRefs(text)) yield* (await import("./deliver.ts")).withBytesOf(text, await load(), owner);
-        else yield text;
-      }
+      yield* (await import("./deliver.ts")).withBlobs(texts, settings.store, owner);
     },
     around(service, agent, ownerOf) {
       const wrapped = import("./deliver.ts").then(async ({ withFiles }) =>

@@ -93,6 +93,7 @@ function addOwnerCommands({ io, command, finish }: Program, db: Command): void {
       db,
     ),
   )
+    .option("--files <place>", filesOption)
     .option("--scrub", "then do what parley db scrub does")
     .option("--dry-run", "only count")
     .option("--yes", "do not ask")
@@ -103,7 +104,7 @@ function addOwnerCommands({ io, command, finish }: Program, db: Command): void {
       {
         summary: "Write all that an owner has as lines of JSON",
         description:
-          "Conversations, direct replies, and tasks with history, artifacts and the files in the database. The last line has the type end.",
+          "Conversations, direct replies, and tasks with history, artifacts and files: those outside of the database with --files. The last line has the type end.",
         examples: [
           "parley db export --subject ada --out ada.jsonl",
           "parley db export --subject ada --organization acme",
@@ -112,9 +113,13 @@ function addOwnerCommands({ io, command, finish }: Program, db: Command): void {
       db,
     ),
   )
+    .option("--files <place>", filesOption)
     .option("--out <file>", "write to this file, which must not exist")
     .action(async (options: ExportOptions) => finish(await exportData(io, options)));
 }
+
+const filesOption =
+  "large files of the server that are outside of its database: their folder, or a module that exports a BlobStore";
 
 /** After deletions. */
 function addScrub({ io, command, finish }: Program, db: Command): void {
