@@ -15,7 +15,7 @@ export interface CounterOptions {
 /** What happened in a turn. */
 export interface Happened {
   readonly node: string;
-  readonly what: "begun" | "aborted" | "late step" | "ended";
+  readonly what: "begun" | "aborted" | "step" | "late step" | "ended";
   readonly taskId: string;
   readonly attempt: number;
   /** The kind of reason for which it was aborted. */
@@ -65,7 +65,7 @@ export function messageOf(text: string, more: object = {}): object {
 }
 
 /**
- * Starts a server. Its agent at `/` says numbers until the counting is over, one at least, and can be resumed; that at `/plain` cannot. No process knows that
+ * Starts a server. Its agent at `/` says numbers until the counting is over, one at least, with a step before each for the message `Steps`, and can be resumed; that at `/plain` cannot. No process knows that
  * another one is of this machine.
  */
 export async function startCounter(
@@ -122,6 +122,7 @@ async function* count(node: string, turn: Turn, counting: Counting): AsyncGenera
   try {
     let n = Number(turn.checkpoint ?? 0);
     do {
+      if (turn.text === "Steps") await turn.step(`step ${n}`, () => say("step"));
       yield [turn.artifact({ artifactId: `${n}`, parts: [{ text: node }] }), turn.saveCheckpoint(n + 1)];
       if (!counting.isOver) await Promise.race([sleep(40), isAborted]);
       // An agent that pays no attention, and goes on with what has a side effect.

@@ -16,6 +16,8 @@ export interface PostgresServerOptions {
   readonly tls?: { readonly cert: string; readonly key: string };
   /** Where its files are. Default: in memory, where there is room. */
   readonly parent?: string;
+  /** A server whose replica it is: it has a copy of its files, and follows its commits until it is promoted. */
+  readonly replicaOf?: PostgresServer;
   /** Whose programs it is, as `PARLEY_POSTGRES` says it. */
   readonly programs?: string;
 }
@@ -64,7 +66,9 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
     if (user) chownSync(folder, user.uid, user.gid);
     const { folder: programs, source } = await findBinaries(join(folder, "native"), options.programs);
     const data = join(folder, "data");
-    await initialize(programs, data, folder, user);
+    const { replicaOf } = options;
+    if (replicaOf) await copyOf(replicaOf, data);
+    else await initialize(programs, data, folder, user);
     const port = await reservePort();
     const settings = settingsOf(options, port, folder, user);
     const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;
@@ -130,6 +134,25 @@ async function initialize(programs: string, data: string, cwd: string, user: Use
   await promisify(execFile)(join(programs, "initdb"), args, { ...user, cwd });
 }
 
+/** A backup of a server that runs, as the base of a replica (PostgreSQL §26.3.3). */
+async function copyOf(primary: PostgresServer, data: string): Promise<void> {
+  const client = new pg.Client({ connectionString: primary.url });
+  await client.connect();
+  try {
+    await client.query("SELECT pg_backup_start('replica', true)");
+    // With its owners and rights.
+    await promisify(execFile)("cp", ["-a", join(primary.folder, "data"), data]);
+    const { rows } = await client.query<{ labelfile: string }>("SELECT labelfile FROM pg_backup_stop(false)");
+    rmSync(join(data, "postmaster.pid"));
+    writeFileSync(join(data, "backup_label"), rows[0]?.labelfile ?? "");
+    writeFileSync(join(data, "standby.signal"), "");
+    const user = unprivileged();
+    if (user) for (const name of ["backup_label", "standby.signal"]) chownSync(join(data, name), user.uid, user.gid);
+  } finally {
+    await client.end();
+  }
+}
+
 function settingsOf(options: PostgresServerOptions, port: number, folder: string, user: User | undefined): string[] {
   const { settings = {}, tls } = options;
   const all: Record<string, string> = {
@@ -140,6 +163,10 @@ function settingsOf(options: PostgresServerOptions, port: number, folder: string
     log_min_messages: "warning",
     ...settings,
   };
+  if (options.replicaOf) {
+    const { port: primary } = options.replicaOf;
+    all["primary_conninfo"] = `host=127.0.0.1 port=${primary} user=postgres password=${password}`;
+  }
   if (tls) {
     for (const [name, text] of [
       ["ssl_cert_file", tls.cert],

@@ -1,0 +1,83 @@
+import { expect, onTestFinished, test } from "vitest";
+import { useDatabase } from "../postgres/database.ts";
+import { startProxy } from "../postgres/proxy.ts";
+import { Counting, messageOf, startCounter, type Answer } from "./counters.ts";
+
+/*
+ * A node that its clients reach, and whose packets to the database are lost: it refuses, and does not invent (A2A 1.0 §3.1, §11.6). It knows what is
+ * under way, and must not tell: another node has moved on.
+ */
+
+const database = useDatabase();
+
+const refusedForNow = (answer: Answer): void => {
+  expect([answer.status, answer.text]).toEqual([503, expect.stringContaining("UNAVAILABLE")]);
+  expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+};
+
+test("no old answer, no message, no stream of tasks that run elsewhere, and no step of its own runs; the other node goes on, and this one serves that when it is back", async () => {
+  const url = new URL(database().url);
+  const direct = url.href;
+  const proxy = await startProxy(Number(url.port));
+  onTestFinished(() => proxy.close());
+  url.port = String(proxy.port);
+  const counting = new Counting();
+  const serve = { lease: { isGone: () => false, ttl: 1_000 } };
+  // Its own time is long over when the other node takes its tasks: the runs live, and cannot do anything.
+  const limits = { statementTimeout: 3_600_000, connectTimeout: 1_000, outageTimeout: 2_500 };
+  const one = await startCounter("one", url.href, counting, { store: limits, serve });
+  const two = await startCounter("two", direct, counting, { serve });
+  const [own, other] = [await one.stream("Steps"), await two.stream("Steps")];
+  const elsewhere = await one.subscribe(other.taskId);
+  await expect.poll(() => Math.min(own.numbers.length, elsewhere.numbers.length), { interval: 10 }).toBeGreaterThan(3);
+
+  proxy.isSilent = true;
+  // At the other node the client cancels one task. Nothing of it may be denied here.
+  const calls = [
+    one.get(`/tasks/${own.taskId}`),
+    one.get(`/tasks/${other.taskId}`),
+    one.get("/tasks"),
+    one.post("/message:send", messageOf("Steps")),
+    one.post("/message:send", {
+      ...messageOf("More"),
+      message: { ...(messageOf("More") as { message: object }).message, taskId: own.taskId },
+    }),
+    one.post(`/tasks/${own.taskId}:cancel`, {}),
+    one.get(`/tasks/${own.taskId}:subscribe`),
+  ];
+  expect((await two.post(`/tasks/${other.taskId}:cancel`, {})).status).toBe(200);
+  const takenOver = expect.objectContaining({ node: "two", what: "begun", taskId: own.taskId, attempt: 2 }) as unknown;
+  await expect.poll(() => counting.happened, { interval: 10 }).toContainEqual(takenOver);
+  const after = counting.happened.length;
+  for (const call of calls) refusedForNow(await call);
+  for (const stream of [own, elsewhere]) {
+    await expect.poll(() => stream.isOpen, { interval: 10 }).toBe(false);
+    expect(stream.events.at(-1)).toContain("UNAVAILABLE");
+    expect(stream.events.join()).not.toContain("CANCELED");
+  }
+  await expect.poll(async () => (await one.get("/readyz")).status).toBe(503);
+  expect((await one.get("/healthz")).status).toBe(200);
+  const ofOne = (what: string): unknown =>
+    expect.objectContaining({ node: "one", what, taskId: own.taskId }) as unknown;
+  await expect.poll(() => counting.happened, { interval: 10 }).toContainEqual(ofOne("ended"));
+  // Since the other node has the task, no step has begun here.
+  expect(counting.happened.slice(after)).not.toContainEqual(ofOne("step"));
+  expect(counting.happened).not.toContainEqual(ofOne("late step"));
+
+  proxy.isSilent = false;
+  proxy.forget();
+  counting.isOver = true;
+  const get = async (id: string): Promise<string> => (await one.get(`/tasks/${id}`)).text;
+  await expect.poll(() => get(own.taskId)).toContain("TASK_STATE_COMPLETED");
+  expect(await get(other.taskId)).toContain("TASK_STATE_CANCELED");
+  // Each number once, of the one node and then of the other; what was refused is nowhere.
+  const task = JSON.parse(await get(own.taskId)) as {
+    artifacts: readonly { artifactId: string; parts: readonly { text: string }[] }[];
+    history: readonly unknown[];
+  };
+  expect(task.artifacts.map(({ artifactId }) => Number(artifactId))).toEqual(task.artifacts.map((_, at) => at));
+  const nodes = task.artifacts.map(({ parts }) => parts[0]?.text);
+  expect(nodes).toEqual(nodes.toSorted());
+  expect(task.history).toHaveLength(1);
+  expect((JSON.parse((await two.get("/tasks")).text) as { tasks: readonly unknown[] }).tasks).toHaveLength(2);
+});
