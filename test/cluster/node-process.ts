@@ -31,14 +31,15 @@ export interface NodeProcess {
 
 const worker = compiled(fileURLToPath(new URL("worker.ts", import.meta.url)));
 
-/** Starts a node of a cluster. It is killed when the test is over. `atEnd`: for those that start while a test is under way. */
+/** Starts a node of a cluster. It is killed when the test is over. `atEnd`: for those that start while a test is under way. `execArgv`: options of Node. */
 export async function startNode(
   database: string,
   schema: string,
   options: object = {},
   atEnd: (kill: () => void) => void = onTestFinished,
+  execArgv: readonly string[] = [],
 ): Promise<NodeProcess> {
-  const child = spawn(process.execPath, [worker, database, schema, JSON.stringify(options)], {
+  const child = spawn(process.execPath, [...execArgv, worker, database, schema, JSON.stringify(options)], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   atEnd(() => void child.kill("SIGKILL"));

@@ -83,6 +83,25 @@ describe("a process that says nothing any more", () => {
     expect(gone).toEqual([]);
   });
 
+  it("is gone after lease.ttl where a failover has emptied the table, too, and who is back in it is not", async () => {
+    const { gone, pass, database, nodes, rows, clock } = cluster();
+    await pass(1_500, true);
+    database.isAway = true;
+    await pass(3_000, false);
+    rows.clear();
+    database.isAway = false;
+    await pass(400, false);
+    const back = clock.elapsed();
+    // They are looked for at once, and once the process has been silent for long enough.
+    await pass(ttl + 500, false);
+    expect(gone.length).toBeGreaterThanOrEqual(2);
+    expect(nodes.silence("b")).toBeGreaterThanOrEqual(ttl);
+    expect((gone.at(-1) ?? 0) - back).toBeGreaterThan(ttl - 500);
+    await pass(500, true);
+    expect(nodes.silence("b")).toBeLessThan(ttl);
+    expect(nodes.isSilent("b")).toBe(false);
+  });
+
   it("is forgotten after an hour", async () => {
     const { clock, rows, pass } = cluster();
     await pass(500, true);

@@ -14,6 +14,9 @@ const forgetAfter = 60 * 60_000;
 /** For so long every scan looks for tasks of a dead process, in milliseconds. Later ones are found by those scans that read all leases. */
 const searchFor = 10 * 60_000;
 
+/** The heartbeats of a process that the store does not know any more. */
+const lost = -1;
+
 interface NodesInit {
   readonly settings: Pick<EngineSettings, "store" | "clock" | "lease" | "logger">;
   /** A process has been silent for too long: its tasks may be taken over. `unknown`: nobody knows it any more. */
@@ -141,7 +144,14 @@ export class Nodes {
       else seen.set(name, { beats: count, since: Math.max(before, arrived - Math.max(0, silent)) });
     }
     const isFirst = this.#arrived === -Infinity;
-    const isMissing = [...this.#seen.keys()].some((name) => !seen.has(name));
+    const missing = [...this.#seen].filter(([name]) => !seen.has(name));
+    const isMissing = missing.some(([, known]) => known.beats !== lost);
+    // A database that has crashed, or has failed over, has an empty table. Who was in it is remembered: a process that lives is soon back.
+    for (const [name, { since }] of missing) {
+      if (sent - since > forgetAfter) continue;
+      const counted = wasAway ? (this.#isLate ? since + gap - this.#patience : arrived) : since;
+      seen.set(name, { beats: lost, since: counted });
+    }
     this.#seen = seen;
     this.#sent = sent;
     this.#arrived = arrived;
