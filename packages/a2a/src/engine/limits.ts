@@ -45,6 +45,11 @@ export interface EngineLimits {
    */
   readonly runs?: number;
   /**
+   * Most tasks of one owner that are submitted and wait for a process with room, in all processes that share the store. A message that would
+   * make another one is refused (`TooManyRequests`). Default 10,000.
+   */
+  readonly queuedPerCaller?: number;
+  /**
    * How long a promise of an extension's hook may take, in milliseconds. Beyond it the hook has failed, and what it gives later is dropped.
    * Default 30 s.
    */

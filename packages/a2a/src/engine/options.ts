@@ -290,6 +290,7 @@ function limitsOf(limits: EngineLimits = {}, recordBytes: number): Required<Engi
     metadataBytes: Math.min(limits.metadataBytes ?? 1 << 20, recordBytes / 4),
     tasksPerCaller: limits.tasksPerCaller ?? Infinity,
     runs: limits.runs ?? 1_000,
+    queuedPerCaller: limits.queuedPerCaller ?? 10_000,
     hookTimeout: limits.hookTimeout ?? 30_000,
   };
 }

@@ -27,6 +27,11 @@ export function tooManyTasks(most: number): A2AError {
   return new A2AError("TooManyRequests", `Agents work on ${most} tasks of this caller already`, { retryAfter: 5 });
 }
 
+/** For a message whose task would have to wait behind more of its owner than may wait. */
+export function tooManyQueued(most: number): A2AError {
+  return new A2AError("TooManyRequests", `${most} tasks of this caller wait for an agent already`, { retryAfter: 5 });
+}
+
 /** Ends the stream of a task that goes on elsewhere. Without a time to wait: another process may have it by now. */
 export function streamMoves(): A2AError {
   return new A2AError("Unavailable", "The server is stopping: the stream goes on at another one");

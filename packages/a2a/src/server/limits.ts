@@ -22,6 +22,7 @@ const limitNames: Readonly<Record<keyof HandlerLimits, true>> = {
   metadataBytes: true,
   tasksPerCaller: true,
   runs: true,
+  queuedPerCaller: true,
   hookTimeout: true,
   bodyBytes: true,
   unfinishedBytes: true,

@@ -156,6 +156,8 @@ export interface ClaimQuery {
   readonly now: number;
   /** Only tasks of these agents: those that this process can run. */
   readonly agents: readonly string[];
+  /** Only tasks that these processes hold. Absent: those of any, and of none. */
+  readonly holders?: readonly string[];
   /** Most tasks on the page. */
   readonly limit: number;
   /** Only tasks after this position: the `next` of the page before. */

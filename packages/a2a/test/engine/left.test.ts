@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { memoryStore, type Store } from "../../src/store/index.ts";
+import { memoryStore, type ClaimQuery, type Store } from "../../src/store/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 import { counted } from "./counted.ts";
 import { eventually, gate, harness, type OnMessage } from "./support.ts";
@@ -139,5 +139,48 @@ describe("a process that beats again while its tasks are being taken over", () =
     await scanned;
     const held = (await heads()).filter(({ holder }) => holder === "b").length;
     expect(held).toBe(15);
+  });
+});
+
+describe("the tasks of a dead process among those of many that live", () => {
+  it("are found by its name, in two reads", async () => {
+    const clock = fakeClock();
+    const { shared, silent } = counted(memoryStore(), clock);
+    const forever: OnMessage = async function* (turn) {
+      yield turn.working("on it");
+      await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+    };
+    const of = (holder: string) => ({ clock, lease: { ttl, holder }, behaviour: { resumable: true } });
+    const b = harness(forever, { store: shared, ...of("b") });
+    const c = harness(forever, { store: shared, ...of("c") });
+    for (let at = 0; at < 10; at += 1) await b.send("go", immediately);
+    for (let at = 0; at < 50; at += 1) await c.send("go", immediately);
+    const queries: ClaimQuery[] = [];
+    const store: Store = {
+      ...shared,
+      async claimable(query) {
+        const page = await shared.claimable(query);
+        queries.push(query);
+        for (const { holder } of page.heads) heads.push(holder ?? "");
+        return page;
+      },
+    };
+    const heads: string[] = [];
+    harness(forever, { store, ...of("a") });
+    const pass = async (): Promise<void> => {
+      clock.advance(ttl / 16);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    };
+    for (let rounds = 0; rounds < 8; rounds += 1) await pass();
+    silent.add("b");
+    // Without those that it made when it began.
+    queries.length = heads.length = 0;
+    for (let rounds = 0; rounds < 60 && heads.length === 0; rounds += 1) await pass();
+    expect(heads).toEqual(Array.from({ length: 10 }, () => "b"));
+    expect(queries.map(({ holders }) => holders)).toEqual([undefined, ["b"]]);
+    await eventually(async () => {
+      const all = (await shared.claimable({ now: Number.MAX_SAFE_INTEGER, agents: ["agent"], limit: 99 })).heads;
+      return all.length === 60 && all.every(({ holder }) => holder !== "b");
+    });
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
+import { callContext } from "../../src/testing/index.ts";
 import { memoryStore, queueFeature, type Store, type TaskAppend } from "../../src/store/index.ts";
 import { agentOf, asked, posted, rest, serving } from "../intask/support.ts";
 import { bound, eventually, gate, gist, harness, messageOf, type OnMessage } from "./support.ts";
@@ -325,3 +326,48 @@ function queued(owner: string, text: string, due: number, time: number): TaskApp
     effects: [{ effect: "feature", op: "set", feature: queueFeature, key: "run", value: `{"turn":1,"input":1}`, due }],
   };
 }
+
+describe("a caller with many submitted tasks", () => {
+  it("keeps its place in the queue behind others of its own, however many of its tasks run and have said nothing yet", async () => {
+    const store = memoryStore();
+    const begun: string[] = [];
+    const silent = async function* (turn: Parameters<OnMessage>[0]) {
+      begun.push(turn.text);
+      await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+      yield turn.completed();
+    };
+    const one = harness(silent, { store, limits: { runs: 1 } });
+    await one.send("running", immediately);
+    const waiting = await one.send("waiting", immediately);
+    const placeOf = async (id: string) => (await store.features({ agent: "agent" }, id, queueFeature))[0]?.due ?? NaN;
+    const first = await placeOf(waiting.id);
+    // Another process, which has room, and has not heard of the queue: its tasks are submitted, too.
+    const unaware: Store = { ...bound(store), dueFeatures: async () => [] };
+    const two = harness(silent, { store: unaware, limits: { runs: 6 } });
+    for (let at = 0; at < 6; at += 1) await two.send(`silent ${at}`, immediately);
+    const next = await one.send("next", immediately);
+    expect(await placeOf(next.id)).toBe(first + 1);
+    expect(begun).not.toContain("waiting");
+  });
+
+  it("gets TooManyRequests beyond limits.queuedPerCaller, and others do not; a message that is repeated joins its task", async () => {
+    const { onMessage, next, begun } = holding();
+    const { service } = harness(onMessage, { limits: { runs: 1, queuedPerCaller: 2 } });
+    const send = (subject: string, text: string, message = messageOf(text)) =>
+      service.call("SendMessage", { message, ...immediately }, callContext({ subject }));
+    await send("ada", "runs");
+    await eventually(() => begun.length === 1);
+    const repeated = messageOf("waits");
+    const first = await send("ada", "waits", repeated);
+    await send("ada", "waits too");
+    for (let times = 0; times < 3; times += 1) {
+      await expect(send("ada", "one more")).rejects.toMatchObject({ code: "TooManyRequests", retryAfter: 5 });
+    }
+    const again = await send("ada", "waits", repeated);
+    expect(again.payload.value.task?.id).toBe(first.payload.value.task?.id);
+    await send("bob", "of another one");
+    await next();
+    await eventually(() => begun.length === 2);
+    await eventually(async () => (await send("ada", "one more").catch(() => undefined)) !== undefined);
+  });
+});

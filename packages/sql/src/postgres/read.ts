@@ -18,6 +18,7 @@ import {
   agentName,
   count,
   decodeName,
+  encodeName,
   indexName,
   int,
   kindNumber,
@@ -104,26 +105,36 @@ async function fittingRows(
   return page.length;
 }
 
-const selectClaimable = `SELECT ${taskColumns}
-  FROM (
-    SELECT r.task, r.until FROM (${namedAgents}) v CROSS JOIN LATERAL (
-      SELECT task, free_at AS until FROM parley.runs
-      WHERE agent = v.id AND free_at <= $2 AND (free_at, task) > ($3, $4) ORDER BY free_at, task LIMIT $5
-    ) r ORDER BY r.until, r.task LIMIT $5
-  ) p JOIN parley.tasks t ON t.number = p.task JOIN parley.contexts c ON c.id = t.context
+/** The tasks of one page of runs, in its order. */
+const selectRuns = (page: string): string => `SELECT ${taskColumns}
+  FROM (${page}) p JOIN parley.tasks t ON t.number = p.task JOIN parley.contexts c ON c.id = t.context
     JOIN parley.scopes a ON a.id = t.agent JOIN parley.scopes o ON o.id = t.owner
   ORDER BY p.until, p.task`;
 
+const selectClaimable = selectRuns(`
+    SELECT r.task, r.until FROM (${namedAgents}) v CROSS JOIN LATERAL (
+      SELECT task, free_at AS until FROM parley.runs
+      WHERE agent = v.id AND free_at <= $2 AND (free_at, task) > ($3, $4) ORDER BY free_at, task LIMIT $5
+    ) r ORDER BY r.until, r.task LIMIT $5`);
+
+/** Those of some processes are found by their names: nothing of the others is read. */
+const selectHeld = selectRuns(`
+    SELECT r.task, r.free_at AS until FROM parley.tasks h JOIN parley.runs r ON r.task = h.number
+    WHERE h.holder = ANY($6::text[]) AND r.agent IN (${namedAgents}) AND r.free_at <= $2 AND (r.free_at, r.task) > ($3, $4)
+    ORDER BY r.free_at, r.task LIMIT $5`);
+
 /** Merges the runs of each agent in the order of their index, and reads the tasks of one page. */
 export async function readClaimable(sql: Sql, query: ClaimQuery): Promise<ClaimPage> {
+  const { holders } = query;
   const { leaseUntil = neverHeld, number = 0 }: Partial<ClaimPosition> = query.after ?? {};
   const rows = await sql(
-    selectClaimable,
+    holders === undefined ? selectClaimable : selectHeld,
     query.agents.map(indexName),
     timeLimit(Math.floor(query.now)),
     leaseUntil,
     number,
     query.limit + 1,
+    ...(holders === undefined ? [] : [holders.map(encodeName)]),
   );
   const tasks = rows.slice(0, query.limit).map((row) => taskRow(row));
   const heads = tasks.map(({ head }) => head);

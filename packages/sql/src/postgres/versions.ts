@@ -236,4 +236,6 @@ export const versions: readonly string[] = [
     ), 'SELECT 1');
   END $migration$;
   `,
+  // What a process holds is found by its name. Tasks that nobody holds are not in it.
+  `CREATE INDEX tasks_holder ON parley.tasks (holder) WHERE holder IS NOT NULL;`,
 ];

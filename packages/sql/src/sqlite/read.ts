@@ -16,6 +16,7 @@ import type { Driver, Row, Value } from "./driver.ts";
 import {
   count,
   decodeName,
+  encodeName,
   int,
   kindNumber,
   logKey,
@@ -163,14 +164,20 @@ function compare(a: number, b: number): number {
  * At most one more than the limit. The index has three ranges: no lease, the lease of the position, leases that expired
  * later.
  */
-function runsOf(driver: Driver, agent: number, { limit, after, ...query }: ClaimQuery): readonly ClaimableRun[] {
+function runsOf(
+  driver: Driver,
+  agent: number,
+  { limit, after, holders, ...query }: ClaimQuery,
+): readonly ClaimableRun[] {
   const now = timeLimit(Math.floor(query.now));
+  const held = holders === undefined ? "" : "AND holder IN (SELECT value FROM json_each(?))";
+  const names = holders === undefined ? [] : [JSON.stringify(holders.map(encodeName))];
   const found: ClaimableRun[] = [];
   const read = (condition: string, ...values: readonly Value[]): void => {
     if (found.length > limit) return;
     const sql = `SELECT number, lease_until FROM tasks INDEXED BY tasks_runs
-      WHERE run_turn IS NOT NULL AND agent = ? AND ${condition} ORDER BY lease_until, number LIMIT ?`;
-    for (const row of driver.prepare(sql).all(agent, ...values, limit + 1 - found.length)) {
+      WHERE run_turn IS NOT NULL AND agent = ? AND ${condition} ${held} ORDER BY lease_until, number LIMIT ?`;
+    for (const row of driver.prepare(sql).all(agent, ...values, ...names, limit + 1 - found.length)) {
       const until = optional(row, 1);
       found.push({ number: int(row, 0), until: typeof until === "number" ? until : free });
     }

@@ -1,5 +1,5 @@
 import { A2AError } from "../../model/index.ts";
-import { recordBytes } from "../../store/index.ts";
+import { recordBytes, type AppendOutcome, type FeatureEffect } from "../../store/index.ts";
 import { tooManyRows } from "../log/index.ts";
 import { taskIsFull } from "../refusals.ts";
 import { queuedTask } from "../run/index.ts";
@@ -18,15 +18,16 @@ export async function queueMessage(
 ): Promise<Accepted> {
   const { owner, call, attempt, kept, principal } = send;
   const { message } = send.request;
-  const { taskBytes } = settings.limits;
+  const { taskBytes, queuedPerCaller } = settings.limits;
   const contextId = message.contextId ?? settings.ids.next();
   const task = { agent: owner.agent, owner: owner.owner, taskId };
   const record = queuedTask(task, contextId, inContext(message, contextId), call, settings.clock.now());
-  const outcome = await queue.enter(task, { turn: 1, input: 1 }, (row) => {
+  const store = (row: FeatureEffect): Promise<AppendOutcome> => {
     const effects = [...(attempt === undefined ? [] : [attempt.once]), ...kept, row];
     const item = { task, create: { contextId }, records: [record], maxBytes: taskBytes, effects };
     return committer.append(item, undefined, { by: principal });
-  });
+  };
+  const outcome = await queue.enter(task, { turn: 1, input: 1 }, store, queuedPerCaller);
   if (outcome.ok) return { kind: "task", task, contextId, input: 1, log: undefined, made: true };
   if (outcome.reason === "duplicate" && outcome.once !== undefined) return retries.join(owner, outcome.once, attempt);
   if (outcome.reason !== "full") throw new A2AError("Unavailable", "The message could not be stored");

@@ -28,7 +28,7 @@ interface Seen {
  */
 export class LeaseWatch {
   readonly #clock: Clock;
-  readonly #nodes: Pick<Nodes, "silence" | "isSilent" | "searches"> | undefined;
+  readonly #nodes: Pick<Nodes, "silence" | "isSilent" | "dead"> | undefined;
   /** The name of this process. It is made when it is first asked for, and platforms give no random bytes before a request. */
   readonly #self: () => string;
   readonly #ttl: number;
@@ -52,7 +52,7 @@ export class LeaseWatch {
       readonly holder: string;
       readonly isGone: (holder: string) => boolean;
     },
-    nodes?: Pick<Nodes, "silence" | "isSilent" | "searches">,
+    nodes?: Pick<Nodes, "silence" | "isSilent" | "dead">,
   ) {
     this.#clock = clock;
     this.#nodes = nodes;
@@ -72,16 +72,19 @@ export class LeaseWatch {
     this.#before = -Infinity;
   }
 
-  /** Begins a scan. It has to read all leases, as where `every` is true, or those that have expired by the wall clock at `now`. */
-  begin(every = false): { readonly all: boolean; readonly now: number } {
+  /**
+   * Begins a scan. It has to read all leases, as where `every` is true, or those that have expired by the wall clock at `now`, and those
+   * of `holders`.
+   */
+  begin(every = false): { readonly all: boolean; readonly now: number; readonly holders: readonly string[] } {
     this.#now = this.#clock.now();
     this.#found = new Map();
     // The first scan reads all, because `isGone` may know that a holder is dead before its lease expires.
     const isDoubtful = every || this.#isOpen || this.#seen.size > 0 || !this.#isTrusted();
-    const all = isDoubtful || this.#scans % fullScanEvery === 0 || this.#nodes?.searches === true;
+    const all = isDoubtful || this.#scans % fullScanEvery === 0;
     this.#isOpen = all;
     this.#scans += 1;
-    return { all, now: this.#now };
+    return { all, now: this.#now, holders: all ? [] : (this.#nodes?.dead ?? []) };
   }
 
   /** Whether no process holds the task any more. */

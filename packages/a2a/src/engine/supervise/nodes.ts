@@ -96,10 +96,9 @@ export class Nodes {
     return Math.min(longestPause, this.#init.settings.lease.ttl / beats);
   }
 
-  /** Whether a process may have left tasks behind. */
-  get searches(): boolean {
-    const { ttl } = this.#init.settings.lease;
-    return [...this.#seen.values()].some(({ since }) => isBetween(this.#sent - since, ttl, searchFor));
+  /** The processes that may have left tasks behind. */
+  get dead(): readonly string[] {
+    return [...this.#told.keys()].filter((name) => (this.silence(name) ?? Infinity) < searchFor);
   }
 
   /** Says that this process is alive, and looks who else is. Never rejects. */
@@ -191,8 +190,4 @@ export class Nodes {
     const dead = [...this.#seen.keys()].filter((name) => (this.silence(name) ?? 0) > forgetAfter);
     if (dead.length > 0) await nodes.forget(dead);
   }
-}
-
-function isBetween(value: number, from: number, to: number): boolean {
-  return value >= from && value < to;
 }

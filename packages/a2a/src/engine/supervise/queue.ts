@@ -4,6 +4,7 @@ import {
   type AppendOutcome,
   type DueFeature,
   type FeatureEffect,
+  type ListPosition,
   type Owner,
   type TaskEffect,
   type TaskHead,
@@ -11,7 +12,9 @@ import {
 } from "../../store/index.ts";
 import { statusRecord, type Committer } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
+import { tooManyQueued } from "../refusals.ts";
 import { queueRow, type QueuedRun } from "../run/index.ts";
+import { Looks } from "./due.ts";
 import { Backoff } from "./recovery.ts";
 import type { Runs } from "./runs.ts";
 import type { Takeover } from "./takeover.ts";
@@ -44,16 +47,13 @@ export class Queue {
   readonly #backoff: Backoff;
   /** Whether tasks may wait, as far as this process knows. While none does, a run that is over costs no query. */
   #waits = false;
-  #started = false;
-  #looking: Promise<void> | undefined;
-  #again = false;
-  #clearTimer: () => void = () => {};
-  /** When it looks next, on the monotonic clock. */
-  #next = Infinity;
+  readonly #looks: Looks;
 
   constructor(init: QueueInit) {
     this.#init = init;
     this.#places = new Places(init);
+    const { settings, runs } = init;
+    this.#looks = new Looks({ clock: settings.clock, work: () => this.#look(), isOver: () => runs.stopping });
     this.#backoff = new Backoff(init.settings, "A task in the queue could not begin, and will be tried again later");
   }
 
@@ -64,25 +64,28 @@ export class Queue {
 
   /** `byItself` false: it looks when `look` is called. */
   start(byItself: boolean): void {
-    this.#started = byItself;
-    void this.look();
+    this.#looks.start(byItself);
   }
 
   stop(): Promise<void> {
-    this.#started = false;
-    this.#clearTimer();
-    return this.#looking ?? Promise.resolve();
+    return this.#looks.stop();
   }
 
-  /** Puts a task at the end of the queue. `store` stores the row with the message that the task waits for. */
+  /**
+   * Puts a task at the end of the queue. `store` stores the row with the message that the task waits for.
+   *
+   * @param most - How many tasks of its owner may wait. Default: any number.
+   * @throws A2AError `TooManyRequests` where so many do.
+   */
   async enter(
     task: TaskKey,
     run: QueuedRun,
     store: (row: FeatureEffect) => Promise<AppendOutcome>,
+    most?: number,
   ): Promise<AppendOutcome> {
     this.#waits = true;
     try {
-      return await this.#places.at(task, (place) => store(queueRow(run, place)));
+      return await this.#places.at(task, (place) => store(queueRow(run, place)), most);
     } finally {
       void this.look();
     }
@@ -116,27 +119,16 @@ export class Queue {
   /** Another process may have put a task into the queue. */
   changedElsewhere(): void {
     if (this.#init.runs.room === 0) this.#waits = true;
-    else this.#setTimer(calm);
+    else this.#looks.after(calm);
   }
 
   /** Begins tasks while there is room. A call that finds a look under way has it look again. Never rejects. */
-  async look(): Promise<void> {
-    if (this.#looking !== undefined) {
-      this.#again = true;
-      return this.#looking;
-    }
-    this.#looking = this.#look();
-    await this.#looking;
-    this.#looking = undefined;
-    if (!this.#again || this.#init.runs.stopping) return;
-    this.#again = false;
-    await this.look();
+  look(): Promise<void> {
+    return this.#looks.now();
   }
 
   async #look(): Promise<void> {
     const { settings, runs, isTrial } = this.#init;
-    this.#next = Infinity;
-    this.#clearTimer();
     const stuck = new Set<string>();
     try {
       while (!runs.stopping && !isTrial()) {
@@ -154,7 +146,7 @@ export class Queue {
         settings.logger.error("Looking for tasks in the queue failed, and will be tried again", { cause });
     }
     // Where only this process can have queued anything, it knows.
-    if (this.#waits || settings.store.exclusive !== true) this.#setTimer(settings.pollInterval);
+    if (this.#waits || settings.store.exclusive !== true) this.#looks.after(settings.pollInterval);
   }
 
   /** The first rows, but those of `stuck`. */
@@ -197,15 +189,6 @@ export class Queue {
     const begun = await this.#backoff.guard(head, () => takeover.begin(hosted, head, run, leave, due), again);
     return begun !== undefined;
   }
-
-  /** Looks after this time, where it would not look before. */
-  #setTimer(ms: number): void {
-    const { clock } = this.#init.settings;
-    if (!this.#started || clock.elapsed() + ms >= this.#next) return;
-    this.#clearTimer();
-    this.#clearTimer = clock.after(ms, () => void this.look());
-    this.#next = clock.elapsed() + ms;
-  }
 }
 
 function nameOf(task: TaskKey): string {
@@ -214,8 +197,8 @@ function nameOf(task: TaskKey): string {
 
 /** How long what was read of the queue counts for later tasks of the same owner, in milliseconds. */
 const readFor = 100;
-/** How many of the newest submitted tasks of an owner are looked at for the last one in the queue. Nearly always it is the first. */
-const mostRead = 5;
+/** How many of the newest submitted tasks of an owner are read at first, and then at a time, for the last one in the queue. Nearly always it is the first. */
+const [firstRead, thenRead] = [5, 50];
 
 /** The last place of an owner, while tasks of it are being stored. */
 interface OwnerPlace {
@@ -223,10 +206,18 @@ interface OwnerPlace {
   last: number;
   /** When the queue was read, on the monotonic clock. */
   since: number;
-  read: Promise<readonly [last: number, first: number]>;
+  read: Promise<readonly [last: LastPlace, first: number]>;
+  /** How many places were given since. */
+  given: number;
 }
 
-const nothing = Promise.resolve([0, 1] as const);
+/** The last place of an owner in the queue, 0 for none, and how many of its tasks are submitted. */
+interface LastPlace {
+  readonly place: number;
+  readonly submitted: number;
+}
+
+const nothing = Promise.resolve([{ place: 0, submitted: 0 }, 1] as const);
 
 /** Finds the places of new tasks. */
 class Places {
@@ -238,20 +229,28 @@ class Places {
   }
 
   /** Two processes may give two tasks of one owner the same place: then the one that is stored first begins first. */
-  async at<Result>({ agent, owner }: Owner, store: (place: number) => Promise<Result>): Promise<Result> {
+  async at<Result>(
+    { agent, owner }: Owner,
+    store: (place: number) => Promise<Result>,
+    most = Infinity,
+  ): Promise<Result> {
     const name = JSON.stringify([agent, owner]);
     const { clock } = this.#init.settings;
     const now = clock.elapsed();
     let known = this.#owners.get(name);
-    if (known === undefined) this.#owners.set(name, (known = { users: 0, last: 0, since: -Infinity, read: nothing }));
+    if (known === undefined)
+      this.#owners.set(name, (known = { users: 0, last: 0, since: -Infinity, read: nothing, given: 0 }));
     if (now - known.since > readFor) {
       known.since = now;
+      known.given = 0;
       known.read = Promise.all([this.#last({ agent, owner }), this.#first()]);
     }
     known.users += 1;
     try {
       const [last, first] = await known.read;
-      known.last = Math.max(first, Math.max(known.last, last) + 1);
+      if (last.submitted + known.given >= most) throw tooManyQueued(most);
+      known.given += 1;
+      known.last = Math.max(first, Math.max(known.last, last.place) + 1);
       return await store(known.last);
     } finally {
       known.users -= 1;
@@ -266,14 +265,21 @@ class Places {
     return (await settings.store.dueFeatures(query))[0]?.due ?? 1;
   }
 
-  /** The place of the last task of an owner: the one with the newest status. */
-  async #last(owner: Owner): Promise<number> {
+  /** The place of the last task of an owner: the one with the newest status. Others are submitted too until their agents say more. */
+  async #last(owner: Owner): Promise<LastPlace> {
     const { store } = this.#init.settings;
-    const query = { state: "TASK_STATE_SUBMITTED", limit: mostRead, history: 0, artifacts: false } as const;
-    for (const { task } of (await store.list(owner, query)).tasks) {
-      const [row] = await store.features(owner, task.id, queueFeature);
-      if (row?.due !== undefined) return row.due;
+    const query = { state: "TASK_STATE_SUBMITTED", history: 0, artifacts: false } as const;
+    let limit = firstRead;
+    for (let after: ListPosition | undefined; ;) {
+      const page = await store.list(owner, { ...query, limit, ...(after && { after }) });
+      const { total: submitted } = page;
+      for (const { task } of page.tasks) {
+        const [row] = await store.features(owner, task.id, queueFeature);
+        if (row?.due !== undefined) return { place: row.due, submitted };
+      }
+      if (page.next === undefined) return { place: 0, submitted };
+      after = page.next;
+      limit = thenRead;
     }
-    return 0;
   }
 }

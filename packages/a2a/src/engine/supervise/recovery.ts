@@ -1,12 +1,19 @@
-import { delegationFeature, waitFeature, type ClaimPosition, type TaskHead } from "../../store/index.ts";
+import {
+  delegationFeature,
+  waitFeature,
+  type ClaimPosition,
+  type ClaimQuery,
+  type TaskHead,
+} from "../../store/index.ts";
 import { hasWaits, safeSentences, seenTurn, type Run } from "../run/index.ts";
 import type { EngineSettings } from "../options.ts";
 import type { LeaseWatch } from "./lease-watch.ts";
+import { shuffled } from "./due.ts";
 import { mostAtOnce, Suspects } from "./suspects.ts";
 import { crashesOf, giveUp, type Takeover, type TakeoverInit } from "./takeover.ts";
 
-/** How many lost tasks are read at a time. */
-const pageSize = 100;
+/** How many lost tasks are read at a time: more, where those of many processes are. */
+const [pageSize, largePage] = [100, 500];
 /** How many agents that are not hosted here are named in the log. */
 const mostNamed = 20;
 
@@ -65,18 +72,12 @@ export class Recovery {
   async scan(every = false): Promise<void> {
     this.#isCrowded = false;
     this.#resumed = [];
-    const { settings, agents, leaseWatch, runs } = this.#init;
-    const { all, now } = leaseWatch.begin(every);
-    const query = { now: all ? Number.MAX_SAFE_INTEGER : now, agents: [...agents.keys()], limit: pageSize };
-    let after: ClaimPosition | undefined;
-    do {
-      const page = await settings.store.claimable({ ...query, ...(after && { after }) });
-      const lost = page.heads.filter(
-        (head) => !runs.has(head.task.taskId) && leaseWatch.isExpired(head) && this.#isDue(head),
-      );
-      if (!(await this.#recoverAll(lost))) return;
-      after = page.next;
-    } while (after !== undefined);
+    const { leaseWatch } = this.#init;
+    const { all, now, holders } = leaseWatch.begin(every);
+    const ever = Number.MAX_SAFE_INTEGER;
+    // What was released comes first: it waits for nothing.
+    if (!(await this.#scanFor({ now: all ? ever : now }))) return;
+    if (holders.length > 0 && !(await this.#scanFor({ now: ever, holders }))) return;
     leaseWatch.end();
     if (all) await this.#reportStranded(now);
     const isFirst = !this.#hasScanned;
@@ -84,6 +85,24 @@ export class Recovery {
     this.#suspects.startNext(this.#resumed);
     this.#resumed = [];
     if (isFirst && !this.isTrial) this.#init.onTried();
+  }
+
+  /** Page by page. `false`: there is no room for more. */
+  async #scanFor(wanted: Pick<ClaimQuery, "now" | "holders">): Promise<boolean> {
+    const { settings, agents, leaseWatch, runs } = this.#init;
+    const counts = settings.store.nodes !== undefined;
+    const query = { ...wanted, agents: [...agents.keys()], limit: counts ? largePage : pageSize };
+    let after: ClaimPosition | undefined;
+    do {
+      const page = await settings.store.claimable({ ...query, ...(after && { after }) });
+      const lost = page.heads.filter(
+        (head) => !runs.has(head.task.taskId) && leaseWatch.isExpired(head) && this.#isDue(head),
+      );
+      // Other processes read the same page.
+      if (!(await this.#recoverAll(counts ? shuffled(lost) : lost))) return false;
+      after = page.next;
+    } while (after !== undefined);
+    return true;
   }
 
   /** Many at a time: a process may have left thousands. `false`: there is no room for more. */

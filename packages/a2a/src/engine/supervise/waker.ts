@@ -12,6 +12,7 @@ import { ChurnMap } from "../churn-map.ts";
 import type { Committer } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
 import { changed, isDueBy, isOver, isWaitOf, seenTurn, waitingRun, type Run, type Waiting } from "../run/index.ts";
+import { Looks, shuffled } from "./due.ts";
 import { Backoff } from "./recovery.ts";
 import type { Runs } from "./runs.ts";
 import type { Takeover } from "./takeover.ts";
@@ -51,32 +52,26 @@ export class Waker {
   readonly #backoff: Backoff;
   /** Tasks that were woken here, and work. */
   readonly #awake = new ChurnMap<string, Run>();
-  /** When this process looks next, on the monotonic clock. */
-  #next = Infinity;
-  #clearTimer: () => void = () => {};
-  #looking: Promise<void> | undefined;
-  #again = false;
+  readonly #looks: Looks;
   /** Rows were left because too many tasks are awake, or too many runs go on. */
   #isFull = false;
-  #started = false;
   /** Where the next look goes on: after this `due`. `undefined`: from the beginning. */
   #after: number | undefined;
 
   constructor(init: WakerInit) {
     this.#init = init;
+    const { settings, runs } = init;
+    this.#looks = new Looks({ clock: settings.clock, work: () => this.#look(), isOver: () => runs.stopping });
     this.#backoff = new Backoff(init.settings, "A task that waits could not be woken, and will be tried again later");
   }
 
   /** `byItself` false: it looks when `look` is called. */
   start(byItself: boolean): void {
-    this.#started = byItself;
-    void this.look();
+    this.#looks.start(byItself);
   }
 
   stop(): Promise<void> {
-    this.#started = false;
-    this.#clearTimer();
-    return this.#looking ?? Promise.resolve();
+    return this.#looks.stop();
   }
 
   /** A run of this process is over. `waits`: its task waits. */
@@ -87,7 +82,7 @@ export class Waker {
       const left = waits.until - this.#init.settings.clock.now();
       // An event may have come just before the run let go of the task, and either may have been put off while it worked.
       if (waits.events || left <= 0) void this.#settled(task, true);
-      if (waits.until !== Infinity) this.#setTimer(left);
+      if (waits.until !== Infinity) this.#looks.after(left);
     }
     if (this.#isFull && this.#working() < mostAwake / 2) {
       this.#isFull = false;
@@ -120,31 +115,20 @@ export class Waker {
     return (await this.#backoff.guard({ task }, surely ? twice : work)) ?? "failed";
   }
 
-  /** Looks for rows that are due. A call that finds a look under way has it look again. */
-  async look(): Promise<void> {
-    if (this.#looking !== undefined) {
-      this.#again = true;
-      return this.#looking;
-    }
-    this.#looking = this.#look();
-    await this.#looking;
-    this.#looking = undefined;
-    if (this.#again && !this.#init.runs.stopping) {
-      this.#again = false;
-      await this.look();
-    }
+  /** Looks for rows that are due. A call that finds a look under way has it look again. Never rejects. */
+  look(): Promise<void> {
+    return this.#looks.now();
   }
 
   async #look(): Promise<void> {
     const { clock, logger, pollInterval } = this.#init.settings;
-    this.#next = Infinity;
-    this.#setTimer(pollInterval);
+    this.#looks.after(pollInterval);
     if (this.#init.isTrial() || this.#init.runs.stopping) return;
     try {
       // One query, where nothing is due.
       const [next] = await this.#due({ now: Number.MAX_SAFE_INTEGER, limit: 1 });
       if (next === undefined) return;
-      if (next.due > clock.now()) return this.#setTimer(next.due - clock.now());
+      if (next.due > clock.now()) return this.#looks.after(next.due - clock.now());
       await this.#lookThrough();
     } catch (cause) {
       if (!this.#init.runs.stopping)
@@ -167,7 +151,7 @@ export class Waker {
       if (this.#after === undefined) {
         const { due } =
           (await this.#due({ now: Number.MAX_SAFE_INTEGER, limit: 1, after: settings.clock.now() }))[0] ?? {};
-        if (due !== undefined) this.#setTimer(due - settings.clock.now());
+        if (due !== undefined) this.#looks.after(due - settings.clock.now());
         return;
       }
     }
@@ -210,16 +194,6 @@ export class Waker {
   #due(query: Pick<FeatureQuery, "now" | "limit" | "after">): Promise<readonly DueFeature[]> {
     const { agents, settings } = this.#init;
     return settings.store.dueFeatures({ feature: waitFeature, agents: [...agents.keys()], ...query });
-  }
-
-  /** Looks after this time, where it would not look before. */
-  #setTimer(ms: number): void {
-    const { clock } = this.#init.settings;
-    const wait = Math.max(1, ms);
-    if (!this.#started || clock.elapsed() + wait >= this.#next) return;
-    this.#clearTimer();
-    this.#clearTimer = clock.after(wait, () => void this.look());
-    this.#next = clock.elapsed() + wait;
   }
 
   async #settle(head: TaskHead): Promise<Settled> {
@@ -266,10 +240,4 @@ export class Waker {
     if (effects.length === 0) return "same";
     return (await this.#init.committer.append({ task, fence, records: [], effects })).ok ? "changed" : "same";
   }
-}
-
-/** From a place by chance: processes that read the same page begin with other tasks of it. */
-function shuffled<T>(items: readonly T[]): readonly T[] {
-  const from = Math.floor(Math.random() * items.length);
-  return [...items.slice(from), ...items.slice(0, from)];
 }

@@ -128,10 +128,12 @@ class MemoryStore implements Store {
     return { ...(context.state !== undefined && { state: context.state }), entries };
   }
 
-  async claimable({ now, agents, limit, after }: ClaimQuery): Promise<ClaimPage> {
+  async claimable({ now, agents, holders, limit, after }: ClaimQuery): Promise<ClaimPage> {
     this.#check();
     const place = after && { due: after.leaseUntil ?? -Infinity, number: after.number };
-    const found = this.#tables.runsOf(agents, place, limit + 1).filter((task) => (task.due ?? 0) <= now);
+    const isAsked = ({ due = 0, head }: StoredTask): boolean =>
+      due <= now && (holders === undefined || (head.holder !== undefined && holders.includes(head.holder)));
+    const found = this.#tables.runsOf(agents, place, holders === undefined ? limit + 1 : Infinity).filter(isAsked);
     const page = found.slice(0, limit);
     const heads = page.map(({ head }) => head);
     const last = page.at(-1);

@@ -197,6 +197,33 @@ export const leaseCases: Cases = {
     await append(store, { ...effects("held", { effect: "lease", op: "release" }), fence: 1 });
     expect(await names(100)).toEqual(["held", "later"]);
   },
+
+  async "claimable returns the runs of some processes, where it is asked for these"({ store, expect }) {
+    const run: TaskEffect = { effect: "run", run: { turn: 1, attempt: 1, input: 1 } };
+    const odd = "n\u{0}\u{1F600}";
+    await store.append([
+      { ...making("a"), effects: [run, acquire("n1", 0, 90)] },
+      { ...making("b"), effects: [run, acquire("n2", 0, 80)] },
+      { ...making("c"), effects: [run, acquire(odd, 0, 70)] },
+      { ...making("d"), effects: [run, acquire("n2", 0, 60)] },
+      { ...making("free"), effects: [run] },
+      { ...making("idle"), effects: [acquire("n2", 0, 10)] },
+    ]);
+    const names = async (holders: readonly string[], now: number, limit = 9): Promise<unknown> =>
+      (await store.claimable({ now, agents: ["agent"], holders, limit })).heads.map((head) => head.task.taskId);
+    expect(await names(["n2", "nobody"], 100)).toEqual(["d", "b"]);
+    expect(await names(["n2"], 70)).toEqual(["d"]);
+    expect(await names(["n2", odd], 100, 2)).toEqual(["d", "c"]);
+    expect(await names(["nobody"], 100)).toEqual([]);
+    expect(await names([], 100)).toEqual([]);
+    const query = { now: 100, agents: ["agent"], holders: ["n1", "n2"], limit: 2 };
+    const { heads, next } = await store.claimable(query);
+    expect(heads.map((head) => head.task.taskId)).toEqual(["d", "b"]);
+    expect(next === undefined).toEqual(false);
+    const rest = await store.claimable({ ...query, ...(next && { after: next }) });
+    expect(rest.heads.map((head) => head.task.taskId)).toEqual(["a"]);
+    expect(rest.next).toEqual(undefined);
+  },
 };
 
 /** Idempotency keys, which make retries safe. */

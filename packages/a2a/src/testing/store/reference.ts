@@ -123,12 +123,13 @@ export class Reference {
   }
 
   /** All that match a query, in order. */
-  claimable({ now, agents }: Pick<ClaimQuery, "now" | "agents">): readonly TaskHead[] {
+  claimable({ now, agents, holders }: Pick<ClaimQuery, "now" | "agents" | "holders">): readonly TaskHead[] {
     return this.#tasks
       .filter((task) => agents.includes(task.agent))
       .filter((task) => task.run !== undefined && (task.lease?.until ?? -Infinity) <= now)
       .sort((a, b) => (a.lease?.until ?? -Infinity) - (b.lease?.until ?? -Infinity) || a.number - b.number || 0)
-      .map(headOf);
+      .map(headOf)
+      .filter(({ holder }) => holders === undefined || (holder !== undefined && holders.includes(holder)));
   }
 
   features(scope: Scope, taskId: string, feature: string): readonly FeatureRow[] {
