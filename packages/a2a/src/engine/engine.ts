@@ -70,6 +70,12 @@ export function createEngine(options: EngineOptions): Engine {
     ...settings,
     agents: [...agents.keys()],
     append: (item) => committer.append(item),
+    holders: {
+      own: () => settings.lease.holder,
+      isLost: (holder) => supervisor.isLost(holder),
+      // Where processes are counted, one that stands still for longer than this counts as gone a little later.
+      fresh: settings.store.nodes === undefined ? Infinity : settings.lease.ttl / 4,
+    },
     async extensionsOf(agent, registered) {
       await settings.extensions.ready();
       const { declared = [] } = agents.get(agent) ?? {};
@@ -82,7 +88,9 @@ export function createEngine(options: EngineOptions): Engine {
   const runSettings = { ...settings, store: runStore(settings.store) };
   const conversations = new Conversations(runSettings, committer);
   const budget = new ByteBudget(settings.limits.totalBytes, settings.clock);
-  const supervisor = createSupervisor({ settings, runSettings, committer, liveLogs, conversations, budget, agents });
+  const onLost = (): void => outbox?.takeOver();
+  const rooms = { settings, runSettings, committer, liveLogs, conversations, budget, agents };
+  const supervisor = createSupervisor({ ...rooms, onLost });
   const { runs, queue } = supervisor;
   const configs =
     settings.push && lazyConfigs(settings.push, { ...settings, append: (item) => committer.append(item) });

@@ -17,6 +17,7 @@ export class ClaimedRow {
   readonly #store: Pick<Store, "features">;
   readonly #append: OutboxHost["append"];
   readonly #clock: Clock;
+  readonly #holders: OutboxHost["holders"];
   /** The row as it is stored. */
   #row: FeatureState;
   #config: StoredConfig;
@@ -24,7 +25,7 @@ export class ClaimedRow {
   #claim: { readonly id: string; readonly since: number } | undefined;
 
   constructor(
-    { store, append, clock }: Pick<OutboxHost, "append" | "clock" | "store">,
+    { store, append, clock, holders }: Pick<OutboxHost, "append" | "clock" | "holders" | "store">,
     { task, key, value, due }: DueFeature,
     config: StoredConfig,
   ) {
@@ -33,6 +34,7 @@ export class ClaimedRow {
     this.#store = store;
     this.#append = append;
     this.#clock = clock;
+    this.#holders = holders;
     this.#row = { value, due };
     // A claim whose time is over is that of a process that died.
     this.#config = unclaimed(config);
@@ -62,9 +64,10 @@ export class ClaimedRow {
     const since = this.#clock.elapsed();
     const id = this.#claim?.id ?? crypto.randomUUID();
     const due = this.now() + lasts;
+    const claim = this.#holders === undefined ? { claim: id } : { claim: id, holder: this.#holders.own() };
     const outcome = await this.#change((config) => {
       const changed = change(config);
-      return { config: changed, effects: [this.#set({ ...changed, claim: id }, due)] };
+      return { config: changed, effects: [this.#set({ ...changed, ...claim }, due)] };
     });
     this.#claim = outcome.ok ? { id, since } : undefined;
     return outcome.ok;

@@ -208,6 +208,7 @@ function placeOf(
     scheme: _c,
     sealed: _e,
     claim: _m,
+    holder: _h,
     attempts: _t,
     problem: _p,
     ...place

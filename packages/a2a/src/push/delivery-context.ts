@@ -6,7 +6,9 @@ import type { Post } from "./request.ts";
 
 /** What all deliveries of a process share. */
 export interface DeliveryContext
-  extends Post, Pick<OutboxHost, "append" | "audit" | "blobs" | "extensionsOf" | "logger" | "observer" | "store"> {
+  extends
+    Post,
+    Pick<OutboxHost, "append" | "audit" | "blobs" | "extensionsOf" | "holders" | "logger" | "observer" | "store"> {
   readonly events: Omit<EventSource, "room">;
   /** Memory for what one step reads, of the budget of this owner. */
   readonly room: (owner: string) => Room & { end(): void };

@@ -119,7 +119,8 @@ export class Delivery {
     const request = await this.#prepare(codec, next, about);
     if (request === undefined) return this.#failed(this.#problem(unwritten), undefined);
     // The process may have been suspended since: then another one has the row.
-    if (this.#row.age > claimMargin / 2 && !(await this.#claim())) return done;
+    const { fresh = Infinity } = this.#context.holders ?? {};
+    if (this.#row.age > Math.min(fresh, claimMargin / 2) && !(await this.#claim())) return done;
     if (this.#context.stopping()) return this.#pause(0);
     const since = this.#context.clock.elapsed();
     const answer = await this.#post(request, about, seq);

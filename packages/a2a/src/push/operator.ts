@@ -175,7 +175,7 @@ function retried([found]: readonly Found[], seq: number | undefined, now: number
   const wanted = seq === undefined || again.includes(seq) ? config : { ...config, again: [...again, seq] };
   if (feature === parkedFeature) {
     // All attempts begin anew. A claim, which no parked config has, would be that of nobody.
-    const { attempts: _, claim: __, ...fresh } = wanted;
+    const { attempts: _, claim: __, holder: ___, ...fresh } = wanted;
     return [remove(found), { ...set(row.key, fresh, now), if: null }];
   }
   if (isClaimed(row, config, now)) return wanted === config ? true : [replace(found, wanted, row.due)];

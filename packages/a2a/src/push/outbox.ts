@@ -10,6 +10,7 @@ import type { DeliveryContext } from "./delivery-context.ts";
 import { originOf } from "./outcome.ts";
 import { fetches } from "./fetches.ts";
 import type { OpenSecrets, Outbox, OutboxHost, PushSigner } from "./port.ts";
+import { LostClaims } from "./lost-claims.ts";
 import { Places } from "./places.ts";
 import { Reserved } from "./reserved.ts";
 import { dueAt, Rescue } from "./rescue.ts";
@@ -47,6 +48,7 @@ class Worker implements Outbox {
   readonly #known = new BoundedMap<true>({ bytes: knownBytes, bytesOf: (key) => memoryOf(key) });
   #knowsAny = false;
   readonly #rescue: Rescue;
+  readonly #lost: LostClaims;
   readonly #running = new Set<Promise<void>>();
   #started = false;
   #stopping = false;
@@ -67,6 +69,7 @@ class Worker implements Outbox {
     this.#host = host;
     this.#origins = new Origins(clock, concurrency, concurrencyPerOrigin);
     this.#rescue = new Rescue(host, Math.max(longestWait(retryAfter), unreadablePause, timeout + claimMargin));
+    this.#lost = new LostClaims(host, timeout + claimMargin);
     this.#context = {
       ...host,
       fetchFor: fetches(settings, clock),
@@ -88,6 +91,11 @@ class Worker implements Outbox {
   }
 
   look(): void {
+    this.#look();
+  }
+
+  takeOver(): void {
+    this.#lost.expect();
     this.#look();
   }
 
@@ -139,6 +147,7 @@ class Worker implements Outbox {
     if (this.#soonest <= this.#host.clock.elapsed()) this.#soonest = Infinity;
     try {
       await this.#rescue.look(() => this.#stopping);
+      await this.#lost.look(() => this.#stopping);
       do {
         this.#lookAgain = false;
         await this.#page();

@@ -69,8 +69,20 @@ export interface OutboxHost {
   readonly blobs?: LazyBlobs | undefined;
   /** How often the outbox looks for rows that other processes have woken, in milliseconds. */
   readonly pollInterval: number;
+  /** The processes that may have claimed rows. Absent: nothing is known of them, and a claim lasts until it ends. */
+  readonly holders?: ClaimHolders;
   /** Appends by the group commit of the engine, so that the changes of many configs share a transaction. */
   append(item: TaskAppend): Promise<AppendOutcome>;
+}
+
+/** What is known of the processes that claim rows. */
+export interface ClaimHolders {
+  /** The name of this process. It is asked for when it is needed. */
+  readonly own: () => string;
+  /** Whether a process is gone. One that nobody knows may live. */
+  isLost(holder: string): boolean;
+  /** A claim that is older is extended before a request, in milliseconds: this process may have stood still, and count as gone. */
+  readonly fresh: number;
 }
 
 /** The extensions that are active in a delivery. */
@@ -89,6 +101,8 @@ export interface Outbox {
   stop(grace: number): Promise<void>;
   /** Looks for rows that are due now, as it does from time to time by itself. */
   look(): void;
+  /** Some process is gone: the rows that it has claimed are due now. */
+  takeOver(): void;
   /** Whether it looks for rows, or holds rows that it delivers now. */
   readonly isBusy: boolean;
   /** The engine calls it for each item that it stored, so that new events of tasks with configs are delivered at once. */

@@ -27,7 +27,7 @@ export function writeConfig(config: StoredConfig): string {
 }
 
 /** The config without its claim. */
-export function unclaimed({ claim: _, ...config }: StoredConfig): StoredConfig {
+export function unclaimed({ claim: _, holder: __, ...config }: StoredConfig): StoredConfig {
   return config;
 }
 

@@ -53,4 +53,6 @@ export interface StoredConfig {
   readonly again?: readonly number[];
   /** The claim of the process that delivers, a random id. Absent: nobody does. The `due` of the row is when it ends. */
   readonly claim?: string;
+  /** The process that has the claim, by its name in leases: where it is gone, the claim is nobody's. Absent: not known. */
+  readonly holder?: string;
 }

@@ -106,6 +106,7 @@ export function pushOutbox(settings: PushSettings, codecs: readonly [Codec, ...C
           .finally(() => (isLoaded = true));
       },
       look: () => outbox?.look(),
+      takeOver: () => outbox?.takeOver(),
       get isBusy() {
         return loading !== undefined && (!isLoaded || outbox?.isBusy === true);
       },

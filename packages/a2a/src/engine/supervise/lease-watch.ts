@@ -124,6 +124,12 @@ export class LeaseWatch {
     return (this.#nodes.silence(holder) ?? Infinity) >= patience * this.#ttl;
   }
 
+  /** Whether a process is gone, so that what it has claimed is nobody's. One that nobody knows may live. */
+  isLost(holder: string): boolean {
+    if (holder === this.#self()) return false;
+    return this.#isSurelyGone(holder) || (this.#nodes?.silence(holder) ?? 0) >= this.#ttl;
+  }
+
   /** Where processes are counted, one that still beats is not gone: two machines may have the same name. */
   #isSurelyGone(holder: string): boolean {
     return this.#isGone(holder) && (this.#nodes === undefined || this.#nodes.isSilent(holder));

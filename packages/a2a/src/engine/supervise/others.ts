@@ -13,6 +13,7 @@ interface OthersInit {
   readonly leases: Pick<Leases, "changedElsewhere" | "compare">;
   readonly queue: Pick<Queue, "changedElsewhere">;
   readonly maintenance: { recoverSoon(): void };
+  readonly onLost: () => void;
 }
 
 /**
@@ -64,8 +65,11 @@ export class Others {
   }
 
   #changed(taskId: string | undefined): void {
-    const { liveLogs, queue, maintenance } = this.#init;
-    if (taskId === freeRuns) return maintenance.recoverSoon();
+    const { liveLogs, queue, maintenance, onLost } = this.#init;
+    if (taskId === freeRuns) {
+      maintenance.recoverSoon();
+      return onLost();
+    }
     if (taskId === queuedRuns) return queue.changedElsewhere();
     liveLogs.notifyRemote(taskId);
     if (taskId !== undefined) return void this.#ask(taskId);

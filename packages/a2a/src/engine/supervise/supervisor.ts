@@ -25,6 +25,8 @@ interface SupervisorInit {
   readonly conversations: Conversations;
   readonly budget: ByteBudget;
   readonly agents: ReadonlyMap<string, HostedAgent>;
+  /** Processes may be gone, and have left other work than runs. */
+  readonly onLost: () => void;
 }
 
 /** The runs of this process, with the periodic work for them. */
@@ -36,17 +38,22 @@ export interface Supervisor {
   start(byItself: boolean): void;
   /** Does the periodic work that is due. `all`: also what is not due yet. */
   round(all?: boolean): Promise<void>;
+  /** Whether a process is gone. One that nobody knows may live. */
+  isLost(holder: string): boolean;
   /** An event of a task was stored: where it waits for that, it goes on. */
   settle(task: TaskKey): Promise<unknown>;
   /** Lets turns go on for `grace` milliseconds, stops those that have not ended, and ends all periodic work. */
   stop(grace: number): Promise<void>;
 }
 
-export function createSupervisor({ agents, runSettings, ...rooms }: SupervisorInit): Supervisor {
+export function createSupervisor({ agents, runSettings, onLost, ...rooms }: SupervisorInit): Supervisor {
   const { settings, committer, liveLogs, budget } = rooms;
   const nodes = new Nodes({
     settings,
-    onGone: (unknown) => maintenance.recoverSoon(unknown),
+    onGone(unknown) {
+      maintenance.recoverSoon(unknown);
+      onLost();
+    },
     onAbsence: () => others.compare(),
   });
   const counted = settings.store.nodes === undefined ? undefined : nodes;
@@ -73,11 +80,12 @@ export function createSupervisor({ agents, runSettings, ...rooms }: SupervisorIn
     void queue.look();
   };
   const recovery: Recovery = new Recovery({ settings, agents, runs, takeover, leaseWatch, onTried });
-  const maintenance = new Maintenance({ settings, agents, runs, leases, leaseWatch, recovery });
-  const others = new Others({ settings, liveLogs, leases, queue, maintenance });
+  const maintenance = new Maintenance({ settings, agents, runs, leases, leaseWatch, recovery, onLost });
+  const others = new Others({ settings, liveLogs, leases, queue, maintenance, onLost });
   return {
     runs,
     queue,
+    isLost: (holder) => leaseWatch.isLost(holder),
     settle: (task) => waker.settle(task),
     start(byItself) {
       nodes.start(byItself);
@@ -111,6 +119,7 @@ interface MaintenanceInit {
   readonly leases: Leases;
   readonly leaseWatch: LeaseWatch;
   readonly recovery: Recovery;
+  readonly onLost: () => void;
 }
 
 /** Milliseconds between two scans where nobody is known to be gone. */
@@ -198,6 +207,7 @@ class Maintenance {
       this.#leasesDue = now + this.#heartbeat;
       if (store.nodes === undefined) await this.#guard("Renewing leases", () => leases.renew());
       await this.#guard("Taking over lost tasks", () => this.#recover());
+      this.#init.onLost();
     }
     if (now >= this.#sweepDue) {
       this.#sweepDue = now + retention.interval;

@@ -1,0 +1,213 @@
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { defineAgent, silentLogger, type StreamResponse, type Turn } from "@parley/a2a";
+import { connect, type Client } from "@parley/a2a/client";
+import { serve } from "@parley/node";
+import { postgresStore } from "@parley/sql/postgres";
+import { useDatabase } from "../postgres/database.ts";
+import { figure, startNode } from "./node-process.ts";
+
+/* Webhooks of three nodes on one PostgreSQL (A2A 1.0 §4.3.3), at receivers that listen (docs/decisions/webhooks.md). */
+
+const database = useDatabase();
+const push = { keys: [Buffer.alloc(32, 7).toString("base64")] };
+let schemas = 0;
+const newSchema = (): string => `webhooks_${(schemas += 1)}`;
+
+/** A request that a receiver got. */
+interface Got {
+  readonly path: string;
+  readonly id: string;
+  readonly sequence: number;
+  /** The node that sent it: a config without credentials has a JWT of its sender. */
+  readonly node: string;
+  readonly event: StreamResponse;
+  /** How many requests of its config were open, with this one. */
+  readonly open: number;
+  answer(): void;
+}
+
+function senderOf({ authorization = "" }: IncomingHttpHeaders): string {
+  const claims = authorization.split(".")[1] ?? "";
+  return (JSON.parse(Buffer.from(claims, "base64url").toString()) as { iss: string }).iss;
+}
+
+/** A receiver. `answers`: what it does with a request; it answers at once without that. */
+async function receiver(answers: (got: Got) => void = (got) => got.answer()) {
+  const got: Got[] = [];
+  const open = new Map<string, number>();
+  const state = { all: 0, most: 0 };
+  const begin = (path: string, by: number): number => {
+    open.set(path, (open.get(path) ?? 0) + by);
+    state.all += by;
+    state.most = Math.max(state.most, state.all);
+    return open.get(path) ?? 0;
+  };
+  const server = createServer((request, response: ServerResponse) => {
+    const path = request.url ?? "";
+    const count = begin(path, 1);
+    response.on("close", () => begin(path, -1));
+    let body = "";
+    request.setEncoding("utf8").on("data", (text: string) => (body += text));
+    request.on("end", () => {
+      const { headers } = request;
+      const one: Got = {
+        path,
+        id: String(headers["webhook-id"]),
+        sequence: Number(headers["parley-sequence"]),
+        node: senderOf(headers),
+        event: JSON.parse(body) as StreamResponse,
+        open: count,
+        answer: () => void response.writeHead(204).end(),
+      };
+      got.push(one);
+      answers(one);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const of = (path: string): readonly Got[] => got.filter((each) => each.path === path);
+  return { url, got, of, state };
+}
+
+const isEnd = ({ event }: Got): boolean => event.statusUpdate?.status.state === "TASK_STATE_COMPLETED";
+
+/** A message that registers a webhook at this address. */
+const sending = (text: string, url: string): Parameters<Client["sendMessage"]>[0] => ({
+  message: text,
+  configuration: { returnImmediately: true, taskPushNotificationConfig: { url, authentication: { scheme: "Bearer" } } },
+});
+
+/** A node in this process. It looks for rows of others all the time. */
+async function node(schema: string): Promise<Client> {
+  const store = await postgresStore({ database: database().url, schema, connections: 4 });
+  const agent = defineAgent({
+    name: "Baker",
+    description: "Bakes.",
+    version: "1.0.0",
+    skills: [],
+    async *onMessage(turn: Turn) {
+      for (const bread of ["rye", "spelt", "oat"]) yield turn.artifact({ artifactId: bread, parts: [{ text: bread }] });
+    },
+  });
+  const server = await serve(agent, { port: 0, store, logger: silentLogger, push, pollInterval: 20 });
+  onTestFinished(async () => {
+    await server.close({ grace: 0 });
+    await store.close();
+  });
+  return connect(server.url);
+}
+
+/** What was received of a config: in order, each number once or again under its id, nothing left out. */
+function checkOrder(received: readonly Got[]): void {
+  const ids = new Map<number, string>();
+  for (const { sequence, id } of received) {
+    expect(sequence === ids.size || sequence === ids.size + 1).toBe(true);
+    expect(ids.get(sequence) ?? id).toBe(id);
+    ids.set(sequence, id);
+  }
+}
+
+describe("three nodes", () => {
+  test("deliver each event in order for each config, no two of them one config at a time, and share the work", async () => {
+    const schema = newSchema();
+    const { url, got, of } = await receiver((each) => setTimeout(each.answer, 10));
+    const [client] = await Promise.all([node(schema), node(schema), node(schema)]);
+    const paths = Array.from({ length: 30 }, (_, at) => `/${at}`);
+    // One node takes all messages.
+    await Promise.all(paths.map((path) => client.sendMessage(sending("bread", url + path))));
+    await expect.poll(() => got.filter(isEnd).length, { timeout: 60_000 }).toBe(paths.length);
+    for (const path of paths) {
+      checkOrder(of(path));
+      // None was sent while another was open, and none again: nobody died.
+      expect(of(path).map(({ open, sequence }) => [open, sequence])).toEqual(of(path).map((_, at) => [1, at + 1]));
+      expect(of(path).flatMap(({ event }) => event.artifactUpdate?.artifact.artifactId ?? [])).toEqual([
+        "rye",
+        "spelt",
+        "oat",
+      ]);
+    }
+    const nodes = new Set(got.map((each) => each.node));
+    figure(
+      `deliveries by node: ${[...nodes].map((name) => got.filter((each) => each.node === name).length).join(", ")}`,
+    );
+    expect(nodes.size).toBeGreaterThan(1);
+  });
+
+  test("leave a receiver that hangs one request each, and deliver to the others meanwhile", async () => {
+    const schema = newSchema();
+    const hanging = await receiver(() => {});
+    const alive = await receiver();
+    const clients = await Promise.all([node(schema), node(schema), node(schema)]);
+    const send = (to: string, at: number) => (clients[at % 3] as Client).sendMessage(sending("bread", `${to}/${at}`));
+    await Promise.all(Array.from({ length: 30 }, (_, at) => send(hanging.url, at)));
+    await expect.poll(() => hanging.got.length, { timeout: 60_000 }).toBeGreaterThan(0);
+    await Promise.all(Array.from({ length: 15 }, (_, at) => send(alive.url, at)));
+    await expect.poll(() => alive.got.filter(isEnd).length, { timeout: 60_000 }).toBe(15);
+    for (let at = 0; at < 15; at += 1) checkOrder(alive.of(`/${at}`));
+    // What a node knows of a receiver is its own: each of them tries it.
+    expect(hanging.state.most).toBeLessThanOrEqual(3);
+  });
+});
+
+test("of a node that stands still and of one that is killed, others deliver the events before the claims end", async () => {
+  const schema = newSchema();
+  const nodes = await Promise.all([0, 1, 2].map(() => startNode(database().url, schema, { push })));
+  const urls = await Promise.all(nodes.map(async ({ until }) => ((await until("ready")).url ?? "").replace(/\/$/, "")));
+  // The first request of a config hangs.
+  const { url, got, of } = await receiver((each) => {
+    if (of(each.path).length > 1) each.answer();
+  });
+  const claimEnds = async (): Promise<number> => {
+    const query = `SELECT max(due)::float8 - extract(epoch FROM clock_timestamp())::float8 * 1000 AS left FROM ${schema}.features WHERE feature = 'push'`;
+    return ((await database().run(query)).rows[0] as { left: number }).left;
+  };
+  const leave = async (path: string, signal: NodeJS.Signals): Promise<Got> => {
+    const [at = 0] = nodes.flatMap(({ child }, index) =>
+      child.signalCode === null && !stopped.has(index) ? [index] : [],
+    );
+    const client = await connect(urls[at] ?? "");
+    await client.sendMessage(sending("bread", url + path));
+    await expect.poll(() => of(path).length, { timeout: 60_000 }).toBe(1);
+    const [first] = of(path) as [Got];
+    const holder = urls.indexOf(first.node.replace(/\/$/, ""));
+    expect(await claimEnds()).toBeGreaterThan(0);
+    nodes[holder]?.child.kill(signal);
+    stopped.add(holder);
+    const since = performance.now();
+    await expect.poll(() => of(path).length, { timeout: 60_000, interval: 10 }).toBeGreaterThan(1);
+    figure(`${signal}: delivered by another node after ${((performance.now() - since) / 1000).toFixed(1)} s`);
+    const [, again] = of(path) as [Got, Got];
+    expect(again.node).not.toBe(first.node);
+    expect([again.id, again.sequence]).toEqual([first.id, 1]);
+    await expect.poll(() => of(path).some(isEnd), { timeout: 60_000 }).toBe(true);
+    return first;
+  };
+  const stopped = new Set<number>();
+
+  const first = await leave("/stopped", "SIGSTOP");
+  const [held] = [...stopped] as [number];
+  // It goes on, and gets its answer: what it stores is refused, and it sends nothing again.
+  nodes[held]?.child.kill("SIGCONT");
+  first.answer();
+  stopped.clear();
+  await leave("/killed", "SIGKILL");
+
+  for (const path of ["/stopped", "/killed"]) {
+    checkOrder(of(path));
+    const ids = new Set(of(path).map(({ id }) => id));
+    expect(of(path).length).toBeGreaterThan(ids.size);
+    // What the node that stood still wanted to store was refused: each delivery counts once.
+    const stored = async (): Promise<unknown> => {
+      const query = `SELECT (value::json->>'delivered')::int AS n FROM ${schema}.features WHERE value LIKE '%${path}"%'`;
+      return (await database().run(query)).rows;
+    };
+    await expect.poll(stored, { timeout: 60_000 }).toEqual([{ n: ids.size }]);
+  }
+  expect(got.length).toBe(of("/stopped").length + of("/killed").length);
+});
