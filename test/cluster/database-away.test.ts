@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { connect } from "@parley/a2a/client";
 import { startPostgres, type PostgresServer } from "../postgres/server.ts";
 import { startProxy, type Proxy } from "../postgres/proxy.ts";
 import { Counting, messageOf, startCounter, type Answer, type Counter } from "./counters.ts";
@@ -104,7 +105,15 @@ describe.each(harms)("a database %s", (_what, leave, comeBack) => {
     const counting = new Counting();
     const counter = await started("one", counting, 500);
     const [stream, plain] = [await counter.stream("Count"), await counter.stream("Count", "/plain")];
-    await expect.poll(() => Math.min(stream.numbers.length, plain.numbers.length), { interval: 10 }).toBeGreaterThan(3);
+    // A client that resumes knows nothing of it.
+    const client = await connect(counter.url);
+    const resumed: number[] = [];
+    const following = (async () => {
+      for await (const { artifactUpdate } of client.sendStreamingMessage("Count"))
+        if (artifactUpdate) resumed.push(Number(artifactUpdate.artifact.artifactId));
+    })();
+    const least = (): number => Math.min(stream.numbers.length, plain.numbers.length, resumed.length);
+    await expect.poll(least, { interval: 10 }).toBeGreaterThan(3);
     await leave();
     const calls = [
       counter.get(`/tasks/${stream.taskId}`),
@@ -120,7 +129,7 @@ describe.each(harms)("a database %s", (_what, leave, comeBack) => {
       expect(each.numbers).toEqual(upTo(each.numbers.length));
     }
     // The turns are over, and what they would do next is not done.
-    await expect.poll(() => counting.happened.filter(({ what }) => what === "ended"), { interval: 10 }).toHaveLength(2);
+    await expect.poll(() => counting.happened.filter(({ what }) => what === "ended"), { interval: 10 }).toHaveLength(3);
     expect(counting.happened.filter(({ what }) => what === "late step")).toEqual([]);
     await expect.poll(async () => (await counter.get("/readyz")).status).toBe(503);
     expect((await counter.get("/healthz")).status).toBe(200);
@@ -145,7 +154,9 @@ describe.each(harms)("a database %s", (_what, leave, comeBack) => {
       // Whatever a client was told is there.
       expect(stored.length).toBeGreaterThanOrEqual(each.numbers.length);
     }
+    await following;
+    expect(resumed).toEqual(upTo(resumed.length));
     const listed = JSON.parse((await counter.get("/tasks")).text) as { tasks: readonly unknown[] };
-    expect(listed.tasks).toHaveLength(1);
+    expect(listed.tasks).toHaveLength(2);
   });
 });
