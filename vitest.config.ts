@@ -27,6 +27,7 @@ const postgres = [
   "packages/sql/test/postgres/**/*.test.ts",
   "packages/nats/test/**/*.test.ts",
   "test/cluster/**/*.test.ts",
+  "benchmarks/test/postgres/**/*.test.ts",
   "examples/dbos/test/**/*.test.ts",
 ];
 

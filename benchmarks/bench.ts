@@ -23,6 +23,8 @@ export interface Server extends Address {
   /** A token for it. Only `auth` gives any. */
   token(): Promise<string>;
   stop(): Promise<void>;
+  /** Ends it at once, as a crash does. */
+  kill(): Promise<void>;
 }
 
 /** The load program, in a process of its own. */
@@ -32,6 +34,7 @@ export interface Load {
   stream(load: StreamLoad): Promise<StreamOutcome>;
   fanIn(load: FanInLoad): Promise<FanInOutcome>;
   openCrowd(load: CrowdLoad): Promise<void>;
+  hearCrowd(input: { readonly seconds: number }): Promise<readonly number[]>;
   emitToCrowd(input: { readonly request: Request }): Promise<ServedOutcome>;
   closeCrowd(): Promise<void>;
 }
@@ -52,6 +55,7 @@ export class Bench {
   /** Processes that are still starting: if another one fails to start, these have to be ended as well. */
   readonly #starting = new Set<Promise<Child>>();
   readonly #folder = mkdtempSync(join(tmpdir(), "bench-"));
+  readonly #ends: (() => Promise<void>)[] = [];
   #files = 0;
 
   constructor(options: BenchOptions) {
@@ -97,14 +101,25 @@ export class Bench {
     execArgv: readonly string[] = [],
     more: readonly string[] = [],
   ): Promise<Server> {
-    const { profile } = this.#options;
-    const isParley = name === "parley" || name === "push" || name === "auth";
-    const profiling = profile !== undefined && isParley ? ["--cpu-prof", `--cpu-prof-dir=${profile}`] : [];
     const child = await this.child(
       `servers/${name}`,
       [store === "memory" ? store : this.file(".db"), ...more],
-      [...execArgv, ...profiling],
+      [...execArgv, ...this.#profiling(name)],
     );
+    return this.#serverOf(name, child);
+  }
+
+  /** Another program that serves Parley: a module below `benchmarks/servers`. */
+  async parley(module: string, args: readonly string[]): Promise<Server> {
+    return this.#serverOf("parley", await this.child(`servers/${module}`, args, this.#profiling("parley")));
+  }
+
+  /** Ends something with the case, after its processes. */
+  atEnd(end: () => Promise<void>): void {
+    this.#ends.push(end);
+  }
+
+  async #serverOf(name: ServerName, child: Child): Promise<Server> {
     return {
       ...(await child.ask<Address>("address")),
       name,
@@ -114,7 +129,14 @@ export class Bench {
       fill: (filling) => child.ask("fill", filling),
       token: () => child.ask("token"),
       stop: () => this.#stop(child),
+      kill: () => child.kill(),
     };
+  }
+
+  #profiling(name: ServerName): readonly string[] {
+    const { profile } = this.#options;
+    const isParley = name === "parley" || name === "push" || name === "auth";
+    return profile !== undefined && isParley ? ["--cpu-prof", `--cpu-prof-dir=${profile}`] : [];
   }
 
   async load(): Promise<Load> {
@@ -125,6 +147,7 @@ export class Bench {
       stream: (load) => child.ask("stream", load),
       fanIn: (load) => child.ask("fanIn", load),
       openCrowd: (load) => child.ask("openCrowd", load),
+      hearCrowd: (input) => child.ask("hearCrowd", input),
       emitToCrowd: (input) => child.ask("emitToCrowd", input),
       closeCrowd: () => child.ask("closeCrowd"),
     };
@@ -133,6 +156,7 @@ export class Bench {
   async close(): Promise<void> {
     await Promise.allSettled(this.#starting);
     await Promise.all([...this.#children].map((child) => this.#stop(child)));
+    for (const end of this.#ends) await end();
     rmSync(this.#folder, { recursive: true, force: true });
   }
 

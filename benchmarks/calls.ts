@@ -1,4 +1,4 @@
-import type { Server } from "./bench.ts";
+import type { Address } from "./servers/control.ts";
 import { idMark, type Request } from "./load/http.ts";
 
 // The requests of the cases. All three servers support them.
@@ -10,12 +10,12 @@ export function message(text: string): object {
 }
 
 /** A message that carries a command to the agent, over either binding. */
-export function send({ jsonRpc, rest }: Server, text: string, binding: Binding = "jsonRpc"): Request {
+export function send({ jsonRpc, rest }: Address, text: string, binding: Binding = "jsonRpc"): Request {
   if (binding === "jsonRpc") return call(jsonRpc, "SendMessage", message(text));
   return { method: "POST", url: `${rest}/message:send`, body: JSON.stringify(message(text)) };
 }
 
-export function sendStreaming({ jsonRpc }: Server, text: string): Request {
+export function sendStreaming({ jsonRpc }: Address, text: string): Request {
   return call(jsonRpc, "SendStreamingMessage", message(text));
 }
 
@@ -24,7 +24,7 @@ export function call(url: string, method: string, params: object): Request {
 }
 
 /** Calls a method once, to prepare a case. */
-export async function once<T>(server: Server, method: string, params: object): Promise<T> {
+export async function once<T>(server: Address, method: string, params: object): Promise<T> {
   const { url, body = "" } = call(server.jsonRpc, method, params);
   const response = await fetch(url, {
     method: "POST",

@@ -47,6 +47,8 @@ export interface Case {
   readonly targets: readonly Target[];
   /** For the page, where a target is not met: the reason that the profile shows, and what was tried. */
   readonly why?: string;
+  /** It is measured by itself, and has a part of the page of its own. */
+  readonly apart?: true;
   run(this: void, bench: Bench): Promise<Measured>;
 }
 

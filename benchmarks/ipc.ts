@@ -72,6 +72,14 @@ export class Child {
     });
   }
 
+  /** Ends the process at once, as a crash does. */
+  async kill(): Promise<void> {
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
+    const ended = new Promise<void>((resolve) => this.#process.once("exit", () => resolve()));
+    this.#process.kill("SIGKILL");
+    await ended;
+  }
+
   async stop(): Promise<void> {
     if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
     const ended = new Promise<void>((resolve) => this.#process.once("exit", () => resolve()));

@@ -1,11 +1,10 @@
-import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { format } from "prettier";
 import { Bench } from "./bench.ts";
 import type { Case } from "./case.ts";
 import { cases } from "./cases/index.ts";
-import { jsonOf, markdownOf, missedOf, textOf } from "./report.ts";
-import { newestFirst, runOf, setting } from "./runs.ts";
+import { writePage } from "./page.ts";
+import { jsonOf, textOf } from "./report.ts";
+import { setting } from "./runs.ts";
 import { resultOf, type Result } from "./targets.ts";
 
 const usage = `npm run bench -- [CASE…] [options]
@@ -16,7 +15,8 @@ without one, all of them.
 
   --quick           less of everything: under a minute
   --json            one line a case, for programs and for --page
-  --page            writes docs/benchmarks.md from files that --json made, one for each version of Node
+  --page            writes docs/benchmarks.md from files that --json made, one for each version of Node;
+                    with the case cluster alone, only its part of the page
   --profile FOLDER  leaves CPU profiles of Parley's server there
 `;
 
@@ -52,38 +52,16 @@ async function measure(one: Case): Promise<Result> {
   }
 }
 
-interface Manifest {
-  readonly version: string;
-  /** Exact versions. */
-  readonly devDependencies: Readonly<Record<string, string>>;
-}
-
-async function writePage(files: readonly string[]): Promise<void> {
-  const [newest, ...others] = newestFirst(files.map((file) => runOf(readFileSync(file, "utf8"), cases)));
-  if (newest === undefined) throw new Error("--page needs the files of results");
-  const { version, devDependencies } = JSON.parse(
-    readFileSync(new URL("../package.json", import.meta.url), "utf8"),
-  ) as Manifest;
-  const measuredWith = ["@a2a-js/sdk", "express", "libsql", "@grpc/grpc-js", "protobufjs"].map(
-    (name) => [name, devDependencies[name] ?? ""] as const,
-  );
-  const versions = { Parley: version, ...Object.fromEntries(measuredWith) };
-  const template = readFileSync(new URL("../page.md", import.meta.url), "utf8");
-  const page = template
-    .replace("<!-- figures -->", () => markdownOf([newest, ...others], versions))
-    .replace("<!-- missed -->", () => missedOf([newest, ...others]));
-  const file = new URL("../../docs/benchmarks.md", import.meta.url);
-  writeFileSync(file, await format(page, { parser: "markdown", printWidth: 120 }));
-}
-
 async function main(): Promise<void> {
   if (values.help) return void process.stdout.write(usage);
-  if (values.page) return writePage(positionals);
+  if (values.page) return writePage(positionals, cases);
   const results: Result[] = [];
   for (const one of chosen()) {
+    // Before it makes a load of its own.
+    const where = setting(values.quick);
     const result = await measure(one);
     // At once: a run of all cases takes minutes, and may be broken off.
-    if (values.json) process.stdout.write(`${jsonOf(result, setting(values.quick))}\n`);
+    if (values.json) process.stdout.write(`${jsonOf(result, where)}\n`);
     else results.push(result);
   }
   for (const result of results) process.stdout.write(`${textOf(result)}\n`);

@@ -113,10 +113,16 @@ export function markdownOf(runs: readonly [Run, ...Run[]], versions: Readonly<Re
     ].join("\n\n");
   });
   return [
-    `Measured on ${setting.date}: ${setting.machine}; ${[...nodes, ...named].join(", ")}.`,
+    `Measured on ${setting.date}: ${setting.machine}; ${[...nodes, ...named].join(", ")}.${besideOthers(setting)}`,
     table(["Case", "What", "Target", ...runs.map(majorOf), ""], summary),
     ...details,
   ].join("\n\n");
+}
+
+/** Says where a machine did other work as well. */
+function besideOthers({ load = 0 }: Setting): string {
+  if (load < 0.5) return "";
+  return ` **The machine was busy with other work**: ${short(load)} processes for each core when this began. Times are far above those of a quiet machine.`;
 }
 
 /** Of the first run, with what compares them with those of the last one. */

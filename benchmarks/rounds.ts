@@ -13,7 +13,7 @@ export interface Round {
 const mebibyte = 1 << 20;
 
 /** A round with what it cost the server. */
-export async function costing(server: Server, round: () => Promise<Round>): Promise<Figures> {
+export async function costing(server: Pick<Server, "usage">, round: () => Promise<Round>): Promise<Figures> {
   const before = await server.usage();
   const { operations, seconds, p50, p99 } = await round();
   const after = await server.usage();

@@ -1,4 +1,4 @@
-import { availableParallelism, cpus, totalmem } from "node:os";
+import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 import type { Case, Measured } from "./case.ts";
 import type { Result } from "./targets.ts";
 
@@ -10,6 +10,8 @@ export interface Setting {
   readonly machine: string;
   /** Less of everything was measured: nothing for the page. */
   readonly quick: boolean;
+  /** Processes that wanted to run when the measurement began, by core, on average over a minute. More than a few tenths: other work. */
+  readonly load?: number;
 }
 
 export function setting(quick: boolean): Setting {
@@ -21,6 +23,7 @@ export function setting(quick: boolean): Setting {
     node: process.versions.node,
     machine: `${processor}, ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, ${system} ${process.arch}`,
     quick,
+    load: (loadavg()[0] ?? 0) / availableParallelism(),
   };
 }
 
@@ -31,6 +34,12 @@ export interface Run {
 }
 
 type Line = Measured & Pick<Result, "measures"> & { readonly case: string; readonly setting: Setting };
+
+/** The cases that a text has results of. */
+export function casesIn(text: string): ReadonlySet<string> {
+  const lines = text.split("\n").filter((line) => line.startsWith("{"));
+  return new Set(lines.map((line) => (JSON.parse(line) as Line).case));
+}
 
 /** A run, as `--json` wrote it: a line for each case. The last line of a case counts, so that one can be measured again. */
 export function runOf(text: string, cases: readonly Case[]): Run {

@@ -1,6 +1,7 @@
 import type { Case } from "../case.ts";
 import { authCase } from "./auth.ts";
 import { clientCase } from "./client.ts";
+import { clusterCase } from "./cluster.ts";
 import { coldCase } from "./cold.ts";
 import { fanInCase } from "./fan-in.ts";
 import { getTaskCase } from "./get-task.ts";
@@ -36,4 +37,5 @@ export const cases: readonly Case[] = [
   clientCase,
   grpcCase,
   grpcStreamCase,
+  clusterCase,
 ];

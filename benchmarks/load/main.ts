@@ -13,5 +13,6 @@ answerParent({
   fanIn,
   openCrowd: (load: CrowdLoad) => crowd.open(load),
   emitToCrowd: (input: Parameters<Crowd["emit"]>[0]) => crowd.emit(input),
+  hearCrowd: (input: Parameters<Crowd["hear"]>[0]) => crowd.hear(input),
   closeCrowd: () => crowd.close(),
 });

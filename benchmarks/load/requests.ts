@@ -2,7 +2,8 @@ import { Connection, rendered, type Request } from "./http.ts";
 import { summary, type Latencies } from "./latencies.ts";
 
 export interface RequestLoad {
-  readonly request: Request;
+  /** What each connection sends; or a list, which the connections take in turn, each the same for all of its requests. */
+  readonly request: Request | readonly Request[];
   /** A text that every correct answer contains. */
   readonly expect: string;
   readonly connections: number;
@@ -16,15 +17,29 @@ export interface RequestOutcome extends Latencies {
   readonly seconds: number;
 }
 
+/** A connection, and what makes its next request. */
+interface Driver {
+  readonly connection: Connection;
+  readonly next: () => string;
+}
+
+function connectionsOf({ request, connections }: RequestLoad): readonly Driver[] {
+  const requests = [request].flat();
+  const renderers = requests.map(rendered);
+  return Array.from({ length: connections }, (_, at) => ({
+    connection: new Connection((requests[at % requests.length] as Request).url),
+    next: renderers[at % requests.length] as () => string,
+  }));
+}
+
 /** Closed loop: each connection sends its next request after the answer to the last one. */
 export async function requests(load: RequestLoad): Promise<RequestOutcome> {
-  const next = rendered(load.request);
-  const connections = Array.from({ length: load.connections }, () => new Connection(load.request.url));
+  const drivers = connectionsOf(load);
   const latencies: number[] = [];
   const start = performance.now();
   const end = start + load.seconds * 1000;
   let sent = 0;
-  const drive = async (connection: Connection): Promise<void> => {
+  const drive = async ({ connection, next }: Driver): Promise<void> => {
     for (let now = performance.now(); now < end && sent < load.most;) {
       sent += 1;
       const answer = await connection.send(next());
@@ -35,9 +50,9 @@ export async function requests(load: RequestLoad): Promise<RequestOutcome> {
     }
   };
   try {
-    await Promise.all(connections.map(drive));
+    await Promise.all(drivers.map(drive));
   } finally {
-    for (const connection of connections) connection.close();
+    for (const { connection } of drivers) connection.close();
   }
   return { operations: sent, seconds: (performance.now() - start) / 1000, ...summary(latencies) };
 }
@@ -53,8 +68,7 @@ export interface PacedLoad extends RequestLoad {
  * that polls without pause takes a core from the server.
  */
 export async function paced(load: PacedLoad): Promise<RequestOutcome> {
-  const next = rendered(load.request);
-  const all = Array.from({ length: load.connections }, () => new Connection(load.request.url));
+  const all = connectionsOf(load);
   const free = [...all];
   const waiting: number[] = [];
   const latencies: number[] = [];
@@ -64,17 +78,18 @@ export async function paced(load: PacedLoad): Promise<RequestOutcome> {
   // An overloaded server must not stop the run.
   const patience = start + load.seconds * 2000;
 
-  const serve = (connection: Connection): void => {
+  const serve = (driver: Driver): void => {
+    const { connection, next } = driver;
     const due = waiting.shift();
     if (due === undefined) {
-      free.push(connection);
+      free.push(driver);
       return;
     }
     connection.send(next()).then(
       (answer) => {
         if (!answer.ok || !answer.body.includes(load.expect)) failures.push(answer.body.toString());
         latencies.push(performance.now() - due);
-        serve(connection);
+        serve(driver);
       },
       (error: unknown) => failures.push(error),
     );
@@ -82,13 +97,13 @@ export async function paced(load: PacedLoad): Promise<RequestOutcome> {
   for (let sent = 0; latencies.length < total && failures.length === 0 && performance.now() < patience;) {
     for (; sent < total && performance.now() >= start + (sent * 1000) / load.rate; sent++) {
       waiting.push(performance.now());
-      const connection = free.shift();
-      if (connection !== undefined) serve(connection);
+      const driver = free.shift();
+      if (driver !== undefined) serve(driver);
     }
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
   const seconds = (performance.now() - start) / 1000;
-  for (const connection of all) connection.close();
+  for (const { connection } of all) connection.close();
   if (failures.length > 0 && latencies.length < total) throw new Error(`a request failed: ${String(failures[0])}`);
   return { operations: latencies.length, seconds, ...summary(latencies) };
 }

@@ -105,7 +105,8 @@ async function ended(response: IncomingMessage, patience: number): Promise<void>
 }
 
 export interface FanInLoad {
-  readonly request: Request;
+  /** The request of each stream; or a list of them, which the streams take in turn. */
+  readonly request: Request | readonly Request[];
   /** The request that starts all of them. */
   readonly begin: Request;
   readonly streams: number;
@@ -127,8 +128,9 @@ export async function fanIn(load: FanInLoad): Promise<FanInOutcome> {
   let ready = 0;
   let allReady = (): void => {};
   const calls: ClientRequest[] = [];
-  const read = async (): Promise<void> => {
-    const { call, opened } = open(load.request);
+  const requests = [load.request].flat();
+  const read = async (_: unknown, at: number): Promise<void> => {
+    const { call, opened } = open(requests[at % requests.length] as Request);
     calls.push(call);
     const response = await opened;
     response.setEncoding("latin1");
@@ -154,7 +156,7 @@ export async function fanIn(load: FanInLoad): Promise<FanInOutcome> {
     });
   };
   const gathered = new Promise<void>((resolve) => (allReady = resolve));
-  const all = Promise.all(Array.from({ length: load.streams }, read));
+  const all = Promise.all(Array.from({ length: load.streams }).map(read));
   // A stream that fails ends the run, even before all streams are open.
   await Promise.race([gathered, all]);
   const start = performance.now();
@@ -170,7 +172,8 @@ export async function fanIn(load: FanInLoad): Promise<FanInOutcome> {
 }
 
 export interface CrowdLoad {
-  readonly request: Request;
+  /** The request of each stream; or a list of them, which the streams take in turn. */
+  readonly request: Request | readonly Request[];
   readonly streams: number;
 }
 
@@ -188,8 +191,10 @@ export class Crowd {
 
   /** Opens them, a few hundred at a time; resolves once each answer has begun. */
   async open({ request, streams }: CrowdLoad): Promise<void> {
-    for (let left = streams; left > 0; left -= 250) {
-      await Promise.all(Array.from({ length: Math.min(250, left) }, () => this.#join(request)));
+    const requests = [request].flat();
+    for (let from = 0; from < streams; from += 250) {
+      const some = Array.from({ length: Math.min(250, streams - from) }, (_, at) => (from + at) % requests.length);
+      await Promise.all(some.map((at) => this.#join(requests[at] as Request)));
     }
   }
 
@@ -204,6 +209,23 @@ export class Crowd {
       const before = counter.count;
       counter.take(data);
       if (counter.count > before) this.#served?.();
+    });
+  }
+
+  /**
+   * Waits until all have received a chunk, or for that many seconds. Returns when each of those did that have, in milliseconds of the clock
+   * that all processes share.
+   */
+  hear({ seconds }: { readonly seconds: number }): Promise<readonly number[]> {
+    const heard: number[] = [];
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(heard), seconds * 1000);
+      this.#served = () => {
+        heard.push(performance.timeOrigin + performance.now());
+        if (heard.length < this.#calls.length) return;
+        clearTimeout(timer);
+        resolve(heard);
+      };
     });
   }
 

@@ -3,6 +3,7 @@ import type { Case, Measured, Target } from "../case.ts";
 import { cases } from "../cases/index.ts";
 import { extrapolated } from "../cases/stream.ts";
 import { quantile, summary } from "../load/latencies.ts";
+import { pageOf } from "../page.ts";
 import { jsonOf, markdownOf, missedOf, short, textOf } from "../report.ts";
 import { medians } from "../rounds.ts";
 import { newestFirst, runOf, type Run, type Setting } from "../runs.ts";
@@ -76,6 +77,7 @@ describe("the cases", () => {
       "client",
       "grpc",
       "grpc-stream",
+      "cluster",
     ]);
     for (const { targets } of cases) expect(targets).not.toEqual([]);
   });
@@ -142,6 +144,37 @@ describe("the report", () => {
     expect(() => runOf("", [])).toThrow("no results");
     expect(() => runOf(written("24.9.0"), [{ ...caseWith(), name: "two" }])).toThrow("lack the case two");
     expect(() => runOf(jsonOf(result, { ...setting, quick: true }), [])).toThrow("--quick");
+  });
+
+  test("says where the machine did other work when a measurement began", () => {
+    const page = (load: number): string => markdownOf([{ ...run, setting: { ...setting, load } }], {});
+    expect(page(0.2)).not.toContain("busy");
+    expect(page(1.5)).toContain("busy with other work**: 1.50 processes for each core");
+  });
+
+  test("writes the part of a case that is measured apart alone, and keeps it where the rest is written", () => {
+    const all = [caseWith(target), { ...caseWith(target), name: "two", apart: true as const }];
+    const line = (name: string, per: number): string =>
+      jsonOf(resultOf({ ...caseWith(target), name }, { parley: { throughput: per } }), setting);
+    const template = "T <!-- missed --> <!-- figures -->\n<!-- two -->\n\n<!-- end of two -->\nend";
+    const write = (before: string, ...texts: string[]): string =>
+      pageOf(texts, all, { before, template, versions: { Parley: "0.0.0", other: "1" } });
+    const common = write("", line("one", 1111));
+    expect(common).toMatch(/^T .*\n[^]*1,111[^]*<!-- two -->\n+<!-- end of two -->\nend$/);
+    const both = write(common, line("two", 2222));
+    expect(both).toMatch(
+      /1,111[^]*<!-- two -->[^]*Parley 0\.0\.0\.[^]*2,222[^]*- `two`, as fast[^]*<!-- end of two -->/,
+    );
+    expect(both).not.toContain(
+      "other 1.\n\n| Case | What | Target | Node 24 |  |\n| --- | --- | --- | --- | --- |\n| `two`",
+    );
+    // Once more, with other figures: the part is replaced, and the other one stays.
+    const again = write(both, line("two", 3333));
+    expect(again).not.toContain("2,222");
+    expect(again).toMatch(/1,111[^]*3,333/);
+    expect(write(again, line("one", 4444))).toMatch(/4,444[^]*3,333/);
+    expect(write(again, line("one", 4444), line("two", 5555))).toMatch(/4,444[^]*5,555/);
+    expect(() => write(again)).toThrow("needs the files");
   });
 
   test.each([

@@ -22,7 +22,7 @@ export interface ManyOptions extends Omit<ServeOptions, "store"> {
   /** The URL of PostgreSQL. */
   readonly database?: string;
   /** What the program does beside serving. */
-  readonly mode?: "fails" | "fails later" | "signals" | "leaves" | "gRPC apart" | "next release";
+  readonly mode?: "fails" | "fails later" | "signals" | "leaves" | "gRPC apart" | "next release" | "hurries";
   /** Whether it looks for what others have stored, from time to time. Default: it only hears what they tell. */
   readonly looks?: boolean;
 }
@@ -74,6 +74,21 @@ const agent = defineAgent<{ checkpoint: number }>({
   },
 });
 
+/** What would be done after half a minute. With `hurries` it is done as soon as all processes serve. */
+const late = new Map<NodeJS.Timeout, () => void>();
+if (mode === "hurries") {
+  const { setTimeout: set, clearTimeout: clear } = globalThis;
+  const noting = (run: () => void, ms?: number): NodeJS.Timeout => {
+    const timer = set(run, ms);
+    if (ms === 30_000) late.set(timer, run);
+    return timer;
+  };
+  globalThis.setTimeout = Object.assign(noting, set);
+  globalThis.clearTimeout = (timer) => {
+    late.delete(timer as NodeJS.Timeout);
+    clear(timer);
+  };
+}
 if (mode === "fails" && cluster.isWorker) throw new Error("This program fails where it serves");
 // The first processes serve, those after them do not.
 if (mode === "fails later" && (cluster.worker?.id ?? 0) > 2) process.exit(7);
@@ -104,6 +119,10 @@ const server = await serve(agent, {
 const print = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
 const { url, ports, agents } = server;
 print({ primary: cluster.isPrimary, pid: process.pid, url, ports, names: agents.map(({ card }) => card.name) });
+if (cluster.isPrimary && mode === "hurries") {
+  for (const run of late.values()) run();
+  print({ later: true });
+}
 if (cluster.isPrimary && (mode === "signals" || mode === "leaves")) {
   process.stdin.on("data", (line) => {
     if (mode === "leaves") return void server.close({ leavePort: true, grace: 60_000 }).then(() => process.exit(0));

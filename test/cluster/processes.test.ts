@@ -169,6 +169,13 @@ describe("processes that serve", () => {
     await expect.poll(() => serving(program).every(isGone), { interval: 20 }).toBe(true);
   });
 
+  test("say that one of them has not called serve() only where it has not", async () => {
+    const program = start({ processes: 2, mode: "hurries", ...sqlite() });
+    await ready(program);
+    await expect.poll(() => program.lines).toContainEqual({ later: true });
+    expect(program.log.filter(({ message }) => message.includes("serve()"))).toEqual([]);
+  });
+
   test("answer the links of one another to large files, also without keys", async () => {
     const program = start({ processes: 2, files: join(folder, "files"), ...sqlite() });
     const { url } = await ready(program);

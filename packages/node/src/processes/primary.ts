@@ -153,7 +153,9 @@ class Group {
     );
     slow.unref();
     worker.on("message", (message: unknown) => {
-      if (isOurs(message)) this.#heard(child, message as Report);
+      if (!isOurs(message)) return;
+      clearTimeout(slow);
+      this.#heard(child, message as Report);
     });
     // After everything that it has said.
     worker.on("disconnect", () => this.#spread.ended(child));

@@ -1,0 +1,22 @@
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { firstLine } from "./lines.ts";
+
+/** A database of PostgreSQL, with `fsync`. */
+export interface Database {
+  readonly url: string;
+  /** The version of the server. */
+  readonly version: string;
+  stop(): Promise<void>;
+}
+
+/** Makes a database: on the server that `DATABASE_URL` names, else on one of its own, whose files are on the disk. */
+export async function startDatabase(): Promise<Database> {
+  // The server is that of the tests.
+  const program = fileURLToPath(new URL("../../test/postgres/main.ts", import.meta.url));
+  const child = spawn(process.execPath, ["--import", import.meta.resolve("tsx"), program], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const { said, stop } = await firstLine<Pick<Database, "url" | "version">>(child, "PostgreSQL");
+  return { ...said, stop };
+}

@@ -1,0 +1,37 @@
+import type { ChildProcessByStdio } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
+
+/** A program that says something when it is ready, and ends with its standard input. */
+export interface Started<T> {
+  readonly said: T;
+  /** Lets it end. */
+  stop(): Promise<void>;
+  /** Ends it at once, as a crash does. */
+  kill(): Promise<void>;
+}
+
+/** Waits for the first line of a program, which is JSON. Rejects where the program ends before. */
+export async function firstLine<T>(
+  child: ChildProcessByStdio<Writable, Readable, null>,
+  what: string,
+): Promise<Started<T>> {
+  const ended = once(child, "exit");
+  const stop = async (): Promise<void> => {
+    child.stdin.end();
+    await ended;
+  };
+  const failed = ended.then(([code]) => Promise.reject(new Error(`${what} could not be started (${String(code)})`)));
+  // It ends later as well.
+  failed.catch(() => {});
+  const [line] = (await Promise.race([once(createInterface({ input: child.stdout }), "line"), failed])) as [string];
+  return {
+    said: JSON.parse(line) as T,
+    stop,
+    async kill() {
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+}

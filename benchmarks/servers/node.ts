@@ -1,0 +1,27 @@
+import { silentLogger } from "@parley/a2a";
+import { serve } from "@parley/node";
+import { postgresStore } from "@parley/sql/postgres";
+import { benchmarkAgent, resumableAgent } from "./agent.ts";
+import { Bell } from "./commands.ts";
+import { control } from "./control.ts";
+
+// A node of a cluster, Parley with its defaults: node node.js URL SCHEMA [alone]. `alone`: it knows nothing of other processes of its
+// machine, as if each had one of its own.
+
+const [database = "", schema = "", where] = process.argv.slice(2);
+const bell = new Bell();
+const { url } = await serve(
+  [
+    { path: "/", agent: benchmarkAgent(bell) },
+    { path: "/resumable", agent: resumableAgent() },
+  ],
+  {
+    port: 0,
+    // It says of each task that it is resumed.
+    logger: silentLogger,
+    store: await postgresStore({ database, schema }),
+    ...(where === "alone" && { lease: { isGone: () => false } }),
+  },
+);
+const base = url.replace(/\/$/, "");
+control({ jsonRpc: base, rest: base }, { ring: () => bell.ring() });
