@@ -163,9 +163,11 @@ test("of a node that stands still and of one that is killed, others deliver the 
   const { url, got, of } = await receiver((each) => {
     if (of(each.path).length > 1) each.answer();
   });
-  const claimEnds = async (): Promise<number> => {
-    const query = `SELECT max(due)::float8 - extract(epoch FROM clock_timestamp())::float8 * 1000 AS left FROM ${schema}.features WHERE feature = 'push'`;
-    return ((await database().run(query)).rows[0] as { left: number }).left;
+  /** When the last claim ends, and the time now, by the clock of the database. */
+  const claims = async (): Promise<{ end: number; now: number }> => {
+    const query = `SELECT max(due)::float8 AS end, extract(epoch FROM clock_timestamp())::float8 * 1000 AS now
+      FROM ${schema}.features WHERE feature = 'push'`;
+    return (await database().run(query)).rows[0] as { end: number; now: number };
   };
   const leave = async (path: string, signal: NodeJS.Signals): Promise<Got> => {
     const [at = 0] = nodes.flatMap(({ child }, index) =>
@@ -176,12 +178,13 @@ test("of a node that stands still and of one that is killed, others deliver the 
     await expect.poll(() => of(path).length, { timeout: 60_000 }).toBe(1);
     const [first] = of(path) as [Got];
     const holder = urls.indexOf(first.node.replace(/\/$/, ""));
-    expect(await claimEnds()).toBeGreaterThan(0);
+    const { end } = await claims();
     nodes[holder]?.child.kill(signal);
     stopped.add(holder);
     const since = performance.now();
     await expect.poll(() => of(path).length, { timeout: 60_000, interval: 10 }).toBeGreaterThan(1);
     figure(`${signal}: delivered by another node after ${((performance.now() - since) / 1000).toFixed(1)} s`);
+    expect((await claims()).now).toBeLessThan(end);
     const [, again] = of(path) as [Got, Got];
     expect(again.node).not.toBe(first.node);
     expect([again.id, again.sequence]).toEqual([first.id, 1]);

@@ -4,6 +4,8 @@ import type { Authenticator } from "../../src/auth/index.ts";
 import { deferred, silentLogger } from "../../src/base/index.ts";
 import { createHandler } from "../../src/handler.ts";
 import type { RateLimits } from "../../src/limits/index.ts";
+import { Reports } from "../../src/limits/reports.ts";
+import { sharedRateLimiter } from "../../src/limits/shared.ts";
 import { A2AError } from "../../src/model/index.ts";
 import { memoryStore } from "../../src/store/index.ts";
 import { fakeClock } from "../../src/testing/fake-clock.ts";
@@ -224,4 +226,26 @@ describe("limits.rate.failures over several servers", () => {
     expect(count(await waiting, 401)).toBe(101);
     gate.resolve();
   });
+});
+
+test("of more callers than can be reported, each is limited here, and none waits in memory", async () => {
+  const clock = fakeClock();
+  const rates = testRates(clock);
+  const gate = deferred<void>();
+  rates.before = () => gate.promise;
+  const reports = new Reports({ rates, clock, logger: silentLogger, isClosed: () => false });
+  const limiter = sharedRateLimiter("address", { requests: 10, per: minute }, reports, clock);
+  const answers = Array.from({ length: 25_000 }, (_, at) => limiter.take(`address ${at}`, 1));
+  expect(answers.filter((answer) => answer instanceof Promise)).toHaveLength(20_000);
+  const last = Array.from({ length: 12 }, () => limiter.take("address 24999", 1));
+  expect(last.map((answer) => "ok" in answer && answer.ok)).toEqual([
+    ...Array.from({ length: 9 }, () => true),
+    false,
+    false,
+    false,
+  ]);
+  await settled();
+  clock.advance(1_000);
+  expect((await Promise.all(answers)).every(({ ok }) => ok)).toBe(true);
+  gate.resolve();
 });
