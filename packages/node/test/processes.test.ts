@@ -136,7 +136,7 @@ describe("the connections of several processes", () => {
   it("go to one process after the other, wait for one that is busy no longer than it is, and none is lost with it", async () => {
     const { accepted, clients, close } = await connections(6);
     const [a, b, c, d, e, f] = accepted as [Socket, Socket, Socket, Socket, Socket, Socket];
-    const spread = new Spread<Taker>();
+    const spread = new Spread<Taker>({ onStuck: () => {} });
     const [one, two] = [new Taker(), new Taker()];
     spread.give(0, a);
     spread.add(one);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { memoryStore, type ClaimQuery, type Store } from "../../src/store/index.ts";
-import { fakeClock } from "../../src/testing/index.ts";
+import { callContext, fakeClock } from "../../src/testing/index.ts";
 import { counted } from "./counted.ts";
-import { eventually, gate, harness, type OnMessage } from "./support.ts";
+import { bound, eventually, gate, harness, type OnMessage } from "./support.ts";
 
 /* Tasks without a run, in a store whose leases last as long as their processes. */
 
@@ -182,5 +182,41 @@ describe("the tasks of a dead process among those of many that live", () => {
       const all = (await shared.claimable({ now: Number.MAX_SAFE_INTEGER, agents: ["agent"], limit: 99 })).heads;
       return all.length === 60 && all.every(({ holder }) => holder !== "b");
     });
+  });
+});
+
+describe("a task that is canceled just after its lease was taken", () => {
+  it("is not given to its agent again, and nothing is logged of a failure", async () => {
+    const clock = fakeClock();
+    const shared: Store = { ...bound(memoryStore()), close: async () => {} };
+    const attempts: number[] = [];
+    const forever: OnMessage = async function* (turn) {
+      attempts.push(turn.attempt);
+      yield turn.working(`attempt ${turn.attempt}`);
+      await new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+    };
+    const gone = { isGone: () => true };
+    const behaviour = { resumable: true };
+    const a = harness(forever, { store: shared, clock, lease: { holder: "a" }, behaviour });
+    const { id } = await a.send("go", immediately);
+    await eventually(() => attempts.length === 1);
+    let isCanceled = false;
+    const store: Store = {
+      ...shared,
+      async head(scope, taskId) {
+        const { holder } = (await shared.head(scope, taskId)) ?? {};
+        if (holder === "b" && !isCanceled) {
+          isCanceled = true;
+          await a.service.call("CancelTask", { id }, callContext());
+        }
+        return shared.head(scope, taskId);
+      },
+    };
+    const b = harness(forever, { store, clock, lease: { holder: "b", ...gone }, behaviour });
+    await eventually(() => isCanceled);
+    await b.engine.round(true);
+    expect(attempts).toEqual([1]);
+    expect(b.log.filter(({ level }) => level === "error" || level === "warn")).toEqual([]);
+    expect((await b.get(id)).status.state).toBe("TASK_STATE_CANCELED");
   });
 });

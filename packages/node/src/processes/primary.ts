@@ -28,7 +28,13 @@ export async function startProcesses(options: ServeOptions, count: number): Prom
   const address = await addressOf(host);
   refuseOpenDoor(host, address, options);
   refuseHostUser(options);
-  const spread = new Spread<Child>();
+  const spread = new Spread<Child>({
+    // Its tasks go on elsewhere, and the connection goes to another one.
+    onStuck({ worker, number }) {
+      logger.error("A process does not take a connection, and is killed", { process: number, pid: worker.process.pid });
+      worker.process.kill("SIGKILL");
+    },
+  });
   const others = bindings.filter(hasOwnPort);
   const numbers = [port, ...others.map((each) => each.port)];
   const fronts = numbers.map((_, at) => frontOf(at, spread));

@@ -14,14 +14,21 @@ interface Waiting {
 
 /** How many connections wait at most, while no process takes any. */
 const mostWaiting = 1_000;
-/** How long one waits, in milliseconds. */
-const patience = 30_000;
+/** How long one waits, in milliseconds, and how long a process may take to say that it has it. */
+const longestWait = 30_000;
 
 /** A process, as it is known here. */
 interface Known {
   /** The connection that it has not taken yet. */
   open: Waiting | undefined;
   takes: boolean;
+  /** Runs while there is one. */
+  late?: NodeJS.Timeout;
+}
+
+interface SpreadInit<Member> {
+  /** A process has not said for 30 s that it has a connection: it is stopped, or its event loop is blocked. */
+  readonly onStuck: (taker: Member) => void;
 }
 
 /**
@@ -32,6 +39,11 @@ export class Spread<Member extends Taker> {
   /** The next one to get a connection is the first. */
   readonly #takers = new Map<Member, Known>();
   #waiting: Waiting[] = [];
+  readonly #onStuck: (taker: Member) => void;
+
+  constructor({ onStuck }: SpreadInit<Member>) {
+    this.#onStuck = onStuck;
+  }
 
   /** The process takes connections from now on. */
   add(taker: Member): void {
@@ -47,7 +59,8 @@ export class Spread<Member extends Taker> {
 
   /** The process has ended. Another one gets a connection that it has not taken. */
   ended(taker: Member): void {
-    const open = this.#takers.get(taker)?.open;
+    const { open, late } = this.#takers.get(taker) ?? {};
+    clearTimeout(late);
     this.#takers.delete(taker);
     if (open !== undefined) this.give(open.port, open.socket);
   }
@@ -57,6 +70,7 @@ export class Spread<Member extends Taker> {
     const known = this.#takers.get(taker);
     if (known === undefined) return;
     // The copy of this process. The connection stays open in the other one.
+    clearTimeout(known.late);
     known.open?.socket.destroy();
     known.open = undefined;
     // To the end of the order.
@@ -70,7 +84,7 @@ export class Spread<Member extends Taker> {
     if (this.#waiting.length >= mostWaiting) return void socket.destroy();
     const waiting = { port, socket };
     socket.on("error", () => {});
-    socket.setTimeout(patience, () => {
+    socket.setTimeout(longestWait, () => {
       this.#waiting = this.#waiting.filter((each) => each !== waiting);
       socket.destroy();
     });
@@ -80,6 +94,7 @@ export class Spread<Member extends Taker> {
 
   /** Closes the connections that no process has. */
   end(): void {
+    for (const { late } of this.#takers.values()) clearTimeout(late);
     for (const { socket } of this.#waiting.splice(0)) socket.destroy();
   }
 
@@ -90,6 +105,7 @@ export class Spread<Member extends Taker> {
       if (next === undefined) return;
       next.socket.setTimeout(0);
       known.open = next;
+      known.late = setTimeout(() => this.#onStuck(taker), longestWait);
       taker.send(next.port, next.socket);
     }
   }

@@ -225,19 +225,23 @@ export function nextAttempt({ turn, input, attempt }: StoredRun, crashes: number
   return crashes > 0 && alone ? { ...next, alone: true } : next;
 }
 
-/** Reads what a lost run needs, once this process holds the lease. Rejects when the log does not have it. */
+/**
+ * Reads what a lost run needs, once this process holds the lease. Rejects when the log does not have it. `undefined`: the task was
+ * canceled or taken over since, and its agent is not called.
+ */
 async function readLostRun(
   store: Store,
   hosted: HostedAgent,
   { task, contextId, bytes }: TaskHead,
   run: StoredRun,
   { seq, fence }: Extract<AppendOutcome, { readonly ok: true }>,
-): Promise<TaskRunInit> {
+): Promise<TaskRunInit | undefined> {
   const { taskId } = task;
   const input = (await store.read(task, taskId, { after: run.input - 1, limit: 1 }))?.records[0];
   if (input?.call === undefined) throw new Error("The message of the turn is not in the log");
   const head = await store.head(task, taskId);
   if (head === undefined) throw new Error("The task is gone");
+  if (head.fence !== fence) return undefined;
   const { state, checkpoint, taskState } = head;
   // In the first turn the agent gets no task, also when it is tried again.
   const resumes = await readResumed(store, task, checkpoint);

@@ -1,0 +1,77 @@
+import { once } from "node:events";
+import { connect, type AddressInfo, type Socket } from "node:net";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { frontOf, Spread, type Taker } from "../src/processes/spread.ts";
+
+/* Connections, and processes that take them, without the processes. test/cluster/processes.test.ts has real ones. */
+
+interface Member extends Taker {
+  readonly name: string;
+}
+
+/** A port whose connections go to members. One answers with its name, or has stopped. */
+async function spreading(isStopped: (name: string) => boolean) {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const stuck: string[] = [];
+  const members = new Map<string, Member>();
+  const spread = new Spread<Member>({
+    onStuck(member) {
+      stuck.push(member.name);
+      // As the end of its process is noticed.
+      members.delete(member.name);
+      spread.ended(member);
+    },
+  });
+  for (const name of ["one", "two"]) {
+    const member: Member = {
+      name,
+      send(_port, socket) {
+        if (isStopped(name)) return;
+        setImmediate(() => {
+          socket.end(name);
+          spread.taken(member);
+        });
+      },
+    };
+    members.set(name, member);
+    spread.add(member);
+  }
+  const front = frontOf(0, spread);
+  front.listen(0, "127.0.0.1");
+  await once(front, "listening");
+  onTestFinished(() => {
+    spread.end();
+    front.close();
+  });
+  const { port } = front.address() as AddressInfo;
+  const ask = async (): Promise<string> => {
+    const socket: Socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+    let text = "";
+    for await (const piece of socket.setEncoding("utf8")) text += String(piece);
+    socket.destroy();
+    return text;
+  };
+  return { ask, stuck };
+}
+
+test("a process that does not take its connection is reported after 30 s, and another one gets it", async () => {
+  const { ask, stuck } = await spreading((name) => name === "one");
+  const asked = [ask(), ask(), ask()];
+  await Promise.any(asked);
+  vi.advanceTimersByTime(29_000);
+  expect(stuck).toEqual([]);
+  vi.advanceTimersByTime(2_000);
+  expect(await Promise.all(asked)).toEqual(["two", "two", "two"]);
+  expect(stuck).toEqual(["one"]);
+  expect(await ask()).toBe("two");
+});
+
+test("a process that takes each of its connections is not reported, however long the pauses between them are", async () => {
+  const { ask, stuck } = await spreading(() => false);
+  for (let times = 0; times < 3; times += 1) {
+    expect(["one", "two"]).toContain(await ask());
+    vi.advanceTimersByTime(60_000);
+  }
+  expect(stuck).toEqual([]);
+});
