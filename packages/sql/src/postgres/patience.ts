@@ -5,7 +5,7 @@ import { answerMargin, quickSilence, silenceAfter } from "./limits.ts";
  * The part of the time of a call in which BEGIN is answered, which waits for nobody, and a statement on its own, which reads a few rows. Else
  * the connection counts as lost, and the rest is for another one.
  */
-const [beginShare, queryShare] = [1 / 4, 1 / 2];
+const share = 1 / 2;
 /** Milliseconds for that at least. */
 const least = 1000;
 
@@ -82,11 +82,12 @@ export class Patience {
         throw thrown;
       }
     };
+    const short = Math.max(least, this.#outageTimeout * share);
     return {
       backend: connection.backend,
       query: (text, values, silence = most) => ask(text, values, silence),
-      begin: (text) => ask(text, undefined, Math.max(least, this.#outageTimeout * beginShare)),
-      ask: (text, values, silence) => ask(text, values, silence ?? Math.max(least, this.#outageTimeout * queryShare)),
+      begin: (text) => ask(text, undefined, short),
+      ask: (text, values, silence = short) => ask(text, values, silence),
     };
   }
 
