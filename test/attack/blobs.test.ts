@@ -90,3 +90,36 @@ describe(`a file of ${size} MiB outside of the database`, () => {
     expect(large?.artifacts?.[0]?.parts[0]?.url).toContain("/.well-known/parley/file?link=");
   });
 });
+
+describe("an export of more than 200 MiB", () => {
+  it("is read in pieces, of tasks and of files outside of the database", async () => {
+    const folder = await attacked.folder();
+    const mounts = [{ agent: "actor" }, { agent: "files", path: "/files" }] as const;
+    const server = await attacked.start({ mounts, blobs: join(folder, "blobs") });
+    const [actor, files] = await Promise.all([connect(server.url), connect(`${server.url}/files`)]);
+    await withstands(server, async (other) => {
+      await files.sendMessage(String(size));
+      for (let count = 0; count < 4; count += 1) await actor.sendMessage(`artifacts 160 ${128 << 10}`);
+      const { length, end } = (await server.ask("exported")) as { readonly length: number; readonly end: string };
+      // The file as base64, and four tasks of 20 MiB.
+      expect(length).toBeGreaterThan((size * 1.3 + 4 * 20) * 2 ** 20);
+      expect(JSON.parse(end)).toMatchObject({ type: "end" });
+      await other.answers(3);
+    });
+  });
+});
+
+describe("40 agents that send 20 MiB each to a slow bucket", () => {
+  it("hold no more together than `blobs.uploadBytes`, and all files are stored", async () => {
+    const mounts = [{ agent: "actor" }, { agent: "files", path: "/files" }] as const;
+    const server = await attacked.start({ mounts, blobs: "bucket" });
+    const client = await connect(`${server.url}/files`);
+    await withstands(server, async (other) => {
+      const sends = await Promise.all(Array.from({ length: 40 }, () => client.sendMessage("20")));
+      expect(new Set(sends.map(({ task }) => task?.status.state))).toEqual(new Set(["TASK_STATE_COMPLETED"]));
+      // Without the limit 672 MiB.
+      expect(server.peak, "peak of memory, in MiB").toBeLessThan(540);
+      await other.answers(3);
+    });
+  });
+});

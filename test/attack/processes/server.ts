@@ -4,6 +4,7 @@ import { serve, type ServeOptions } from "@parley/node";
 import { fileBlobs } from "@parley/node/blobs";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { answer } from "./answer.ts";
+import { slowBucket } from "./slow-bucket.ts";
 import { agents, speak, type AgentName } from "./agents.ts";
 
 /* The process of a server that is attacked: server.ts SETTINGS, which are JSON. */
@@ -11,7 +12,7 @@ import { agents, speak, type AgentName } from "./agents.ts";
 export interface ServerSettings {
   /** A file, or `memory`. */
   readonly store: string;
-  /** A folder for large files. Default: they are in the store. */
+  /** A folder for large files, or `bucket`: one that is slow. Default: they are in the store. */
   readonly blobs?: string;
   /** Default: only the actor, at the root. */
   readonly mounts?: readonly { readonly agent: AgentName; readonly path?: string; readonly id?: string }[];
@@ -39,8 +40,19 @@ const server = await serve(
     signals: false,
     store: place === "memory" ? memoryStore() : await sqliteStore({ path: place }),
     logger: { debug() {}, info() {}, warn: line("warn"), error: line("error") },
-    ...(blobs !== undefined && { blobs: { store: fileBlobs(blobs) } }),
+    ...(blobs !== undefined && { blobs: { store: blobs === "bucket" ? slowBucket() : fileBlobs(blobs) } }),
     ...options,
   },
 );
-answer({ speak }, server.url);
+answer({ speak, exported }, server.url);
+
+/** How long an export of all that there is is, and its last line. */
+async function exported(): Promise<{ readonly length: number; readonly end: string }> {
+  let length = 0;
+  let end = "";
+  for await (const piece of server.exportOwner({ subject: "anonymous" })) {
+    length += piece.length;
+    end = (end + piece).slice(-200);
+  }
+  return { length, end: end.trimEnd().split("\n").at(-1) ?? "" };
+}
