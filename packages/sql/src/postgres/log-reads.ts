@@ -1,3 +1,4 @@
+import { A2AError } from "@parley/a2a";
 import { defaultPageBytes, type LogPage, type ReadOptions, type Scope } from "@parley/a2a/store";
 import {
   indexName,
@@ -12,8 +13,10 @@ import {
   taskWidth,
   type Column,
 } from "./rows.ts";
-import { columnsOf, type Sql } from "./schema.ts";
+import { columnsOf, type Schema } from "./schema.ts";
+import type { Database } from "./database.ts";
 import type { Row, Value } from "./driver.ts";
+import { isOutage } from "./errors.ts";
 
 /** New records of a task up to which its reader shares a statement. One that is far behind reads by itself. */
 const mostNew = 64;
@@ -57,6 +60,8 @@ interface Read {
   readonly row: readonly Value[];
   readonly after: number;
   readonly limit: number;
+  /** Until when it waits for a database that is away. */
+  readonly until: number;
   resolve(found: Found): void;
   reject(error: unknown): void;
 }
@@ -66,13 +71,15 @@ interface Read {
  * the event loop.
  */
 export class LogReads {
-  readonly #sql: Sql;
+  readonly #database: Pick<Database, "query" | "deadline">;
+  readonly #text: string;
   #waiting: Read[] = [];
   #reading = 0;
   #isDue = false;
 
-  constructor(sql: Sql) {
-    this.#sql = sql;
+  constructor(database: Pick<Database, "query" | "deadline">, schema: Schema) {
+    this.#database = database;
+    this.#text = schema.text(selectNew);
   }
 
   read(scope: Scope, taskId: string, options: ReadOptions): Promise<Found> {
@@ -87,8 +94,9 @@ export class LogReads {
       Math.min(limit, mostNew),
       Math.min(bytes, mostBytes),
     ];
+    const until = this.#database.deadline();
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ row, after, limit, resolve, reject });
+      this.#waiting.push({ row, after, limit, until, resolve, reject });
       this.#schedule();
     });
   }
@@ -108,23 +116,38 @@ export class LogReads {
     this.#reading += 1;
     this.#schedule();
     try {
-      const rows = await this.#sql(
-        selectNew,
-        ...columnsOf(
-          reads.map(({ row }) => row),
-          wanted.length,
-        ),
+      const values = columnsOf(
+        reads.map(({ row }) => row),
+        wanted.length,
       );
+      const { rows } = await this.#database.query(this.#text, values, {
+        until: reads[0]?.until ?? this.#database.deadline(),
+      });
       const found = pagesOf(rows);
       for (const [at, read] of reads.entries()) {
         const page = found.get(at + 1);
         read.resolve(page === undefined || isWhole(page, read) ? page : "alone");
       }
     } catch (thrown) {
-      for (const { reject } of reads) reject(thrown);
+      this.#failed(reads, thrown);
     }
     this.#reading -= 1;
     this.#schedule();
+  }
+
+  /** Where the database is away, those fail that have waited for their time. Else each reads by itself, so that none fails because of another. */
+  #failed(reads: readonly Read[], thrown: unknown): void {
+    const isAway = thrown instanceof A2AError && isOutage(thrown.cause);
+    for (const { resolve, reject } of reads) {
+      if (isAway) reject(thrown);
+      else resolve("alone");
+    }
+    if (!isAway) return;
+    // Those that have waited as long do not try it again, one statement after the other.
+    const now = performance.now();
+    const late = this.#waiting.filter(({ until }) => until <= now);
+    this.#waiting = this.#waiting.filter(({ until }) => until > now);
+    for (const { reject } of late) reject(thrown);
   }
 }
 

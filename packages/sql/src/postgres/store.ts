@@ -63,7 +63,7 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
     },
   });
   const calls = new Calls(database, schema);
-  const reads = new LogReads(schema.over(database));
+  const reads = new LogReads(database, schema);
   const retention = new Retention(database, schema, { logger });
   const rates = new Rates(database, schema);
 

@@ -74,7 +74,17 @@ describe("a database that goes away in the middle of an append", () => {
     );
     // Those that came a moment later may try once more each.
     expect(tries - before).toBeLessThanOrEqual(9);
+
+    // Reads of logs share statements. Two of them wait at one time.
+    const reads = Array.from({ length: 3000 }, () => store.read(alice, "t", { after: 0, limit: 9 }));
+    const unread = await Promise.race(reads).catch((thrown: unknown) => thrown);
+    const late = tries;
+    expect(unread).toMatchObject({ code: "Unavailable" });
+    const refused = await Promise.allSettled(reads);
+    expect(refused.every(({ status }) => status === "rejected")).toBe(true);
+    expect(tries - late).toBeLessThanOrEqual(9);
     isAway = false;
+    expect((await store.read(alice, "t", { after: 0, limit: 9 }))?.records).toHaveLength(1);
     expect(verdicts(await store.append([making("back")]))).toEqual(["ok"]);
   });
 
