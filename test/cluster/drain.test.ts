@@ -24,7 +24,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Leases that do not end, and nobody looks for anything: what goes on elsewhere does so because it was told. */
+/** Leases that do not end. That nobody has to look for what was left is shown in packages/a2a/test/engine/draining.test.ts, whose clock stands still. */
 const onlyTold = { lease: { ttl: 3_600_000 } };
 
 async function startNode(options: ManyOptions): Promise<{ program: Program; port: number; pid: number; url: string }> {
