@@ -9,7 +9,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/a2a": 118,
   "@parley/a2a/model": 180,
   "@parley/a2a/client": 69,
-  "@parley/a2a/protocol": 68,
+  "@parley/a2a/protocol": 73,
   "@parley/a2a/transport": 60,
   "@parley/a2a/transport/client": 20,
   "@parley/a2a/wires": 25,

@@ -16,7 +16,7 @@ import {
 } from "./protocol/index.ts";
 import { authenticationOf, checkCallers, type Authentication } from "./server/authentication.ts";
 import { cardSignerOf } from "./server/cards.ts";
-import { blobsOf, fileEndpoint } from "./server/blobs.ts";
+import { blobsOf, fileEndpoint, fileReceiver, roomFor } from "./server/blobs.ts";
 import { toFetch } from "./server/fetch.ts";
 import { attendant, startedBy, wakeEngine } from "./server/on-demand.ts";
 import type { AgentMount, Handler, HandlerLimits, HandlerOptions as Options, ServedAgent } from "./server/options.ts";
@@ -153,8 +153,22 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
       audit === undefined ? limited(authenticate) : auditedAuthentication(authenticate, limited, audit, clock),
     codecs: [...codecs, ...draftsOf(codecs)],
     services: new Map(served.map(({ label }, at) => [label, services[at] as AgentService])),
-    limits: { bodyBytes, depth, unfinished: unfinishedBodies(bodyBytes, unfinishedBytes, clock), answers },
+    limits: {
+      bodyBytes,
+      depth,
+      unfinished: unfinishedBodies(bodyBytes, unfinishedBytes ?? roomFor(options.blobs, bodyBytes), clock),
+      answers,
+    },
     ...(methods.length > 0 && { methods }),
+    ...(options.blobs !== undefined && {
+      receiver: fileReceiver(options.blobs, (sender) => {
+        const ids = served.filter((_, at) => [...sender.services.values()].includes(services[at] as AgentService));
+        return engine.receive(
+          ids.map(({ id }) => id),
+          sender,
+        );
+      }),
+    }),
     clock,
     logger,
   });
@@ -258,7 +272,7 @@ function serverHost(
   hostNames: readonly string[],
   given: Pick<
     ServerHost,
-    "methods" | "authenticate" | "codecs" | "readiness" | "services" | "limits" | "clock" | "logger"
+    "methods" | "receiver" | "authenticate" | "codecs" | "readiness" | "services" | "limits" | "clock" | "logger"
   >,
 ): ServerHost {
   const admit = allowedHosts && admission([...hostNames, ...allowedHosts], originsOf(cors));

@@ -56,6 +56,13 @@ export type {
 export { isLoopback, withoutQuery } from "./base/index.ts";
 
 // Request bodies, and bounds for them.
+export {
+  type FileReceiver,
+  type FileSender,
+  type IncomingFile,
+  type IncomingFiles,
+  type IncomingFilesByUrl,
+} from "./protocol/index.ts";
 export { BodyBytes, smallBody, type BodyBudget, type BodyPlace, type BodyReader } from "./protocol/index.ts";
 export { ByteBudget } from "./protocol/index.ts";
 export { GrowingBytes } from "./protocol/index.ts";

@@ -106,7 +106,7 @@ export class FrameReader {
 }
 
 /** Reads four bytes. Destructuring would create an iterator. */
-function lengthAt(bytes: Uint8Array, at: number): number {
+export function lengthAt(bytes: Uint8Array, at: number): number {
   const high = ((bytes[at] as number) << 24) | ((bytes[at + 1] as number) << 16);
   return (high | ((bytes[at + 2] as number) << 8) | (bytes[at + 3] as number)) >>> 0;
 }

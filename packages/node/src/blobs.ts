@@ -53,6 +53,7 @@ export function fileBlobs(given: string): BlobStore {
         for (const path of paths) await remove(folder, path);
       });
     },
+    move: (from, to) => moveBlob(folder, pathOf(from), pathOf(to)),
     list: (query) => stored(() => list(folder, query)),
   };
 }
@@ -105,6 +106,13 @@ async function write(folder: string, path: string, body: AsyncIterable<Uint8Arra
 
 async function writeAll(file: FileHandle, piece: Uint8Array): Promise<void> {
   for (let at = 0; at < piece.length;) at += (await file.write(piece, at)).bytesWritten;
+}
+
+async function moveBlob(folder: string, from: string, to: string): Promise<void> {
+  await stored(async () => {
+    await moved(from, to);
+    await syncFolders(folder, to);
+  });
 }
 
 /** A deletion of the last blob of a task may remove its folder at the same time. */

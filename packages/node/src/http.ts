@@ -203,6 +203,8 @@ export type MountedHandler = Pick<Handler, "handle" | "answers">;
 export function withParsedBody(exchange: Exchange, incoming: Readable, body: unknown): Exchange {
   if (!incoming.readableDidRead) return exchange;
   exchange.rewritten = typeof body !== "string" && !Buffer.isBuffer(body);
+  // There are no pieces of it any more.
+  Object.defineProperty(exchange, "read", { value: undefined });
   exchange.text = async (limit) => {
     const text = textOf(body);
     if (Buffer.byteLength(text) > limit) throw new A2AError("RequestTooLarge");

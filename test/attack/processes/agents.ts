@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { defineAgent, text, type Agent } from "@parley/a2a";
 import { guardedFetch } from "@parley/a2a/net";
 import { connect, nodeDialer } from "@parley/node";
@@ -96,6 +97,24 @@ function files(): Agent {
   });
 }
 
+/** Says the digests of the files that it gets, and sends the first one back. */
+function digests(): Agent {
+  return defineAgent({
+    ...described,
+    name: "Digests",
+    defaultOutputModes: ["*/*"],
+    async *onMessage(turn) {
+      const [first] = turn.files();
+      for (const file of turn.files()) {
+        const hash = createHash("sha256");
+        for await (const piece of file.stream()) hash.update(piece);
+        yield turn.artifact({ name: "digest", parts: [text(`${file.name} ${file.size} ${hash.digest("hex")}`)] });
+      }
+      if (first !== undefined && turn.text === "back") yield* turn.file(first.stream(), { name: "back.bin" });
+    },
+  });
+}
+
 /** Lets the agent at the URL that it is told send a file. */
 function passing(): Agent {
   return defineAgent({
@@ -116,5 +135,5 @@ export async function* mebibytes(count: number): AsyncGenerator<Uint8Array> {
 
 /** Lets the agents begin that wait to stream. */
 export { speak };
-export const agents = { actor, poisoned, patient, brief, files, passing, analyst };
+export const agents = { actor, poisoned, patient, brief, digests, files, passing, analyst };
 export type AgentName = keyof typeof agents;

@@ -1,15 +1,16 @@
 import type { Bytes } from "../base/index.ts";
 import { decoded, sizeOfBase64 } from "../files/content.ts";
 import { A2AError, type Part } from "../model/index.ts";
-import type { ByteBudget, UniversalRequest, UniversalResponse } from "../protocol/index.ts";
+import type { ByteBudget, IncomingFile, UniversalRequest, UniversalResponse } from "../protocol/index.ts";
 import { createSeal, type Seal } from "../seal/index.ts";
 import type { FeatureEffect, TaskKey } from "../store/index.ts";
 import { Collector } from "./collector.ts";
 import { deleteBlobsOf } from "./delete.ts";
-import { ByteHash } from "./hash.ts";
+import { ByteHash } from "../base/byte-hash.ts";
 import type { BlobRooms, BlobSettings } from "./lazy.ts";
 import { aboutOf, answerLink, linkTo } from "./links.ts";
 import { BlobReader } from "./reader.ts";
+import { moveBlob, unknownAgent } from "./receive.ts";
 import { Uploads } from "./uploads.ts";
 import {
   blobFeature,
@@ -163,6 +164,26 @@ export class Blobs extends BlobReader {
     return { url: refUrl({ ...ref, about: aboutOf(about) }), size };
   }
 
+  /** The part of a message whose file was stored while the message was read. From now on the file is one of the task. */
+  async adopt(task: TaskKey, file: IncomingFile, part: Part, room: BlobRoom): Promise<Part> {
+    const { taskBytes } = this.settings;
+    if (file.taken) throw new A2AError("Unavailable", "The request of a file is over");
+    if (file.size > room.bytes) {
+      throw new A2AError("RequestTooLarge", `A file of the message does not fit: blobs.taskBytes is ${taskBytes}`);
+    }
+    file.taken = true;
+    const prefix = await prefixOf(task.agent, task.owner, task.taskId);
+    try {
+      if (!file.key.startsWith(prefix))
+        file.key = await moveBlob(this.settings.store, file.key, prefix + idOf(file.key));
+    } catch (error) {
+      file.taken = false;
+      throw error;
+    }
+    take(room, file);
+    return { ...part, url: refUrl({ ...file, about: aboutOf(part) }) } as Part;
+  }
+
   /** A link for a reference. */
   async link({ key, about }: BlobRef): Promise<string> {
     const { store, links, linkTime, url } = this.settings;
@@ -191,6 +212,7 @@ export class Blobs extends BlobReader {
   /** Deletes all files of an owner, also those that no task has. */
   async deleteOf(owner: BlobOwner): Promise<void> {
     await deleteBlobsOf(this.settings.store, owner);
+    await deleteBlobsOf(this.settings.store, { agent: unknownAgent, owner: owner.owner });
   }
 
   /** Deletes the files that no task has, and that are old enough. `stopped`: whether to end. */

@@ -1,9 +1,10 @@
 import type { Clock, Logger } from "../base/index.ts";
-import type { AgentService, Payload, Principal } from "../protocol/index.ts";
+import { ByteBudget, type AgentService, type IncomingFiles, type Payload, type Principal } from "../protocol/index.ts";
 import type { SealKeyring } from "../seal/index.ts";
 import type { Store } from "../store/index.ts";
 import type { Blobs } from "./blobs.ts";
 import type { BlobOptions } from "./options.ts";
+import type { ReceivingPlace } from "./receive.ts";
 import type { BlobOwner } from "./ref.ts";
 
 /** The settings of large files. */
@@ -25,6 +26,8 @@ export interface LazyBlobs {
   readonly inlineBytes: number;
   /** Milliseconds between two searches for files that no task has. */
   readonly interval: number;
+  /** Begins to receive a message with large files. */
+  receive(place: ReceivingPlace): Promise<IncomingFiles>;
   load(): Promise<Blobs>;
   /** A payload for the owner of a task, with links to its files. */
   linked<T>(payload: Payload<T>, owner: BlobOwner): Promise<Payload<T>>;
@@ -37,9 +40,15 @@ export interface LazyBlobs {
 export function lazyBlobs(settings: BlobSettings, rooms: BlobRooms): LazyBlobs {
   let loading: Promise<Blobs> | undefined;
   const load = (): Promise<Blobs> => (loading ??= import("./blobs.ts").then(({ Blobs }) => new Blobs(settings, rooms)));
+  let budget: ByteBudget | undefined;
   return {
     inlineBytes: settings.inlineBytes,
     interval: settings.interval,
+    async receive(place) {
+      const { Receiving } = await import("./receive.ts");
+      budget ??= new ByteBudget(settings.unfinishedBytes, rooms.clock, "The server is busy with other large messages");
+      return new Receiving(settings, budget, place).begin();
+    },
     load,
     linked: async (payload, owner) => (await import("./deliver.ts")).linked(payload, await load(), owner),
     async *inlined(texts, owner) {

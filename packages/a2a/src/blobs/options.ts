@@ -15,6 +15,17 @@ export interface BlobOptions {
    * 1 MiB. Further files wait until others are stored. Default 200 MiB.
    */
   readonly uploadBytes?: number;
+  /**
+   * Largest body of a message with large files, in bytes: they are stored while they come, so the message is never in memory as a whole. Over
+   * HTTP files are base64, which takes 4/3 of their bytes. What the message has beside them is limited by `limits.bodyBytes`. Default 1.5 GiB,
+   * so that a file of 1 GiB fits.
+   */
+  readonly messageBytes?: number;
+  /**
+   * Most bytes of all such messages together while they are received. No caller gets more than half of it. When it is full, messages wait for
+   * room for up to 10 seconds, or are refused (`Unavailable`). Default four times `messageBytes`.
+   */
+  readonly unfinishedBytes?: number;
   /** How long a link to a file works, in milliseconds, at most 7 days. Default 15 minutes. */
   readonly linkTime?: number;
   /** Whether links lead to the store, or to this server, which reads the store for them. Default: to the store where it has links. */

@@ -71,6 +71,11 @@ export interface BlobStore {
   put(key: string, body: AsyncIterable<Bytes>): Promise<void>;
   /** Reads a blob, or a range of it. `undefined`: there is none under the key. A range that begins beyond the end has no bytes. */
   get(key: string, range?: BlobRange): Promise<BlobContent | undefined>;
+  /**
+   * Gives a blob another key. It may be under both for a moment, and never under none. Rejects where there is no blob under `from`. Absent:
+   * the server reads the blob and stores it again.
+   */
+  move?(from: string, to: string): Promise<void>;
   /** Deletes blobs. Those that do not exist are left out. */
   delete(keys: readonly string[]): Promise<void>;
   /** Lists blobs, in an order of the store's own. A blob that exists during the whole list is in exactly one of its pages. */

@@ -2,6 +2,8 @@ import type { Authorizations } from "../intask/index.ts";
 import {
   ByteBudget,
   type AgentService,
+  type FileSender,
+  type IncomingFiles,
   type Principal,
   type SignalOptions,
   type UniversalRequest,
@@ -36,6 +38,8 @@ export interface Engine {
   readonly authorizations: Authorizations | undefined;
   /** Answers a request for a large file. `undefined`: there are none. `answers`: the memory that readers may hold. */
   file(request: UniversalRequest, answers: ByteBudget): Promise<UniversalResponse | undefined>;
+  /** Begins to receive a message whose large files are stored while it is read, for one of these agents. Only where there is `files`. */
+  receive(agents: readonly string[], sender: Omit<FileSender, "services">): Promise<IncomingFiles>;
   /**
    * Starts the periodic work: leases, lost runs, timeouts, retention. Until then nothing runs and the store is not asked. `byItself`
    * false: it is done once, and when `round` is called. Further calls do nothing.
@@ -140,6 +144,13 @@ export function createEngine(options: EngineOptions): Engine {
       yield* exportOwned(settings, [...agents.keys()], of);
     },
     authorizations: settings.authorizations,
+    async receive(agentIds, { principal, bytes, signal }) {
+      if (closing !== undefined) throw serverIsStopping();
+      const { blobs, ids, ownerOf } = settings;
+      if (blobs === undefined) throw new Error("There is no store of files");
+      const agent = agentIds.length === 1 ? agentIds[0] : undefined;
+      return blobs.receive({ agent, owner: ownerOf(principal), taskId: ids.next(), bytes, signal });
+    },
     file: async (request, answers) => (await settings.blobs?.load())?.answer(request, answers),
     start(isByItself = true) {
       if (started) return;

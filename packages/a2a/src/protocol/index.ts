@@ -7,6 +7,7 @@ export { callerToken, keepCallerToken } from "./caller-token.ts";
 export { hasWrongCredentials, judgeCredentials } from "./judged-credentials.ts";
 export { Payload, TextPayload } from "./payload.ts";
 export type { InlineFiles, TurnFiles } from "./inline-files.ts";
+export type * from "./incoming-files.ts";
 export { intercept, interceptClient, mapItems, spreadable, type Interceptor } from "./intercept.ts";
 export {
   endedBy,

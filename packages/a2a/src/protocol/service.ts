@@ -1,4 +1,5 @@
 import { toA2AError, type A2AError, type StreamResponse } from "../model/index.ts";
+import type { IncomingFilesByUrl } from "./incoming-files.ts";
 import type { InlineFiles } from "./inline-files.ts";
 import type { Payload } from "./payload.ts";
 import type { MethodRoute, StreamName, StreamOperations, UnaryName, UnaryOperations } from "./operations.ts";
@@ -60,6 +61,8 @@ export interface CallContext {
   readonly hidden?: true;
   /** At a server: the binding writes the files of `Reply.inline` into its answer piece by piece. */
   readonly streamsFiles?: true;
+  /** At a server: the large files of the message, which were stored while it was read. An interceptor that makes a context passes them on. */
+  readonly incoming?: IncomingFilesByUrl | undefined;
   /** At a client: how the request is sent. */
   readonly outgoing?: Outgoing;
 }

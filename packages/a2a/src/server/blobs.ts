@@ -1,7 +1,7 @@
 import { lazyBlobs, type BlobRooms, type BlobSettings, type LazyBlobs } from "../blobs/lazy.ts";
 import type { BlobOptions } from "../blobs/options.ts";
 import { isLoopback, type Bytes } from "../base/index.ts";
-import type { UniversalRequest, UniversalResponse } from "../protocol/index.ts";
+import type { FileReceiver, UniversalRequest, UniversalResponse } from "../protocol/index.ts";
 import { sealKeyring, type SealKeyring } from "../seal/index.ts";
 import type { PublicEndpoint } from "../transport/router/router.ts";
 import { cannotServe } from "../transport/server/binding.ts";
@@ -37,6 +37,10 @@ export function blobsOf(
   return (rooms) => lazyBlobs(settings, rooms);
 }
 
+/** Defaults of the options. */
+const inlineBytes = 256 << 10;
+const messageBytes = 1.5 * 2 ** 30;
+
 const methods = ["put", "get", "delete", "list"] as const;
 
 function settingsOf(options: BlobOptions, { publicUrl, pushKeys }: Around): BlobSettings {
@@ -54,15 +58,18 @@ function settingsOf(options: BlobOptions, { publicUrl, pushKeys }: Around): Blob
   }
   // Made when it is needed: Workers allow no random values before their first request.
   let keyring: SealKeyring | undefined;
+  const most = number("messageBytes", options.messageBytes, messageBytes, 1);
   return {
     store,
     links,
     keyring: () => (keyring ??= sealKeyring(keys ?? [crypto.getRandomValues(new Uint8Array(32))], "parley files"))(),
     url: publicUrl + filePath,
-    inlineBytes: number("inlineBytes", options.inlineBytes, 256 << 10, 0),
+    inlineBytes: number("inlineBytes", options.inlineBytes, inlineBytes, 0),
     fileBytes: number("fileBytes", options.fileBytes, 2 ** 30, 1),
     taskBytes: number("taskBytes", options.taskBytes, 4 * 2 ** 30, 1),
     uploadBytes: number("uploadBytes", options.uploadBytes, 200 << 20, 1),
+    messageBytes: most,
+    unfinishedBytes: number("unfinishedBytes", options.unfinishedBytes, 4 * most, most),
     linkTime: number("linkTime", options.linkTime, 15 * minute, 1000, week),
     keepUnused: number("keepUnused", options.keepUnused, 24 * hour, 0),
     interval: number("interval", options.interval, hour, 1000),
@@ -76,6 +83,24 @@ function number(name: string, value: unknown, usual: number, least: number, most
     `blobs.${name}`,
     `must be a number of at least ${least}${most === Infinity ? "" : `, and at most ${most}`}`,
   );
+}
+
+const mebi = 1 << 20;
+
+/** The default of `limits.unfinishedBytes`, where files that are being stored take a part of it; `undefined` where there are none. */
+export function roomFor(options: BlobOptions | undefined, bodyBytes: number): number | undefined {
+  const buffer = options?.store.uploadBytes ?? mebi;
+  return options && Math.max(64 * mebi, 4 * bodyBytes, 16 * buffer);
+}
+
+/** Takes large files out of messages. `open` begins with a message. */
+export function fileReceiver({ store, ...options }: BlobOptions, open: FileReceiver["open"]): FileReceiver {
+  return {
+    inlineBytes: options.inlineBytes ?? inlineBytes,
+    messageBytes: options.messageBytes ?? messageBytes,
+    bufferBytes: store.uploadBytes ?? mebi,
+    open,
+  };
 }
 
 /** Answers links to files. `basePath`: what is before each path of the server. */

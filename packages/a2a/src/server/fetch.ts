@@ -3,13 +3,16 @@ import { A2AError } from "../model/index.ts";
 import {
   BodyBytes,
   type BodyBudget,
-  type BodyReader,
+  type ByteFlow,
+  type ByteReader,
   type RequestFacts,
   type Sink,
   type UniversalHandler,
   type UniversalRequest,
   type UniversalResponse,
 } from "../protocol/index.ts";
+
+import { BodySource, PieceFlow } from "./fetch-body.ts";
 
 /* The host for the Fetch API: Bun, Deno, Workers, Node, and frameworks that use it. */
 
@@ -131,13 +134,22 @@ class FetchRequest implements UniversalRequest {
     this.#leaving?.abort();
   }
 
-  async text(limit: number, budget?: BodyBudget): Promise<string> {
+  /** The body, `null` where there is none. Throws where somebody has read it. */
+  get #body(): ReadableStream<Uint8Array> | null {
     const { body } = this.#request;
+    if (body === null || !(this.#request.bodyUsed || body.locked)) return body;
+    const cause = new Error("A parser has read the body before this handler. Mount the handler before parsers");
+    throw new A2AError("InternalError", undefined, { cause });
+  }
+
+  read(reader: ByteReader): ByteFlow {
+    const body = this.#body;
+    return new PieceFlow(body === null ? undefined : new BodySource(body), reader);
+  }
+
+  async text(limit: number, budget?: BodyBudget): Promise<string> {
+    const body = this.#body;
     if (body === null) return "";
-    if (this.#request.bodyUsed || body.locked) {
-      const cause = new Error("A parser has read the body before this handler. Mount the handler before parsers");
-      throw new A2AError("InternalError", undefined, { cause });
-    }
     const length = this.header("content-length");
     const announced = length === undefined || !/^\d+$/.test(length) ? undefined : Number(length);
     const source = new BodySource(body);
@@ -159,48 +171,6 @@ class FetchRequest implements UniversalRequest {
     } catch {
       throw new A2AError("ParseError", "The request body is not UTF-8");
     }
-  }
-}
-
-/** Reads the pieces of a body, as fast as the budget allows. */
-class BodySource implements BodyReader {
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
-  #room = deferred<void>();
-  #refusal: A2AError | undefined;
-
-  constructor(body: ReadableStream<Uint8Array>) {
-    this.#reader = body.getReader();
-  }
-
-  /** The next piece, `undefined` after the last one. */
-  async read(): Promise<Uint8Array | undefined> {
-    const { done, value } = await this.#reader.read().catch((cause: unknown) => {
-      throw new A2AError("InvalidRequest", "The request body broke off", { cause });
-    });
-    if (this.#refusal !== undefined) throw this.#refusal;
-    return done ? undefined : value;
-  }
-
-  async room(): Promise<void> {
-    await this.#room.promise;
-    this.#room = deferred();
-    if (this.#refusal !== undefined) throw this.#refusal;
-  }
-
-  resume(): void {
-    this.#room.resolve();
-  }
-
-  refuse(error: A2AError): void {
-    this.#refusal = error;
-    this.#room.resolve();
-    // Ends a pending read of a slow sender.
-    this.close();
-  }
-
-  /** Discards the rest of the body. An error of that has no consequence. */
-  close(): void {
-    this.#reader.cancel().catch(() => undefined);
   }
 }
 

@@ -53,6 +53,7 @@ export interface HandlerLimits extends EngineLimits {
   readonly bodyBytes?: number;
   /**
    * Memory of all request bodies that are being received, in bytes. Default 64 MiB, or four times `bodyBytes` where that is more.
+   * A large file that is stored while it comes takes a part of it: 1.5 MiB with a folder, 25.5 MiB with S3, where the default is 400 MiB.
    * At least twice `bodyBytes`. When it is full, large bodies wait for room for up to 10 seconds, or are refused (`Unavailable`).
    * A quarter is reserved for bodies of up to 64 KiB.
    */

@@ -94,6 +94,20 @@ const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
     expect((await store.list({ prefix: `${own}/`, limit: 10 })).blobs).toEqual([]);
   },
 
+  "gives a blob another key, where it can": async ({ store, expect, own }) => {
+    if (store.move === undefined) return;
+    await store.put(`${own}/before/a`, piecesOf([10]));
+    await store.move(`${own}/before/a`, `${own}/after/b`);
+    expect(await store.get(`${own}/before/a`)).toEqual(undefined);
+    expect(same(await bytesOf(store, `${own}/after/b`), joined([filled(10, 0)]))).toEqual(true);
+    const failed = await store.move(`${own}/none`, `${own}/after/c`).then(
+      () => false,
+      () => true,
+    );
+    expect(failed).toEqual(true);
+    expect(await store.get(`${own}/after/c`)).toEqual(undefined);
+  },
+
   "reads ranges": async ({ store, expect, own }) => {
     await store.put(`${own}/ten`, piecesOf([10]));
     const range = async (start: number, end?: number): Promise<string> => {

@@ -30,7 +30,7 @@ export {
 // One call, from its request to its answer.
 export { answerCall, converted, serviceOf, type AnyReply, type ServerCall } from "./server/answer-call.ts";
 export { requestContext, type ServerContext } from "./server/context.ts";
-export { bodyText, codecOf, parseJson, requestedVersion } from "./server/request.ts";
+export { bodyText, codecOf, messageText, parseJson, requestedVersion } from "./server/request.ts";
 export {
   bodyOf,
   challengeHeaders,
@@ -40,6 +40,10 @@ export {
   type WireError,
 } from "./server/response.ts";
 export { KeepAlive, streamHeaders, writeEvents, type EventFormat } from "./server/event-stream.ts";
+
+// A message whose large files are stored while it is read.
+export { BodyPieces } from "./server/body-pieces.ts";
+export { fileLimits } from "./server/file-limits.ts";
 
 // What a server shares among its bindings.
 export { corsPolicy, type CorsHeaders, type CorsOptions, type CorsPolicy } from "./server/cors.ts";

@@ -19,9 +19,11 @@ describe("blobs in a bucket", () => {
     if (own.server !== undefined) own.server.failing = 503;
     else await own.close();
     const failures =
-      own.server === undefined ? [] : [store.get("a/b"), store.list({ prefix: "", limit: 1 }), store.delete(["a/b"])];
+      own.server === undefined
+        ? []
+        : [() => store.get("a/b"), () => store.list({ prefix: "", limit: 1 }), () => store.delete(["a/b"])];
     for (const failure of failures) {
-      const error = await failure.then(
+      const error = await failure().then(
         () => undefined,
         (thrown: unknown) => thrown,
       );

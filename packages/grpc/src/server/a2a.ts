@@ -1,5 +1,12 @@
 import { A2AError } from "@parley/a2a";
-import { isMethod, type OperationName, type StreamReply, type UniversalResponse } from "@parley/a2a/protocol";
+import {
+  isMethod,
+  type IncomingFiles,
+  type OperationName,
+  type Principal,
+  type StreamReply,
+  type UniversalResponse,
+} from "@parley/a2a/protocol";
 import {
   answerCall,
   codecOf,
@@ -38,6 +45,11 @@ export function a2aMethod(
   return (call) => answerCall(host, new GrpcServerCall(method, host, codecFor, frames, onlyAgent, call));
 }
 
+/** Whether an operation sends a message. */
+export function isSend(operation: OperationName): boolean {
+  return operation === "SendMessage" || operation === "SendStreamingMessage";
+}
+
 /** A call of A2A, for `answerCall`. Its answer, or its failure, is written as frames. */
 class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
   readonly request: Call;
@@ -46,6 +58,7 @@ class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
   codec: Codec;
   shapes: Shapes;
   tenant: string | undefined;
+  files?: IncomingFiles;
   readonly #method: A2AMethod;
   readonly #host: ServerHost;
   readonly #codecFor: (call: Call) => Codec;
@@ -78,8 +91,15 @@ class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
     if (this.#host.operations[this.operation] === undefined) throw new A2AError("MethodNotFound");
   }
 
-  body(): Promise<Uint8Array> {
-    return this.request.only();
+  body(principal: Principal): Promise<Uint8Array> {
+    const { receiver, services, limits } = this.#host;
+    if (receiver === undefined || !isSend(this.operation)) return this.request.only();
+    return this.request.only(async (large) => {
+      const { readLargeMessage } = await import("./large-message.ts");
+      const sender = { principal, services, bytes: large.length, signal: () => this.request.signal };
+      this.files = await receiver.open(sender);
+      return readLargeMessage(this.#method.input, large, { files: this.files, receiver, limits });
+    });
   }
 
   read(bytes: Uint8Array): unknown {

@@ -2,8 +2,8 @@ import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { A2AError } from "@parley/a2a";
 import type { BodyPlace, BodyReader, ByteFlow, ByteReader, UniversalRequest } from "@parley/a2a/protocol";
-import type { RequestLimits } from "@parley/a2a/transport";
-import { compressed, FrameReader, type Frame } from "../frames.ts";
+import { BodyPieces, type RequestLimits } from "@parley/a2a/transport";
+import { compressed, FrameReader, lengthAt, type Frame } from "../frames.ts";
 import { StatusError } from "../status.ts";
 import { encodings, type Framing } from "./framing.ts";
 
@@ -19,7 +19,21 @@ export interface CallReaderOptions {
   readonly limits: RequestLimits;
   /** How long the client may take to send a message that it has begun, in milliseconds. */
   readonly requestTimeout: number;
+  /** Whether a message may be larger than `limits.bodyBytes`, because large files are taken out of it. */
+  readonly takesFiles?: boolean | undefined;
 }
+
+/** A message that is too large to be in memory. */
+export interface LargeMessage {
+  readonly flags: number;
+  /** Its length in bytes. */
+  readonly length: number;
+  /** Its bytes, and what comes after it. */
+  readonly source: BodyPieces;
+}
+
+/** Bytes before a message: its flags and its length. */
+const headLength = 5;
 
 /** The messages of a client in one call. They wait here, within limits, until they are read. */
 export class CallReader implements ByteReader, BodyReader {
@@ -41,6 +55,9 @@ export class CallReader implements ByteReader, BodyReader {
   /** Why nothing more can be read. */
   #failure: Error | undefined;
   #wake: (() => void) | undefined;
+  /** The beginning of the first message, until its length is known. `undefined`: it is known, or of no interest. */
+  #first: Uint8Array | undefined;
+  #large: LargeMessage | undefined;
   /** Runs while a message is incomplete. */
   #messageTimer: NodeJS.Timeout | undefined;
 
@@ -50,6 +67,7 @@ export class CallReader implements ByteReader, BodyReader {
     this.#options = options;
     this.#frames = new FrameReader(bodyBytes);
     this.#place = unfinished?.enter(this, request.connection);
+    if (options.takesFiles === true) this.#first = new Uint8Array(0);
   }
 
   start(): void {
@@ -59,6 +77,33 @@ export class CallReader implements ByteReader, BodyReader {
 
   chunk(bytes: Uint8Array): void {
     if (this.#failure !== undefined) return;
+    if (this.#large !== undefined) this.#large.source.chunk(bytes);
+    else if (this.#first === undefined) this.#push(bytes);
+    else this.#begin(this.#first.length === 0 ? bytes : Buffer.concat([this.#first, bytes]));
+  }
+
+  /** Looks at the length of the first message. */
+  #begin(bytes: Uint8Array): void {
+    if (bytes.length < headLength) {
+      this.#first = Uint8Array.from(bytes);
+      return;
+    }
+    this.#first = undefined;
+    const length = lengthAt(bytes, 1);
+    if (length <= this.#options.limits.bodyBytes || this.#flow === undefined) {
+      this.#push(bytes);
+      return;
+    }
+    const source = new BodyPieces().from(this.#flow);
+    source.place = this.#place;
+    this.#flow.pause();
+    this.#large = { flags: bytes[0] as number, length, source };
+    source.unread(bytes.subarray(headLength));
+    this.#limitMessage(true);
+    this.#wakeUp();
+  }
+
+  #push(bytes: Uint8Array): void {
     const before = this.#queue.length;
     try {
       this.#frames.push(bytes, this.#queue);
@@ -97,7 +142,8 @@ export class CallReader implements ByteReader, BodyReader {
   /** Called when there is memory for a message that had to wait. */
   resume(): void {
     this.#waits = false;
-    this.#flow?.resume();
+    if (this.#large !== undefined) this.#large.source.resume();
+    else this.#flow?.resume();
     this.#wakeUp();
   }
 
@@ -105,6 +151,7 @@ export class CallReader implements ByteReader, BodyReader {
   refuse(error: Error): void {
     this.#failure ??= error;
     this.#queue.length = 0;
+    this.#large?.source.refuse(error);
     this.release();
     this.#wakeUp();
   }
@@ -131,7 +178,9 @@ export class CallReader implements ByteReader, BodyReader {
   end(): void {
     this.#complete = true;
     this.#limitMessage(false);
-    if (this.#frames.partial) this.#failure ??= new A2AError("ParseError", "The last message is incomplete");
+    this.#large?.source.end();
+    if (this.#frames.partial || (this.#first?.length ?? 0) > 0)
+      this.#failure ??= new A2AError("ParseError", "The last message is incomplete");
     this.#wakeUp();
   }
 
@@ -139,18 +188,41 @@ export class CallReader implements ByteReader, BodyReader {
     this.refuse(new StatusError("CANCELLED", "The client has closed the call"));
   }
 
-  /** The one message of a method that takes no stream. */
-  async only(): Promise<Uint8Array> {
-    while ((!this.#complete || this.#waits) && this.#failure === undefined && this.#queue.length < 2)
+  /**
+   * The one message of a method that takes no stream.
+   *
+   * @param read - Reads a message that is too large to be in memory, and returns it without its large files.
+   */
+  async only(read?: (large: LargeMessage) => Promise<Uint8Array>): Promise<Uint8Array> {
+    while (
+      (!this.#complete || this.#waits) &&
+      this.#failure === undefined &&
+      this.#large === undefined &&
+      this.#queue.length < 2
+    )
       await this.#more();
+    if (this.#large !== undefined && read !== undefined && this.#failure === undefined)
+      return this.#onlyLarge(this.#large, read);
     const [frame, another] = this.#queue.splice(0);
     if (this.#failure !== undefined) throw this.#failure;
     if (frame === undefined) throw new A2AError("InvalidRequest", "The request has no message");
-    if (another !== undefined) throw new A2AError("InvalidRequest", "The request has more than one message");
+    if (another !== undefined) throw moreThanOne();
     const message = this.#read(frame);
     const bytes = message instanceof Promise ? await message : message;
     this.release();
     return bytes;
+  }
+
+  async #onlyLarge(large: LargeMessage, read: (large: LargeMessage) => Promise<Uint8Array>): Promise<Uint8Array> {
+    try {
+      const bytes = await read(large);
+      if ((await large.source.next()) !== undefined) throw moreThanOne();
+      this.release();
+      return bytes;
+    } catch (error) {
+      this.refuse(error as Error);
+      throw error;
+    }
   }
 
   /** The next message of a stream; `undefined` after the last one. */
@@ -176,6 +248,10 @@ export class CallReader implements ByteReader, BodyReader {
     this.#wake = undefined;
     wake?.();
   }
+}
+
+function moreThanOne(): A2AError {
+  return new A2AError("InvalidRequest", "The request has more than one message");
 }
 
 const decompress = promisify(gunzip);

@@ -3,7 +3,7 @@ import type { RequestFacts, Sink, UniversalRequest, UniversalResponse } from "@p
 import type { ServerContext } from "@parley/a2a/transport";
 import { parseTimeout } from "../metadata.ts";
 import { StatusError } from "../status.ts";
-import { CallReader, type CallReaderOptions, type ReadableRequest } from "./call-reader.ts";
+import { CallReader, type CallReaderOptions, type LargeMessage, type ReadableRequest } from "./call-reader.ts";
 import { CallWriter, compressFrames, Deadline, writeLarge } from "./call-writer.ts";
 import type { Metadata } from "./framing.ts";
 
@@ -66,9 +66,9 @@ export class Call implements UniversalRequest {
     this.#deadline = new Deadline(timeout, (error) => this.#reader.refuse(error));
   }
 
-  /** The one message of a method that takes no stream. */
-  only(): Promise<Uint8Array> {
-    return this.#reader.only();
+  /** The one message of a method that takes no stream. `read` reads one that is too large to be in memory. */
+  only(read?: (large: LargeMessage) => Promise<Uint8Array>): Promise<Uint8Array> {
+    return this.#reader.only(read);
   }
 
   /** The next message of a stream; `undefined` after the last one. */

@@ -17,7 +17,7 @@ import type { Codec } from "@parley/a2a/wires";
 import { encodeMessage, isPreflight } from "../metadata.ts";
 import { extensionServices, methodOf, serviceV03, serviceV1, type A2AServiceType } from "../services.ts";
 import { statusCode, Statuses, StatusError } from "../status.ts";
-import { a2aMethod, requestedCodec } from "./a2a.ts";
+import { a2aMethod, isSend, requestedCodec } from "./a2a.ts";
 import type { ReadableRequest } from "./call-reader.ts";
 import { Call, type Method } from "./call.ts";
 import { FrameWriter, grpcFraming, WebFraming, type Framing, type Metadata } from "./framing.ts";
@@ -36,6 +36,8 @@ interface Route {
   readonly codecFor: (call: Call) => Codec;
   /** Limits of its own, if it has any. */
   readonly limits?: RequestLimits;
+  /** Whether its messages can have large files. */
+  readonly takesFiles?: boolean;
 }
 
 /** Largest message for health checks and reflection, in bytes. Anyone may call these, and a message holds one name. */
@@ -126,7 +128,8 @@ function routesOf(host: ServerHost, frames: FrameWriter): Routes {
     const codecFor =
       drafts.length === 0 && first.version === "0.3" ? () => first : (call: Call) => requestedCodec(host, spoken, call);
     for (const [path, method] of service.methods) {
-      routes.set(path, { method: a2aMethod(method, host, codecFor, frames), codecFor });
+      const takesFiles = host.receiver !== undefined && isSend(method.operation);
+      routes.set(path, { method: a2aMethod(method, host, codecFor, frames), codecFor, takesFiles });
     }
   }
   // The service of a method belongs to no version.
@@ -161,6 +164,7 @@ class Server {
       framing,
       limits: route.limits ?? this.#host.limits,
       requestTimeout: this.#requestTimeout,
+      takesFiles: route.takesFiles,
       explain: (thrown, failed) => this.#trailersOf(thrown, failed, route),
     });
     try {

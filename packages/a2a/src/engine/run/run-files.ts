@@ -2,7 +2,7 @@ import type { BlobRoom, Blobs } from "../../blobs/blobs.ts";
 import type { LazyBlobs } from "../../blobs/lazy.ts";
 import { blobScheme, keysIn, refOf, unreadable } from "../../blobs/ref.ts";
 import { invalidParams, type Message, type NewRecord, type Part } from "../../model/index.ts";
-import type { AgentEvent, TurnFiles } from "../../protocol/index.ts";
+import type { AgentEvent, IncomingFilesByUrl, TurnFiles } from "../../protocol/index.ts";
 import type { FeatureEffect, TaskKey } from "../../store/index.ts";
 import { agentMistake } from "../mistakes.ts";
 
@@ -171,10 +171,13 @@ function withParts(event: AgentEvent, parts: readonly Part[]): AgentEvent {
   return { ...event, event: withParts(event.event, parts) as typeof event.event };
 }
 
-/** @throws A2AError `InvalidParams` for a part whose URL only the server may write. */
-export function checkAddresses({ parts }: Message): void {
+/**
+ * @param incoming - The files that the server has put into the message while it read it.
+ * @throws A2AError `InvalidParams` for a part whose URL only the server may write.
+ */
+export function checkAddresses({ parts }: Message, incoming?: IncomingFilesByUrl): void {
   const fields = parts.flatMap(({ url }, at) =>
-    url?.startsWith(blobScheme) === true
+    url?.startsWith(blobScheme) === true && incoming?.has(url) !== true
       ? [{ field: `message.parts[${at}].url`, description: "has a scheme that is not for clients" }]
       : [],
   );

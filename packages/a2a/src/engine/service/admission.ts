@@ -1,5 +1,12 @@
 import { A2AError, type Message, type NewRecord, type SendMessageRequest } from "../../model/index.ts";
-import type { AcceptedInput, ByteBudget, CallContext, Payload, Principal } from "../../protocol/index.ts";
+import type {
+  AcceptedInput,
+  ByteBudget,
+  CallContext,
+  IncomingFilesByUrl,
+  Payload,
+  Principal,
+} from "../../protocol/index.ts";
 import type { TakenAnswer } from "../../intask/index.ts";
 import type { LazyConfigs, PushConfigs } from "../../push/index.ts";
 import type { FeatureEffect, OnceEffect, OnceRecord, Owner, TaskHead, TaskKey } from "../../store/index.ts";
@@ -51,6 +58,8 @@ export interface Send {
   readonly again?: () => Send | Promise<Send>;
   /** The id of the task that the message may make, where its files are stored for that. */
   readonly newTaskId?: string;
+  /** Its large files that were stored while it was read. */
+  readonly incoming?: IncomingFilesByUrl | undefined;
   /** The credential or the refusal that the message brought for a request of its task. */
   readonly answer?: TakenAnswer | undefined;
 }

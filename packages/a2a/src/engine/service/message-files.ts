@@ -13,7 +13,7 @@ export class MessageFiles {
   #task: TaskKey | undefined;
   /** One for each time that the message was accepted. */
   readonly #rooms: BlobRoom[] = [];
-  /** What was stored, by its base64: a message that is accepted again has the same files. */
+  /** What was stored, by its base64 or its first URL: a message that is accepted again has the same files. */
   readonly #known = new Map<string, Part>();
 
   constructor(lazy: LazyBlobs, settings: Pick<EngineSettings, "ids" | "store">) {
@@ -29,14 +29,17 @@ export class MessageFiles {
     const { owner, request, again } = send;
     const { message } = request;
     const { store, ids } = this.#settings;
-    const taskId = message.taskId ?? send.newTaskId ?? ids.next();
+    const [incoming] = send.incoming?.values() ?? [];
+    const taskId = message.taskId ?? send.newTaskId ?? incoming?.taskId ?? ids.next();
     if (message.taskId !== undefined && isRefused(send, await store.head(owner, taskId))) return send;
     const blobs = await this.#lazy.load();
     const task = (this.#task = { agent: owner.agent, owner: owner.owner, taskId });
     const room = await blobs.roomOf(task);
     this.#rooms.push(room);
     const parts: Part[] = [];
-    for (const part of message.parts) parts.push(this.#knownAs(part) ?? (await this.#stored(part, task, room)));
+    for (const part of message.parts) {
+      parts.push(this.#knownAs(part) ?? (await this.#stored(part, task, room, send.incoming)));
+    }
     const rows = this.#rooms.flatMap((each) => [...each.rows.values()]);
     const stored: Send = {
       ...send,
@@ -48,14 +51,19 @@ export class MessageFiles {
   }
 
   #knownAs(part: Part): Part | undefined {
-    if (typeof part.raw !== "string") return undefined;
     const { raw, ...rest } = part;
-    const url = this.#known.get(raw)?.url;
-    return url === undefined ? undefined : { ...rest, url };
+    const url = this.#known.get(raw ?? part.url ?? "")?.url;
+    return url === undefined ? undefined : ({ ...rest, url } as Part);
   }
 
-  async #stored(part: Part, task: TaskKey, room: BlobRoom): Promise<Part> {
+  async #stored(part: Part, task: TaskKey, room: BlobRoom, incoming: Send["incoming"]): Promise<Part> {
     const blobs = await this.#lazy.load();
+    const file = part.url === undefined ? undefined : incoming?.get(part.url);
+    if (file !== undefined) {
+      const adopted = await blobs.adopt(task, file, part, room);
+      this.#known.set(part.url ?? "", adopted);
+      return adopted;
+    }
     const [stored = part] = await blobs.storeParts(task, [part], room);
     if (stored !== part && part.raw !== undefined) this.#known.set(part.raw, stored);
     return stored;

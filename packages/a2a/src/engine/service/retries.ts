@@ -2,7 +2,7 @@ import { BoundedMap, memoryOf } from "../../base/bounded-map.ts";
 import { wrapped } from "../../base/json-text.ts";
 import { contentHash, invalidParams, type Message } from "../../model/index.ts";
 import type { OnceEffect, OnceRecord, Owner } from "../../store/index.ts";
-import { TextPayload } from "../../protocol/index.ts";
+import { TextPayload, type IncomingFilesByUrl } from "../../protocol/index.ts";
 import { ChurnMap } from "../churn-map.ts";
 import { replyWindow, type EngineSettings } from "../options.ts";
 import { taskNotFound } from "../refusals.ts";
@@ -37,14 +37,22 @@ export class Retries {
 
   /**
    * Begins an attempt to send a message, which later retries join. Where this process knows the answer, or will know it,
-   * the attempt has the `admission` of the earlier one. `active`: the extensions of the call. `undefined` where deduplication is off. Throws for other content
+   * the attempt has the `admission` of the earlier one. `active`: the extensions of the call. `files`: those that were stored while it was read. `undefined` where deduplication is off. Throws for other content
    * under the same key.
    */
-  begin(owner: Owner, message: Message, active: readonly string[]): Attempt | undefined {
-    const { dedupe, clock, store, extensions } = this.#settings;
+  begin(
+    owner: Owner,
+    message: Message,
+    active: readonly string[],
+    files: IncomingFilesByUrl | undefined,
+  ): Attempt | undefined {
+    const { dedupe, clock, store, extensions, blobs } = this.#settings;
     if (!dedupe.on) return undefined;
     const { window } = dedupe;
-    const hash = contentHash(extensions.contentOf(message, active));
+    const hash = contentHash(
+      extensions.contentOf(message, active),
+      blobs === undefined ? undefined : (files ?? noFiles),
+    );
     const key = keyOf(message, dedupe.onConflict === "accept" ? hash : "");
     const now = clock.now();
     const once: OnceEffect =
@@ -100,6 +108,8 @@ export class Retries {
     return joined(head, beganTask(found) ? 1 : found.seq);
   }
 }
+
+const noFiles: IncomingFilesByUrl = new Map();
 
 /** A direct reply that was given before. */
 function repeated(json: string): Accepted {

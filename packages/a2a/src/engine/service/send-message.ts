@@ -79,14 +79,15 @@ export class Sends {
     extensions: readonly string[],
     answer?: TakenAnswer,
   ): Admission | Promise<Admission> {
+    const { principal, incoming } = context;
     checkSize(request, this.#rooms.settings.limits);
-    if (this.#rooms.settings.blobs !== undefined) checkAddresses(request.message);
+    if (this.#rooms.settings.blobs !== undefined) checkAddresses(request.message, incoming);
     const headers = declaredHeaders(hosted, context);
     const call = storedCall(hosted, request, context, extensions, headers);
-    const attempt = this.#retries.begin(owner, request.message, extensions);
+    const attempt = this.#retries.begin(owner, request.message, extensions, incoming);
     if (attempt?.admission !== undefined) return attempt.admission;
-    const { principal } = context;
-    const send: Send = { hosted, owner, request, call, principal, headers, attempt, kept: noEffects, answer };
+    const kept = noEffects;
+    const send: Send = { hosted, owner, request, call, principal, headers, attempt, kept, answer, incoming };
     if (attempt === undefined) return this.#prepare(send);
     try {
       const { found } = attempt;
@@ -148,8 +149,9 @@ export class Sends {
 
   #admit(send: Send): Admission | Promise<Admission> {
     const { blobs } = this.#rooms.settings;
-    if (blobs === undefined || !hasLarge(send.request.message, blobs.inlineBytes)) return this.#admitStored(send);
-    return this.#storeFiles(send, blobs);
+    if (blobs === undefined) return this.#admitStored(send);
+    const has = send.incoming !== undefined || hasLarge(send.request.message, blobs.inlineBytes);
+    return has ? this.#storeFiles(send, blobs) : this.#admitStored(send);
   }
 
   /** The message is in memory until its files are stored: until then it counts as it was sent. */

@@ -12,12 +12,14 @@ import {
 } from "../server/binding.ts";
 import type { ServerContext } from "../server/context.ts";
 import { discard, streamHeaders, writeEvents, type EventFormat } from "../server/event-stream.ts";
-import { bodyText, codecOf, parseJson, requestedVersion } from "../server/request.ts";
+import { codecOf, messageText, parseJson, requestedVersion } from "../server/request.ts";
 import { bodyOf, errorHeaders, failureOf, withExtensions, type Headers, type WireError } from "../server/response.ts";
 import { A2AError, wireErrors } from "../../model/index.ts";
 import {
   isMethod,
+  type IncomingFiles,
   type OperationName,
+  type Principal,
   type StreamItem,
   type StreamReply,
   type UnaryName,
@@ -66,6 +68,7 @@ function jsonRpcEndpoint(host: ServerHost, codecs: Codecs): HttpEndpoint {
 class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventFormat {
   readonly request: UniversalRequest;
   readonly streamsFiles = true;
+  files?: IncomingFiles;
   codec: JsonRpcCodec;
   shapes: JsonRpcWire;
   operation: OperationName = "SendMessage";
@@ -91,8 +94,8 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
     if (this.request.method !== "POST") throw new A2AError("MethodNotAllowed", "JSON-RPC requests are sent by POST");
   }
 
-  body(): Promise<string> {
-    return bodyText(this.request, this.#host.limits);
+  body(principal: Principal): Promise<string> {
+    return messageText(this.#host, this, principal);
   }
 
   read(text: string): unknown {

@@ -16,7 +16,7 @@ import {
 import type { ServerContext } from "../server/context.ts";
 import { answerWith, tagged } from "../server/document.ts";
 import { streamHeaders, writeEvents, type EventFormat } from "../server/event-stream.ts";
-import { bodyText, codecOf, requestedVersion } from "../server/request.ts";
+import { codecOf, messageText, requestedVersion } from "../server/request.ts";
 import { bodyOf, errorResponse, failureOf, withExtensions, type Headers, type WireError } from "../server/response.ts";
 import {
   allRoutes,
@@ -32,8 +32,10 @@ import {
 import { A2AError } from "../../model/index.ts";
 import {
   isMethod,
+  type IncomingFiles,
   type MethodRoute,
   type OperationName,
+  type Principal,
   type StreamItem,
   type StreamReply,
   type UniversalRequest,
@@ -129,6 +131,7 @@ function restEndpoint(host: ServerHost, [first, ...others]: readonly [RestCodec,
 class RestServerCall implements ServerCall<string, UniversalResponse>, EventFormat {
   readonly request: UniversalRequest;
   readonly streamsFiles = true;
+  files?: IncomingFiles;
   readonly #host: ServerHost;
   readonly #versions: RestVersions;
   readonly #target: Target;
@@ -162,7 +165,7 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
     return tenant !== undefined && this.codec.tenantInPath === true ? decodeSegment("tenant", tenant) : undefined;
   }
 
-  body(): string | Promise<string> {
+  body(principal: Principal): string | Promise<string> {
     this.#choose();
     const match = this.#match;
     if (match === undefined) throw new A2AError("MethodNotFound", "There is nothing at this path");
@@ -170,7 +173,7 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
     if (match.route === undefined) {
       throw new A2AError("MethodNotAllowed", `This path takes ${match.allow.join(", ")}`);
     }
-    return this.request.method === "POST" ? bodyText(this.request, this.#host.limits) : "";
+    return this.request.method === "POST" ? messageText(this.#host, this, principal) : "";
   }
 
   read(text: string): unknown {

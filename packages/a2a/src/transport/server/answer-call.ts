@@ -1,7 +1,9 @@
-import { invalidParams } from "../../model/index.ts";
+import { A2AError, invalidParams, type SendMessageRequest } from "../../model/index.ts";
 import type {
   AgentService,
+  IncomingFiles,
   OperationName,
+  Operations,
   Principal,
   Reply,
   StreamName,
@@ -23,8 +25,10 @@ export interface ServerCall<Body, Answer> {
   readonly request: UniversalRequest;
   /** Refuses, by throwing, what is refused for every caller, such as an HTTP method that the address does not take. */
   accept?(): void;
-  /** The content of the request, not decoded: text or bytes. Throws where the address or the headers are refused. */
-  body(): Body | Promise<Body>;
+  /** The content of the request, not decoded: text or bytes. Throws where the address or the headers are refused. May set `files`. */
+  body(principal: Principal): Body | Promise<Body>;
+  /** The large files that were stored while the body was read. */
+  readonly files?: IncomingFiles | undefined;
   /** Reads the content and returns the operation's request for `shapes` to decode. It sets the members that follow. */
   read(body: Body): unknown;
   /** The version of the request. */
@@ -69,7 +73,7 @@ export async function answerCall<Body, Answer>(host: ServerHost, call: ServerCal
     call.accept?.();
     const known = host.authenticate(call.request);
     const principal = known instanceof Promise ? await known : known;
-    let body: Body | Promise<Body> | undefined = call.body();
+    let body: Body | Promise<Body> | undefined = call.body(principal);
     let invoked: Invoked | undefined = invoke(host, call, principal, body instanceof Promise ? await body : body);
     // Cleared, because the variables of this function live until the answer, which may take hours.
     body = undefined;
@@ -78,9 +82,11 @@ export async function answerCall<Body, Answer>(host: ServerHost, call: ServerCal
       ? call.stream(await invoked.reply, context)
       : call.reply(await invoked.reply, context);
     invoked = undefined;
+    if (call.files !== undefined) void call.files.close();
     return answer instanceof Promise ? await answer : answer;
   } catch (thrown) {
     context?.end();
+    if (call.files !== undefined) await call.files.close();
     return call.fail(thrown);
   }
 }
@@ -88,15 +94,28 @@ export async function answerCall<Body, Answer>(host: ServerHost, call: ServerCal
 function invoke<Body>(host: ServerHost, call: ServerCall<Body, unknown>, principal: Principal, body: Body): Invoked {
   const input = call.read(body);
   const { request, codec, shapes, operation, weight = shapes.responsePieces === undefined ? converted : asText } = call;
-  const params = shapes.decodeRequest(operation, input);
+  const decoded = shapes.decodeRequest(operation, input);
+  const { files } = call;
+  const params = files === undefined ? decoded : withFiles(operation, decoded, files);
   const found = serviceOf(host, call.tenant ?? params.tenant);
   const service = codec.adapt === undefined ? found : codec.adapt(found);
   const stream = host.operations[operation]?.stream === true;
   const context = requestContext(request, principal, codec.version, stream, host.limits.answers, weight);
   if (call.streamsFiles === true) context.streamsFiles = true;
+  if (files !== undefined) context.incoming = files.files;
   return stream
     ? { stream, context, reply: service.stream(operation as StreamName, params as never, context) }
     : { stream, context, reply: service.call(operation as UnaryName, params, context) };
+}
+
+type Requests = Operations[OperationName]["request"];
+
+/** The request with the URLs of its files. Other operations have no files: what stands for one would be read as something else. */
+function withFiles(operation: OperationName, params: Requests, files: IncomingFiles): Requests {
+  if (operation === "SendMessage" || operation === "SendStreamingMessage") {
+    return files.resolve(params as SendMessageRequest);
+  }
+  throw new A2AError("RequestTooLarge", "Only messages may be this large");
 }
 
 /**

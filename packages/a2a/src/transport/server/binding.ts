@@ -5,6 +5,7 @@ import type {
   AgentService,
   BodyBudget,
   ByteBudget,
+  FileReceiver,
   MethodRoute,
   OperationTable,
   Principal,
@@ -169,6 +170,8 @@ export interface ServerHost {
   readonly services: ReadonlyMap<string | undefined, AgentService>;
   /** Limits of requests and answers. */
   readonly limits: RequestLimits;
+  /** Takes large files out of messages while these are read. Absent: bodies are read whole. */
+  readonly receiver?: FileReceiver;
   /** Whether a request that names no version has the version 0.3 (A2A 1.0 §3.6.2). If not, its method or path tells. */
   readonly strictVersion: boolean;
   /** The origins that may call, for bindings that send CORS headers themselves. The router sends them for all others. Absent: none. */
@@ -289,11 +292,7 @@ export function returned<T>(
   });
 }
 
-/**
- * The error for an option that a server cannot be created with.
- *
- * @param sentence - What is wrong. Default: the name of the option, and the description.
- */
+/** The error for an option that a server cannot be created with. `sentence`: what is wrong. Default: its name and the description. */
 export function cannotServe(field: string, description: string, sentence = `${field} ${description}`): A2AError {
   return invalidParams([{ field, description }], `This cannot be served: ${sentence}`);
 }

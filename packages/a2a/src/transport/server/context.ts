@@ -4,6 +4,7 @@ import {
   type ByteBudget,
   type CallContext,
   type HeaderReader,
+  type IncomingFilesByUrl,
   type Principal,
   type UniversalRequest,
 } from "../../protocol/index.ts";
@@ -14,6 +15,7 @@ import {
  */
 export interface ServerContext extends CallContext {
   streamsFiles?: true;
+  incoming?: IncomingFilesByUrl;
   reserve(bytes: number): Promise<void>;
   /** Bytes that are reserved. */
   readonly reserved: number;
@@ -59,6 +61,7 @@ class RequestContext implements ServerContext {
   declare after?: number;
   declare trace?: string;
   declare streamsFiles?: true;
+  declare incoming?: IncomingFilesByUrl;
   reserved = 0;
   readonly #request: UniversalRequest;
   readonly #answers: ByteBudget | undefined;

@@ -1,8 +1,8 @@
 import { nestsDeeper } from "../../base/json-text.ts";
 import { A2AError } from "../../model/index.ts";
-import type { UniversalRequest } from "../../protocol/index.ts";
+import type { IncomingFiles, Principal, UniversalRequest } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
-import type { RequestLimits } from "./binding.ts";
+import type { RequestLimits, ServerHost } from "./binding.ts";
 
 /* What all bindings of HTTP read from a request: its body as JSON, and its version. */
 
@@ -19,9 +19,42 @@ function isJson(contentType: string): boolean {
  * parsing are two functions, so that a binding waits only once.
  */
 export function bodyText(request: UniversalRequest, limits: RequestLimits): Promise<string> {
+  checkMediaType(request);
+  return request.text(limits.bodyBytes, limits.unfinished);
+}
+
+function checkMediaType(request: UniversalRequest): void {
   const contentType = request.header("content-type");
   if (contentType && !isJson(contentType)) throw unsupportedMediaType();
-  return request.text(limits.bodyBytes, limits.unfinished);
+}
+
+/** What of a call has its large files. */
+interface WithFiles {
+  readonly request: UniversalRequest;
+  files?: IncomingFiles;
+}
+
+/** A body over this size in bytes is never read whole where large files can be taken out of it, whatever `limits.bodyBytes` is. */
+const wholeBytes = 10 << 20;
+
+/**
+ * The text of the body of a call. Large files of a message are stored while it comes (`blobs`), and `call.files` has them.
+ *
+ * @param principal - The caller, who owns the files.
+ */
+export function messageText(host: ServerHost, call: WithFiles, principal: Principal): Promise<string> {
+  const { request } = call;
+  const { limits, receiver } = host;
+  const most = Math.min(wholeBytes, limits.bodyBytes);
+  if (receiver === undefined || request.read === undefined) return bodyText(request, limits);
+  const length = Number(request.header("content-length") ?? Number.NaN);
+  // Without a length it may be large: it is read whole up to the limit.
+  if (length <= most || (Number.isNaN(length) && request.method !== "POST")) return bodyText(request, limits);
+  checkMediaType(request);
+  return import("./large-body.ts").then(({ readLargeText }) => {
+    const sender = { principal, services: host.services, bytes: Number.isNaN(length) ? undefined : length };
+    return readLargeText(call, receiver, limits, { ...sender, signal: () => request.signal }, most);
+  });
 }
 
 /** The body as JSON; `undefined` where it is empty. `depth` is the deepest nesting, counted from the outermost value. */

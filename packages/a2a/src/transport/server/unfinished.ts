@@ -21,20 +21,20 @@ const least = 1024;
 class Pool {
   readonly size: number;
   /** Most that one connection may take. */
-  readonly #share: number;
+  readonly share: number;
   used = 0;
   readonly #byConnection = new Map<object, number>();
 
   constructor(size: number, share: number) {
     this.size = size;
-    this.#share = share;
+    this.share = share;
   }
 
   take(bytes: number, connection: object | undefined): boolean {
     if (this.used + bytes > this.size) return false;
     if (connection !== undefined) {
       const own = (this.#byConnection.get(connection) ?? 0) + bytes;
-      if (own > this.#share && bytes > 0) return false;
+      if (own > this.share && bytes > 0) return false;
       this.#byConnection.set(connection, own);
     }
     this.used += bytes;
@@ -173,7 +173,7 @@ class Place implements BodyPlace {
 
   hold(held: number, most: number): boolean {
     const { large, queue } = this.#all;
-    const wanted = Math.min(most, large.size);
+    const wanted = Math.min(most, large.size, large.share);
     if (this.#over || (this.pool === large && wanted <= this.wanted)) return true;
     if (wanted <= smallBody) return this.#holdSmall(Math.max(least, held));
     this.wanted = wanted;

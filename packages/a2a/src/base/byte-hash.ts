@@ -1,4 +1,4 @@
-import type { Bytes } from "../base/index.ts";
+import type { Bytes } from "./index.ts";
 
 /**
  * A hash of bytes that come in pieces, 16 hexadecimal digits. WebCrypto hashes whole values only. Not cryptographic: it is compared with

@@ -1,0 +1,79 @@
+import { createHash } from "node:crypto";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { connect } from "@parley/a2a/client";
+import { mebi } from "./harness/bodies.ts";
+import { servers } from "./harness/servers.ts";
+import { upload, uploadByGrpc } from "./harness/uploads.ts";
+import { withstands } from "./harness/withstand.ts";
+import { mebibytes } from "./processes/agents.ts";
+
+/* Messages whose files do not fit into the heap of their server, 256 MiB, as base64 and in JSON (docs/files.md). */
+
+const attacked = servers();
+/** In MiB. `ATTACK_FIGURES` takes files of 1 GiB, which takes minutes. */
+const size = process.env["ATTACK_FIGURES"] === undefined ? 100 : 1023;
+
+async function digest(bytes: AsyncIterable<Uint8Array>): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const piece of bytes) hash.update(piece);
+  return hash.digest("hex");
+}
+
+async function started(): Promise<{ server: Awaited<ReturnType<typeof attacked.start>>; url: string; blobs: string }> {
+  const blobs = join(await attacked.folder(), "blobs");
+  const mounts = [{ agent: "actor" }, { agent: "digests", path: "/digests" }] as const;
+  const server = await attacked.start({ mounts, blobs });
+  return { server, url: `${server.url}/digests`, blobs };
+}
+
+/** The files of the store, also those that are being written. */
+async function filesIn(folder: string): Promise<readonly string[]> {
+  const found = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  return found.filter((entry) => entry.isFile()).map(({ name }) => name);
+}
+
+describe("messages with large files", () => {
+  it("of 100 MiB come over JSON-RPC, REST and gRPC at the same time, one of them slowly, and one goes back", async () => {
+    const { server, url } = await started();
+    const expected = await digest(mebibytes(size));
+    await withstands(server, async (other) => {
+      let go: () => void = () => {};
+      const others = new Promise<void>((resolve) => (go = resolve));
+      const slow = upload(url, "JSONRPC", { size, onWritten: (written) => (written === 51 ? others : undefined) });
+      const sent = [
+        upload(url, "HTTP+JSON", { size, text: "back" }),
+        // Its tenant comes with the message, so the agent is known after the file.
+        uploadByGrpc(server.url, "digests", { size }),
+      ];
+      const answers = await Promise.all(sent).finally(go);
+      for (const answer of [...answers, await slow]) expect(answer).toContain(`large.bin ${size * mebi} ${expected}`);
+      await other.answers(3);
+    });
+    const client = await connect(url);
+    const { tasks } = await client.listTasks({ includeArtifacts: true });
+    const back = tasks.flatMap(({ artifacts = [] }) => artifacts).find(({ name }) => name === "back.bin");
+    const response = await fetch(back?.parts[0]?.url ?? "");
+    expect(await digest(response.body as unknown as AsyncIterable<Uint8Array>)).toBe(expected);
+  });
+
+  it("that break off in the middle leave nothing, over all bindings", async () => {
+    const { server, url, blobs } = await started();
+    await withstands(server, async (other) => {
+      const breaks = (written: number): void => {
+        if (written > 20) throw new Error("breaks off");
+      };
+      const options = { size, onWritten: breaks };
+      const sent = [
+        upload(url, "JSONRPC", options),
+        upload(url, "HTTP+JSON", options),
+        uploadByGrpc(server.url, "digests", options),
+      ];
+      const ends = await Promise.allSettled(sent);
+      expect(ends.every(({ status }) => status === "rejected")).toBe(true);
+      await expect.poll(() => filesIn(blobs), { timeout: 30_000 }).toEqual([]);
+      await other.answers(3);
+    });
+  });
+});
