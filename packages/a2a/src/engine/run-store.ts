@@ -6,7 +6,7 @@ import type { EngineSettings } from "./options.ts";
  * The store could not be asked now. That is no fault of the agent, whatever it was about to do: its run is given up, as where
  * nothing can be written, and its task goes on with another one.
  */
-export class StoreUnavailable extends A2AError {
+class StoreUnavailable extends A2AError {
   constructor(cause: A2AError) {
     const { message, retryAfter } = cause;
     super("Unavailable", message, { cause, ...(retryAfter !== undefined && { retryAfter }) });
