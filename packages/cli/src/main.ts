@@ -4,7 +4,13 @@ import { processIo } from "./io.ts";
 import { run } from "./program.ts";
 
 // `parley watch … | head` closes the pipe when it has read enough: that is no error.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(0);
+  process.stderr.write(
+    `parley: cannot write to standard output: ${error.code === "ENOSPC" ? "the disk is full" : error.message}\n`,
+  );
+  process.exit(1);
+});
 // A server goes on when nobody reads its log any more.
 process.stderr.on("error", () => {});
 

@@ -1,14 +1,12 @@
-import { createWriteStream } from "node:fs";
-import { access, rm } from "node:fs/promises";
-import { once } from "node:events";
+import { access } from "node:fs/promises";
 import { resolve } from "node:path";
-import { finished } from "node:stream/promises";
 import { jsonLine } from "@parley/a2a/display";
-import type { TaskState } from "@parley/a2a";
+import { A2AError, type TaskState } from "@parley/a2a";
 import { eraseOwner, exportOwner, type Owner, type Store, type TaskSelection, type Upkeep } from "@parley/a2a/store";
 import { CommandError, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";
 import type { Io } from "./io.ts";
+import { writeNewFile } from "./new-file.ts";
 import { defaultFile, openFile } from "./stored.ts";
 
 /** Deletion and export by operators: `parley db purge`, `erase` and `export`. Servers may run on the same database. */
@@ -68,14 +66,19 @@ async function opened<T>(io: Io, options: PlaceOptions, run: (opened: Opened) =>
   if (options.store !== undefined && options.databaseUrl !== undefined) {
     throw new UsageError("--store is a file of SQLite, and --database-url a database of PostgreSQL: pass one of them");
   }
-  const store =
-    url === undefined || url === "" ? await openSqlite(io, options.store) : await openPostgres(url, options.schema);
+  const isFile = url === undefined || url === "";
+  let store: Store | undefined;
   try {
+    store = isFile ? await openSqlite(io, options.store) : await openPostgres(url, options.schema);
     const { upkeep } = store;
     if (upkeep === undefined) throw new CommandError("this store can neither delete nor export");
     return await run({ store, upkeep });
+  } catch (cause) {
+    if (!(cause instanceof A2AError) || cause.code !== "Unavailable") throw cause;
+    // In other commands that is what an agent says.
+    throw new CommandError(cause.message, { cause });
   } finally {
-    await store.close();
+    await store?.close();
   }
 }
 
@@ -222,7 +225,7 @@ export async function erase(io: Io, options: EraseOptions): Promise<number> {
     if (files !== undefined) deletedFiles = (deletedFiles ?? 0) + (await files.deleteOf(owners));
     if (scrub) await upkeep.scrub();
     if (io.stderr.terminal) io.stderr.write("\n");
-    const outside = deletedFiles === undefined ? "" : `, and ${deletedFiles} files`;
+    const outside = deletedFiles === undefined ? "" : `, and ${deletedFiles} ${deletedFiles === 1 ? "file" : "files"}`;
     const text = `${tasksOf(deleted)} of ${name} deleted${outside}, with everything else that it had. ${tasksOf(canceled)} canceled first.`;
     const counts = { found, deleted, canceled, ...(deletedFiles !== undefined && { files: deletedFiles }), dryRun };
     io.stdout.write(json === true ? `${jsonLine({ owner: name, agents, ...counts })}\n` : `${text}\n`);
@@ -254,26 +257,8 @@ export async function exportData(io: Io, options: ExportOptions): Promise<number
       }
       return 0;
     }
-    const { out } = options;
-    // Only the user may read it.
-    const file = createWriteStream(resolve(io.cwd, out), { flags: "wx", mode: 0o600 });
-    const written = finished(file);
-    // It may fail while the first page is read. That is thrown below.
-    written.catch(() => undefined);
-    let isOwn = false;
-    try {
-      await once(file, "open");
-      isOwn = true;
-      for await (const piece of pieces) if (!file.write(piece)) await Promise.race([once(file, "drain"), written]);
-      file.end();
-      await written;
-    } catch (cause) {
-      file.destroy();
-      await written.catch(() => undefined);
-      // Half of an export is none, and would be in the way of the next one.
-      if (isOwn) await rm(resolve(io.cwd, out), { force: true });
-      throw new CommandError(`cannot write ${out}: ${fileReason(cause)}`, { cause });
-    }
-    return 0;
+    if (await writeNewFile(io, options.out, pieces)) return 0;
+    io.stderr.write(`Interrupted: there is no ${options.out}.\n`);
+    return 130;
   });
 }

@@ -164,6 +164,30 @@ describe("parley db export and erase", () => {
   });
 });
 
+describe("what goes wrong", () => {
+  test("an export that is interrupted leaves no file, and its exit code is 130", async () => {
+    const { path, store } = await given();
+    const out = join(folder, "interrupted.jsonl");
+    for (let at = 0; at < 60; at += 1) await put(store, `more-${at}`, "TASK_STATE_COMPLETED", hour);
+    const { io, err } = recordedIo({ cwd: folder });
+    // At once, as with a key that is pressed before the first page is read.
+    const onInterrupt = (run: (signal: "SIGINT") => void): (() => void) => (run("SIGINT"), () => {});
+    const args = ["db", "export", "--subject", "ada", "--out", out, "--store", path];
+    expect(await run(args, { ...io, onInterrupt })).toBe(130);
+    expect(err()).toContain("Interrupted: there is no");
+    await expect(stat(out)).rejects.toThrow("ENOENT");
+    expect((await db(path, ["export", "--subject", "ada", "--out", out])).code).toBe(0);
+  });
+
+  test("a database that is away is named as that, and not as an agent", async () => {
+    const { io, err } = recordedIo({ cwd: folder });
+    const url = "postgres://nobody@127.0.0.1:1/nowhere";
+    expect(await run(["db", "purge", "--before", "1d", "--database-url", url, "--yes"], io)).toBe(1);
+    expect(err()).toContain("The database cannot be reached");
+    expect(err()).not.toContain("agent");
+  });
+});
+
 describe("parley db export and erase, with --files", () => {
   const raw = Buffer.alloc(300_000, "x").toString("base64");
 
