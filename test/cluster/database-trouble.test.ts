@@ -78,7 +78,9 @@ describe("too many connections", () => {
     const [patient, impatient] = counters as [(typeof counters)[0], (typeof counters)[0]];
     // As where others have taken them all.
     const end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'few'";
-    await run(`ALTER ROLE few CONNECTION LIMIT 0; ${end}`);
+    await run("ALTER ROLE few CONNECTION LIMIT 0");
+    // One that had begun to connect before is there a moment later.
+    await expect.poll(() => run(end)).toEqual([]);
     const waiting = patient.post("/message:send", short());
     refusedForNow(await impatient.post("/message:send", short()));
     refusedForNow(await impatient.get("/tasks"));
@@ -157,8 +159,12 @@ describe("a disk that is full", () => {
     }
     // Small rows find room in the pages that there are, for a while.
     const large = (): object => messageOf("x".repeat(200_000));
-    refusedForNow(await counter.post("/message:send", large()));
-    expect((await counter.get("/readyz")).status).toBe(503);
+    const probe = async (): Promise<number> => {
+      refusedForNow(await counter.post("/message:send", large()));
+      return (await counter.get("/readyz")).status;
+    };
+    // A small write that finds room says that there is some.
+    await expect.poll(probe).toBe(503);
     expect((await counter.get("/healthz")).status).toBe(200);
     expect((await counter.get(`/tasks/${stream.taskId}`)).status).toBe(200);
     expect(inspect(counter.log, { depth: 8 })).toContain("The disk of the database is full");
