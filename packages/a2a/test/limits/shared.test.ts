@@ -164,7 +164,7 @@ describe("limits.rate.principal over several servers", () => {
     // The call did take effect after its second. What was let through meanwhile is reported, and nothing twice: 101 in all.
     clock.advance(100);
     await settled();
-    const [{ key = "" } = {}] = rates.calls[0] ?? [];
+    const key = rates.calls[0]?.[0]?.key ?? "";
     const [answer] = await rates.take([{ key, ...hundred, used: 0, wanted: 0 }]);
     expect(Math.round(answer?.back ?? NaN)).toBe(101 * 600 - 100);
   });
