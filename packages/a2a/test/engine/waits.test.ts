@@ -256,6 +256,18 @@ describe("turn.waitFor()", () => {
 });
 
 describe("a task that waits", () => {
+  it("answers its message when its turn is over, also where it waits in the commit that makes it (A2A 1.0 §3.2.2)", async () => {
+    const on = harness(async function* (turn) {
+      if (turn.text === "say") yield turn.working("One moment");
+      yield* turn.sleep(20);
+      yield turn.completed("Done");
+    });
+    const states = [];
+    // What is loaded with the first wait made only that one late.
+    for (const words of ["say", "say", "sleep", "sleep"]) states.push((await on.send(words)).status.state);
+    expect(states).toEqual(Array(4).fill("TASK_STATE_COMPLETED"));
+  });
+
   it("is canceled at once, and its function is not called again", async () => {
     const clock = fakeClock();
     let calls = 0;

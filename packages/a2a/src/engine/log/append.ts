@@ -228,8 +228,8 @@ export type Kept = readonly (readonly FeatureEffect[])[];
 export type AppendResult =
   /** It is stored, and the turn goes on. Or a message was first: the batch is appended again, without the end of the turn. */
   | { readonly kind: "open" }
-  /** The task was created. `log`: all of its records, where its turn has ended too. */
-  | { readonly kind: "created"; readonly log: readonly NewRecord[] | undefined }
+  /** The task was created. `ended`: its turn has ended too. `log`: all of its records, where its message is answered by that. */
+  | { readonly kind: "created"; readonly ended: boolean; readonly log: readonly NewRecord[] | undefined }
   /** The turn has ended: the task is over, or waits for its user. */
   | { readonly kind: "ended" }
   /**

@@ -1,5 +1,5 @@
 import { Waiters } from "../../base/index.ts";
-import { A2AError, isTerminal, type NewRecord, type TaskState } from "../../model/index.ts";
+import { A2AError, isInterrupted, isTerminal, type NewRecord, type TaskState } from "../../model/index.ts";
 import type { AppendOutcome, StoredRun, TaskAppend, TaskEffect, TaskHead } from "../../store/index.ts";
 import {
   acquireLease,
@@ -226,8 +226,11 @@ export class LogWriter implements Submission {
     if (isNew) this.#live.attach({ seq: 0, state, run: head.run });
     this.#live.push(records, sizes, head);
     if (run === null) this.#pending.state = state;
-    if (isNew) return { kind: "created", log: run === null ? records : undefined };
-    return { kind: run === null ? "ended" : "open" };
+    const ended = run === null;
+    if (!isNew) return { kind: ended ? "ended" : "open" };
+    // A turn that let go of its process while it waits has ended here, and its message has no answer yet.
+    const isAnswered = ended && (isTerminal(state) || isInterrupted(state));
+    return { kind: "created", ended, log: isAnswered ? records : undefined };
   }
 
   /** The log holds messages that the run has not read: the turn does not end. */

@@ -76,7 +76,7 @@ export type RunInit = FirstMessageInit | TaskRunInit;
 /** The first result of a message: a direct reply, a task, or the answer of an earlier send of the same message. */
 export type FirstResult =
   | { readonly kind: "message"; readonly reply: DirectReply }
-  /** `log`: all records of the task, where its turn has ended with the commit that created it. */
+  /** `log`: all records of the task, where its message is answered by the commit that created it. */
   | { readonly kind: "task"; readonly log: readonly NewRecord[] | undefined }
   | { readonly kind: "duplicate"; readonly once: OnceRecord };
 

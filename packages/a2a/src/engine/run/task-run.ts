@@ -197,7 +197,7 @@ export class TaskRun implements Phase {
     switch (result.kind) {
       case "created":
         this.#takeResult()?.resolve({ kind: "task", log: result.log });
-        if (result.log !== undefined) this.#close(undefined);
+        if (result.ended) this.#close(undefined);
         break;
       case "ended":
         this.#close(undefined);

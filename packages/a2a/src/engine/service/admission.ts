@@ -76,7 +76,7 @@ export type Accepted =
       readonly contextId: string;
       /** `seq` of the message. */
       readonly input: number;
-      /** All records of a task that was created and ended in one commit. The answer is made of them without reading the store. */
+      /** All records of a task that was created and answered in one commit. The answer is made of them without reading the store. */
       readonly log: readonly NewRecord[] | undefined;
       /** Whether this message created the task, so that its whole log is new to the caller. */
       readonly made: boolean;
