@@ -35,6 +35,7 @@ const postgres = [
 const onEachStore = [
   "test/behaviour/{behaviour,claims,conversations,owner-data,push-operator,questions,request-headers,task-search}.test.ts",
   "test/isolation/**/*.test.ts",
+  "packages/node/test/{blob-collector,blob-rows,blobs,large-messages}.test.ts",
 ];
 
 useFastFolder();

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { defineAgent, memoryStore } from "@parley/a2a";
 import type { BlobStore } from "@parley/a2a/blobs";
@@ -7,23 +6,14 @@ import { connect } from "@parley/a2a/client";
 import type { Store } from "@parley/a2a/store";
 import { fakeClock, type FakeClock } from "@parley/a2a/testing";
 import { sqliteStore } from "@parley/sql/sqlite";
-import { afterEach, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { fileBlobs } from "../src/blobs.ts";
-import { serve, type Server } from "../src/index.ts";
+import { folderOfTest, serversOfTests, storeOfTest } from "./support/files.ts";
+
+const { serveOne } = serversOfTests();
 
 const minute = 60_000;
 const left = `~Lw/${"o".repeat(32)}/task/${"l".repeat(24)}`;
-
-const servers: Server[] = [];
-afterEach(async () => {
-  await Promise.all(servers.splice(0).map((server) => server.close({ grace: 0 })));
-});
-
-async function folderOfTest(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "blobs-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 async function* bytesOf(text: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   yield await Promise.resolve(new TextEncoder().encode(text));
@@ -51,8 +41,7 @@ async function start(store: Store, files: BlobStore, clock: FakeClock = fakeCloc
   const log = (line: string): void => void lines.push(line);
   const logger = { debug: log, info: log, warn: log, error: log };
   const blobs = { store: files, keepUnused: 10 * minute, interval: minute };
-  const server = await serve(agent, { port: 0, signals: false, logger, store, clock, blobs });
-  servers.push(server);
+  const server = await serveOne(agent, { logger, store, clock, blobs });
   const passes = async (): Promise<readonly string[]> => {
     clock.advance(minute);
     return keysOf(files);
@@ -106,7 +95,7 @@ describe("the collector of files", () => {
   it("deletes nothing after the wall clock was set, until `keepUnused` has passed on the monotonic clock", async () => {
     const clock = fakeClock(Date.now());
     const { files, searches } = counted(fileBlobs(await folderOfTest()));
-    const { lines, passes, send } = await start(memoryStore(), files, clock);
+    const { lines, passes, send } = await start(await storeOfTest(), files, clock);
     await send();
     await expect.poll(async () => (await passes(), searches())).toBeGreaterThan(0);
     await files.put(left, bytesOf("an upload whose record is not stored yet"));
@@ -132,7 +121,7 @@ describe("the collector of files", () => {
       "note",
       left,
     ]);
-    const { passes } = await start(memoryStore(), files);
+    const { passes } = await start(await storeOfTest(), files);
     await expect.poll(passes).toEqual(["a/b/c/d", "note"]);
   });
 
@@ -146,7 +135,7 @@ describe("the collector of files", () => {
       list: (query) => files.list({ ...query, limit: Math.min(query.limit, 1) }),
       delete: (keys) => (keys.includes(left) ? Promise.reject(new Error("locked")) : files.delete(keys)),
     };
-    const { passes } = await start(memoryStore(), fails);
+    const { passes } = await start(await storeOfTest(), fails);
     await expect.poll(async () => (await passes(), keysOf(files))).toEqual([left]);
   });
 });

@@ -1,26 +1,15 @@
 import { createHash } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { defineAgent, memoryStore, type Agent, type Part } from "@parley/a2a";
 import { connect, type Client } from "@parley/a2a/client";
 import { fakeClock, testAgent } from "@parley/a2a/testing";
-import { afterEach, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { fileBlobs } from "../src/blobs.ts";
-import { serve, type ServeOptions, type Server } from "../src/index.ts";
+import type { ServeOptions } from "../src/index.ts";
+import { folderOfTest, serversOfTests, storeOfTest } from "./support/files.ts";
+
+const { servers, serveOne } = serversOfTests();
 
 const minute = 60_000;
-
-const servers: Server[] = [];
-afterEach(async () => {
-  await Promise.all(servers.splice(0).map((server) => server.close({ grace: 0 })));
-});
-
-async function folderOfTest(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "blobs-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 function agentOf(onMessage: Parameters<typeof defineAgent>[0]["onMessage"], resumable = false): Agent {
   const defaultInputModes = ["text/plain", "application/octet-stream", "application/json"];
@@ -29,8 +18,7 @@ function agentOf(onMessage: Parameters<typeof defineAgent>[0]["onMessage"], resu
 }
 
 async function start(agent: Agent, options: Partial<ServeOptions>): Promise<Client> {
-  const server = await serve(agent, { port: 0, signals: false, logger: false, ...options });
-  servers.push(server);
+  const server = await serveOne(agent, { ...options });
   return connect(server.url);
 }
 
@@ -56,7 +44,7 @@ const echo = agentOf(async function* (turn) {
 
 describe("the rows of files", () => {
   it("are those of files that the server has stored: what a message says of files changes nothing", async () => {
-    const store = memoryStore();
+    const store = await storeOfTest();
     const blobs = { store: fileBlobs(await folderOfTest()) };
     const client = await start(echo, { store, blobs });
     const owner = createHash("sha256").update("").digest("base64url").slice(0, 32);
@@ -79,7 +67,7 @@ describe("the rows of files", () => {
     const clock = fakeClock(Date.now());
     const files = fileBlobs(await folderOfTest());
     const blobs = { store: files, keepUnused: 3 * minute, interval: minute };
-    const client = await start(echo, { store: memoryStore(), clock, blobs });
+    const client = await start(echo, { store: await storeOfTest(), clock, blobs });
     const { task } = await client.sendMessage({ message: message(file("a"), file("b")) });
     const left = (await files.list({ prefix: "", limit: 1 })).blobs[0]?.key.replace(/[^/]+$/, "l".repeat(24)) ?? "";
     await files.put(left, bytesOf("x"));
@@ -102,6 +90,7 @@ async function* bytesOf(text: string): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   yield await Promise.resolve(new TextEncoder().encode(text));
 }
 
+/* In memory alone: a crash is told by a clock of the test, and on PostgreSQL by that of the database. */
 describe("a run that was lost", () => {
   it("has no second share of `blobs.taskBytes`: the run after it takes the files that are there", async () => {
     const store = memoryStore();
@@ -176,7 +165,7 @@ describe("a message that has large files", () => {
       await files.put(key, body).finally(() => (now -= 1));
     };
     const limits = { totalBytes: 1 << 20 };
-    const client = await start(echo, { store: memoryStore(), limits, blobs: { store: { ...files, put } } });
+    const client = await start(echo, { store: await storeOfTest(), limits, blobs: { store: { ...files, put } } });
     const sends = Array.from({ length: 4 }, () => client.sendMessage({ message: message(file("a", 400_000)) }));
     const states = (await Promise.all(sends)).map(({ task }) => task?.status.state);
     expect(new Set(states)).toEqual(new Set(["TASK_STATE_COMPLETED"]));
@@ -193,7 +182,7 @@ describe("a message that has large files", () => {
       await goes;
     });
     const limits = { tasksPerCaller: 1 };
-    const client = await start(agent, { store: memoryStore(), limits, blobs: { store: files } });
+    const client = await start(agent, { store: await storeOfTest(), limits, blobs: { store: files } });
     const { task } = await client.sendMessage({ message: message({ text: "over" }) });
     const waiting = client.sendMessage({ message: message({ text: "wait" }) });
     await works;
@@ -215,7 +204,7 @@ describe("a message that makes no record", () => {
 
   it("but a direct reply leaves no file: conversation and reply have its bytes", async () => {
     const files = fileBlobs(await folderOfTest());
-    const client = await start(direct, { store: memoryStore(), blobs: { store: files } });
+    const client = await start(direct, { store: await storeOfTest(), blobs: { store: files } });
     const { message: reply } = await client.sendMessage({ message: message(file("a")) });
     expect(reply?.parts[1]).toMatchObject({ raw: file("a").raw, filename: "a" });
     const { contextId = "" } = reply ?? {};
@@ -231,7 +220,7 @@ describe("a message that makes no record", () => {
       yield turn.text === "end" ? turn.completed() : turn.inputRequired("More?");
     });
     const limits = { taskBytes: 200_000, totalBytes: 1 << 26 };
-    const client = await start(asking, { store: memoryStore(), limits, blobs: { store: files } });
+    const client = await start(asking, { store: await storeOfTest(), limits, blobs: { store: files } });
     const { task } = await client.sendMessage({ message: message({ text: "Go" }, file("a")) });
     const taskId = task?.id ?? "";
     const own = await keysOf(files);
@@ -245,7 +234,7 @@ describe("a message that makes no record", () => {
 
 describe("a file of another task", () => {
   it("that an agent sends on is copied: it stays when the other task is deleted", async () => {
-    const store = memoryStore();
+    const store = await storeOfTest();
     const files = fileBlobs(await folderOfTest());
     const passing = agentOf(async function* (turn) {
       const parts = (await turn.context.history()).flatMap((said) => said.parts).filter(({ url }) => url !== undefined);

@@ -1,24 +1,18 @@
 import { createHash } from "node:crypto";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  A2AError,
-  defineAgent,
-  memoryStore,
-  type Artifact,
-  type Part,
-  type StreamResponse,
-  type Task,
-} from "@parley/a2a";
+import { A2AError, defineAgent, type Artifact, type Part, type StreamResponse, type Task } from "@parley/a2a";
 import { bearer } from "@parley/a2a/auth";
 import { connect } from "@parley/a2a/client";
 import { fakeClock } from "@parley/a2a/testing";
 import { grpcBinding } from "@parley/grpc/client";
 import { sqliteStore } from "@parley/sql/sqlite";
-import { afterEach, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { fileBlobs } from "../src/blobs.ts";
-import { serve, type ServeOptions, type Server } from "../src/index.ts";
+import type { ServeOptions, Server } from "../src/index.ts";
+import { folderOfTest, serversOfTests, storeOfTest } from "./support/files.ts";
+
+const { servers, serveOne } = serversOfTests();
 
 const inline = "urn:parley:extension:inline-files:v1";
 const size = 400_000;
@@ -55,28 +49,13 @@ async function* pieces(): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < size; at += 1000) yield await Promise.resolve(large.subarray(at, at + 1000));
 }
 
-const servers: Server[] = [];
-afterEach(async () => {
-  await Promise.all(servers.splice(0).map((server) => server.close({ grace: 0 })));
-});
-
-async function folderOfTest(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "blobs-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
-
 async function start(options: Partial<ServeOptions> = {}): Promise<{ server: Server; folder: string }> {
   const folder = await folderOfTest();
-  const server = await serve(agent, {
-    port: 0,
-    signals: false,
-    logger: false,
-    store: memoryStore(),
+  const server = await serveOne(agent, {
+    store: await storeOfTest(),
     blobs: { store: fileBlobs(folder) },
     ...options,
   });
-  servers.push(server);
   return { server, folder };
 }
 
@@ -140,7 +119,7 @@ async function bytesAt(part: Part | undefined): Promise<Buffer> {
 
 describe("files over `blobs.inlineBytes` (A2A 1.0 §4.1.6)", () => {
   it("are links in every answer, and not in the database", async () => {
-    const store = memoryStore();
+    const store = await storeOfTest();
     const { server, folder } = await start({ store });
     const task = await send(server);
     const [part, small] = partsOf(task, "large");
@@ -367,7 +346,7 @@ describe("files that no task has", () => {
   it("are deleted after `keepUnused`, and those of a deleted task with it; those of a task stay", async () => {
     const folder = await folderOfTest();
     const clock = fakeClock(Date.now());
-    const store = memoryStore();
+    const store = await storeOfTest();
     const minute = 60_000;
     const { server } = await start({
       store,

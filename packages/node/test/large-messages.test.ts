@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { request, type ClientRequest } from "node:http";
-import { defineAgent, memoryStore, type Message, type Part, type Task } from "@parley/a2a";
+import { defineAgent, type Message, type Part, type Task } from "@parley/a2a";
 import { bearer } from "@parley/a2a/auth";
 import type { BlobStore } from "@parley/a2a/blobs";
 import { connect } from "@parley/a2a/client";
@@ -8,14 +8,14 @@ import { grpcBinding } from "@parley/grpc/client";
 import { describe, expect, it } from "vitest";
 import { fileBlobs } from "../src/blobs.ts";
 import type { ServeOptions, Server } from "../src/index.ts";
-import { folderOfTest, keysOf, servers } from "./support/files.ts";
+import { folderOfTest, keysOf, serversOfTests, storeOfTest } from "./support/files.ts";
 
 /*
  * Messages whose large files are stored while the body of the request comes (docs/files.md). A body is large here from 100,000 bytes on, so
  * that the tests are fast.
  */
 
-const serveOne = servers();
+const { serveOne } = serversOfTests();
 const large = Buffer.alloc(300_000, "0123456789ü");
 const base64 = large.toString("base64");
 const digest = createHash("sha256").update(large).digest("hex");
@@ -45,7 +45,7 @@ async function start(
   const files = fileBlobs(await folderOfTest());
   const { limits, blobs, ...others } = options;
   const server = await serveOne(agents, {
-    store: memoryStore(),
+    store: await storeOfTest(),
     blobs: { store: files, ...blobs },
     limits: { bodyBytes: 100_000, ...limits },
     ...others,
@@ -130,7 +130,7 @@ describe("a message with a large file", () => {
   });
 
   it("is the same message where a body is small enough to be in memory", async () => {
-    const store = memoryStore();
+    const store = await storeOfTest();
     const files = fileBlobs(await folderOfTest());
     const message = messageOf([part]);
     const tasks = new Set<string | undefined>();

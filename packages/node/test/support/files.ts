@@ -1,9 +1,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Agent } from "@parley/a2a";
 import type { BlobStore } from "@parley/a2a/blobs";
+import type { Store } from "@parley/a2a/store";
 import { afterEach, onTestFinished } from "vitest";
+import { placeOfTest, stores } from "../../../../test/behaviour/stores.ts";
 import { serve, type ServeOptions, type Server } from "../../src/index.ts";
 
 /* What the tests of large files begin with: a folder, and servers that end with their test. */
@@ -15,19 +16,33 @@ export async function folderOfTest(): Promise<string> {
   return folder;
 }
 
-/** Starts servers that end with their test. */
-export function servers(): (
-  agents: Parameters<typeof serve>[0] | Agent,
-  options: Partial<ServeOptions>,
-) => Promise<Server> {
-  const started: Server[] = [];
+/** A store that ends with its test: in memory, and on PostgreSQL in the project `postgres`. */
+export async function storeOfTest(): Promise<Store> {
+  const store = await (await placeOfTest(stores[0] ?? "memory")).open();
+  onTestFinished(() => store.close());
+  return store;
+}
+
+/** Servers that end with their test. */
+export interface TestServers {
+  /** Those of the test that runs. */
+  readonly servers: Server[];
+  serveOne(agents: Parameters<typeof serve>[0], options: Partial<ServeOptions>): Promise<Server>;
+}
+
+/** To be called once by a file. */
+export function serversOfTests(): TestServers {
+  const servers: Server[] = [];
   afterEach(async () => {
-    await Promise.all(started.splice(0).map((server) => server.close({ grace: 0 })));
+    await Promise.all(servers.splice(0).map((server) => server.close({ grace: 0 })));
   });
-  return async (agents, options) => {
-    const server = await serve(agents, { port: 0, signals: false, logger: false, ...options });
-    started.push(server);
-    return server;
+  return {
+    servers,
+    async serveOne(agents, options) {
+      const server = await serve(agents, { port: 0, signals: false, logger: false, ...options });
+      servers.push(server);
+      return server;
+    },
   };
 }
 
