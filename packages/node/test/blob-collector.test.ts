@@ -138,4 +138,10 @@ describe("the collector of files", () => {
     const { passes } = await start(await storeOfTest(), fails);
     await expect.poll(async () => (await passes(), keysOf(files))).toEqual([left]);
   });
+
+  it("has to leave files alone for a minute at least: a server with less is refused", async () => {
+    const blobs = { store: fileBlobs(await folderOfTest()), keepUnused: 0 };
+    const started = serve(agent, { port: 0, signals: false, logger: false, store: memoryStore(), blobs });
+    await expect(started).rejects.toThrow("blobs.keepUnused");
+  });
 });

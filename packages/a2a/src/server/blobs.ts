@@ -71,7 +71,7 @@ function settingsOf(options: BlobOptions, { publicUrl, pushKeys }: Around): Blob
     messageBytes: most,
     unfinishedBytes: number("unfinishedBytes", options.unfinishedBytes, 4 * most, most),
     linkTime: number("linkTime", options.linkTime, 15 * minute, 1000, week),
-    keepUnused: number("keepUnused", options.keepUnused, 24 * hour, 0),
+    keepUnused: number("keepUnused", options.keepUnused, 24 * hour, minute),
     interval: number("interval", options.interval, hour, 1000),
   };
 }
