@@ -58,7 +58,18 @@ export const rooms = {
   seal: { imports: ["model"], doors: ["index.ts"] },
   blobs: {
     imports: ["files", "seal", "store", "protocol", "model"],
-    doors: ["blobs.ts", "delete.ts", "lazy.ts", "options.ts", "port.ts", "ref.ts", "s3.ts", "segments.ts"],
+    doors: [
+      "blobs.ts",
+      "delete.ts",
+      "deliver.ts",
+      "lazy.ts",
+      "mark.ts",
+      "options.ts",
+      "port.ts",
+      "ref.ts",
+      "s3.ts",
+      "segments.ts",
+    ],
   },
   intask: { imports: ["store", "seal", "protocol", "model"], doors: ["index.ts"] },
   push: {
