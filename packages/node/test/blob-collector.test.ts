@@ -141,7 +141,7 @@ describe("the collector of files", () => {
 
   it("has to leave files alone for a minute at least: a server with less is refused", async () => {
     const blobs = { store: fileBlobs(await folderOfTest()), keepUnused: 0 };
-    const started = serve(agent, { port: 0, signals: false, logger: false, store: memoryStore(), blobs });
+    const started = serveOne(agent, { store: memoryStore(), blobs });
     await expect(started).rejects.toThrow("blobs.keepUnused");
   });
 });
