@@ -39,6 +39,8 @@ export async function connect(options: PostgresConnectOptions): Promise<Database
   const { statementTimeout = 10_000, lockTimeout = 5000, outageTimeout = 10_000, logger = silentLogger } = options;
   const { connections = 10, connectTimeout = 5000 } = options;
   checkLimits({ statementTimeout, lockTimeout, outageTimeout, connectTimeout });
+  if (!(Number.isInteger(connections) && connections >= 1))
+    throw unavailable(`connections is ${String(connections)}. It must be a whole number, at least 1`);
   const settings = { connections, connectTimeout, statementTimeout, lockTimeout, outageTimeout, logger };
   const { database } = options;
   if (typeof database === "string") return connectTo(database, settings);

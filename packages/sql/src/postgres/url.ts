@@ -60,6 +60,8 @@ function parse(url: string): URL {
   let parsed: URL;
   try {
     parsed = new URL(url);
+    // pg decodes them, and says nothing of the URL where it cannot.
+    for (const part of [parsed.hostname, parsed.username, parsed.password, parsed.pathname]) decodeURIComponent(part);
   } catch {
     throw refused("it is no URL");
   }

@@ -3,7 +3,7 @@
  * @packageDocumentation
  */
 
-import { accessSync, mkdirSync } from "node:fs";
+import { accessSync, mkdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { silentLogger, type Logger } from "@parley/a2a";
 import { unavailable, type Store } from "@parley/a2a/store";
@@ -105,6 +105,21 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     await writer?.close().catch(() => undefined);
     driver?.close();
     const isTold = thrown instanceof UnknownVersion || thrown instanceof MissingDriver;
-    throw unavailable(isTold ? thrown.message : "The database cannot be opened", thrown);
+    throw unavailable(isTold ? thrown.message : sentenceOf(path, thrown), thrown);
+  }
+}
+
+/** What is wrong with a file, as far as it is known, without its path: the cause has that. */
+function sentenceOf(path: string, thrown: unknown): string {
+  const message = thrown instanceof Error ? thrown.message : "";
+  const reason = isFolder(path) ? "it is a folder" : message.includes(dirname(path)) ? "" : message;
+  return `The database cannot be opened${reason === "" ? "" : `: ${reason}`}`;
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
   }
 }

@@ -130,6 +130,8 @@ describe("time limits", () => {
     ["lockTimeout", Number.NaN],
     ["outageTimeout", Number.POSITIVE_INFINITY],
     ["connectTimeout", 2 ** 31],
+    ["connections", 0],
+    ["connections", 1.5],
   ])("%s of %d is refused", async (name, ms) => {
     await expect(connect({ database: database().url, [name]: ms })).rejects.toMatchObject({
       code: "Unavailable",

@@ -23,6 +23,8 @@ describe("the URL of a database", () => {
     "postgres:///x?host=one.example,two.example",
     "postgres://db.example/x?target_session_attrs=read-write",
     "postgres://db.example/x?hostaddr=10.0.0.1",
+    "postgres://%%%",
+    "postgres://user:%E0%A4%A@db.example/x",
   ])("%s is refused: pg would reach another server, or none", (url) => {
     expect(() => readUrl(url)).toThrow("cannot be used");
   });

@@ -277,11 +277,12 @@ describe("a file that cannot be opened", () => {
     await writeFile(path, "This is not a database. ".repeat(1000));
     const folderPath = newPath();
     await mkdir(folderPath);
-    for (const bad of [path, folderPath, join(path, "below", "a-file.db")]) {
-      const { code, message } = await refusal(bad);
-      expect(code).toBe("Unavailable");
-      expect(message).not.toContain(folder);
-    }
+    for (const [bad, reason] of [
+      [path, ": file is not a database"],
+      [folderPath, ": it is a folder"],
+      [join(path, "below", "a-file.db"), ""],
+    ] as const)
+      expect(await refusal(bad)).toEqual({ code: "Unavailable", message: `The database cannot be opened${reason}` });
   });
 
   it("is created with its folders if it is missing", async () => {
