@@ -8,7 +8,6 @@ import { fakeClock, type FakeClock } from "@parley/a2a/testing";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { describe, expect, it } from "vitest";
 import { fileBlobs } from "../src/blobs.ts";
-import { serve } from "../src/serve.ts";
 import { folderOfTest, serversOfTests, storeOfTest } from "./support/files.ts";
 
 const { serveOne } = serversOfTests();
