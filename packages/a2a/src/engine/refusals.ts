@@ -1,5 +1,5 @@
 import { A2AError, invalidParams } from "../model/index.ts";
-import type { Principal } from "../protocol/index.ts";
+import { ServerIsStopping, type Principal } from "../protocol/index.ts";
 import type { Store, TaskHead } from "../store/index.ts";
 import type { RetentionOptions } from "./options.ts";
 
@@ -34,7 +34,7 @@ export function tooManyQueued(most: number): A2AError {
 
 /** Ends the stream of a task that goes on elsewhere. Without a time to wait: another process may have it by now. */
 export function streamMoves(): A2AError {
-  return new A2AError("Unavailable", "The server is stopping: the stream goes on at another one");
+  return new ServerIsStopping("The server is stopping: the stream goes on at another one");
 }
 
 /** For who waits for a turn that is given up. `cause`: why the store failed. The task may go on, here or elsewhere. */
@@ -44,7 +44,7 @@ export function turnIsLost(cause?: unknown): A2AError {
 }
 
 export function serverIsStopping(): A2AError {
-  return new A2AError("Unavailable", "The server is stopping", { retryAfter: 1 });
+  return new ServerIsStopping("The server is stopping", 1);
 }
 
 /** The same function. A caller without an owner would share its tasks with all others without one. */

@@ -1,6 +1,13 @@
 import type { Logger } from "../../base/index.ts";
 import { A2AError, isWireErrorCode, toA2AError, wireErrors, type WireErrorCode } from "../../model/index.ts";
-import type { BodyWriter, InlineFiles, Sink, UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
+import {
+  ServerIsStopping,
+  type BodyWriter,
+  type InlineFiles,
+  type Sink,
+  type UniversalRequest,
+  type UniversalResponse,
+} from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
 import { extensionsHeader, type ServerContext } from "./context.ts";
 
@@ -35,6 +42,8 @@ export function failureOf(
   if (httpStatusOf(shown) >= 500) {
     const line = { ...fields, error: shown.code, cause: shown.cause ?? shown };
     if (error.code === "Aborted" && isGone()) logger.debug("A caller left before the answer", line);
+    // Each open stream ends so where a server stops, and each of them goes on elsewhere.
+    else if (error instanceof ServerIsStopping) logger.debug("A caller was told that the server stops", fields);
     else if (shown.code === "Unavailable") logger.warn("A request could not be served now", line);
     else logger.error("A request failed", line);
   }
