@@ -163,8 +163,10 @@ export class Takeover {
     runs.enter(head.task.owner, Infinity);
     const run = await this.#apart.call(() => runs.start(init));
     const { agent, taskId } = head.task;
-    if (next.attempt > 1)
-      settings.logger.info("A task is resumed", { agent, taskId, turn: next.turn, attempt: next.attempt });
+    const about = { agent, taskId, turn: next.turn, attempt: next.attempt };
+    // A task without a run waited: its attempts are no sign of trouble, and there may be thousands in a second.
+    if (head.run === undefined) settings.logger.debug("A task that waited goes on", about);
+    else if (next.attempt > 1) settings.logger.info("A task is resumed", about);
     return run;
   }
 
@@ -286,7 +288,11 @@ export async function giveUp(
   const { agent, taskId } = task;
   if (sentence === safeSentences.fatal) {
     const { deaths = 0 } = run ?? {};
-    logger.error("A task was given up: the process ended each time it was started", { agent, taskId, deaths });
+    logger.error("A task was given up: its process ended, or stood still, each time it was started", {
+      agent,
+      taskId,
+      deaths,
+    });
   } else if (cause !== undefined) {
     logger.error("A lost task was given up: it cannot be read", { agent, taskId, cause });
   } else logger.warn("A task was lost", { agent, taskId, holder, sentence });
