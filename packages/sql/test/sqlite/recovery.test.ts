@@ -154,7 +154,7 @@ it("five thousand tasks of a renamed agent delay no other task, and are counted 
   ]);
 });
 
-it("a task whose every run ends the process fails after the third, and other tasks are not blamed", async () => {
+it("a task whose every run ends the process fails once it has done so alone, and other tasks are not blamed", async () => {
   const path = await file();
   const dead = new Set<string>();
   async function* onMessage(turn: Turn, die: () => void) {
@@ -185,5 +185,6 @@ it("a task whose every run ends the process fails after the third, and other tas
     over = !next.isDead();
     if (over) expect(await states()).toEqual(["TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_COMPLETED"]);
   }
-  expect(starts).toBe(3);
+  // One more where it was first tried beside others (docs/decisions/parking.md).
+  expect([3, 4]).toContain(starts);
 });
