@@ -95,19 +95,28 @@ export class Http2Exchange implements Exchange {
     this.#reading = true;
     const stream = this.#stream;
     const asksFirst = this.#headers.expect?.toLowerCase() === "100-continue";
+    this.#limitTime();
     return new IncomingBody(stream, reader, asksFirst ? () => stream.additionalHeaders({ ":status": 100 }) : undefined);
+  }
+
+  /** Ends a request that is not complete in time. Those of gRPC may be streams for hours: its messages have a limit of their own. */
+  #limitTime(): void {
+    const stream = this.#stream;
+    if (stream.readableEnded || stream.destroyed || this.#headers["content-type"]?.startsWith("application/grpc"))
+      return;
+    const late = setTimeout(() => stream.destroy(new Error("The request takes too long")), this.#timeout);
+    const over = (): void => clearTimeout(late);
+    stream.once("end", over).once("close", over);
   }
 
   async text(limit: number, budget?: BodyBudget): Promise<string> {
     const stream = this.#stream;
     if (stream.readableEnded) return "";
     if (stream.destroyed || stream.session === undefined) throw brokeOff();
-    const late = setTimeout(() => stream.destroy(new Error("The request takes too long")), this.#timeout);
     try {
       return await readText(this, { limit, budget, length: this.#headers["content-length"] });
     } finally {
       this.#reading = false;
-      clearTimeout(late);
     }
   }
 

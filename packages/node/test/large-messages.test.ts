@@ -22,12 +22,16 @@ const digest = createHash("sha256").update(large).digest("hex");
 const known = `large.bin 300000 ${digest}`;
 
 /** Says what files it got. A text "ask" makes it ask for more. */
-const agent = defineAgent({
+const about = {
   name: "Digests",
   description: "Says what it got",
   version: "1.0.0",
   skills: [],
   defaultInputModes: ["text/plain", "application/octet-stream"],
+};
+
+const agent = defineAgent({
+  ...about,
   async *onMessage(turn) {
     for (const file of turn.files()) {
       const hash = createHash("sha256");
@@ -246,6 +250,30 @@ describe("files of messages that are refused", () => {
     expect(await status).toBe(401);
     sent.destroy();
     expect(await keysOf(files)).toEqual([]);
+  });
+
+  it("leave their room to others once they are received, while the agent works on them", async () => {
+    let release = (): void => {};
+    const gate = new Promise<void>((resolve) => (release = resolve));
+    const waits = defineAgent({
+      ...about,
+      async *onMessage(turn) {
+        if (turn.text === "wait") {
+          yield turn.working("Begun");
+          await gate;
+        }
+        yield turn.artifact({ name: "a", parts: [{ text: "done" }] });
+      },
+    });
+    const blobs = { messageBytes: 500_000, unfinishedBytes: 500_000 } as ServeOptions["blobs"] & object;
+    const { server } = await start({ blobs }, waits);
+    const client = await connect(server.url);
+    const first = client.sendMessage({ message: messageOf([{ text: "wait" }, part]) });
+    await until(async () => (await client.listTasks({})).tasks.length === 1);
+    const [status] = await post(server, JSON.stringify({ message: messageOf([part]) }));
+    release();
+    expect(status).toBe(200);
+    expect((await first).task?.status.state).toBe("TASK_STATE_COMPLETED");
   });
 
   it("have limits together: a message that finds no room is refused before it is read, and has room later", async () => {

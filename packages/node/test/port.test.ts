@@ -1,7 +1,7 @@
 import { constants } from "node:http2";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, it } from "vitest";
-import type { UniversalHandler } from "@parley/a2a/protocol";
+import type { UniversalHandler, UniversalRequest } from "@parley/a2a/protocol";
 import { beforeRouter, type AnyPathEndpoint } from "@parley/a2a/transport";
 import { certificateFor } from "./support/certificate.ts";
 import { deferred, RawClient } from "./support/host.ts";
@@ -126,15 +126,25 @@ describe("a connection without TLS", () => {
     }
   });
 
-  it("whose stream sends its body byte by byte and never ends loses that stream, over HTTP/2, and no other", async () => {
+  const readOf = (request: UniversalRequest): Promise<string> =>
+    new Promise((resolve) => {
+      const over = (): void => resolve("over");
+      request.read?.({ chunk() {}, end: over, gone: over }).resume();
+    });
+
+  it.each([
+    ["as text", "/text"],
+    ["in pieces", "/pieces"],
+  ])("whose stream never ends its body, read %s, loses that stream, over HTTP/2, and no other", async (_how, path) => {
     const whole: UniversalHandler = async (request) => ({
       status: 200,
       headers: json,
-      body: request.url === "/next" ? "next" : await request.text(10_000_000),
+      body:
+        request.url === "/next" ? "next" : await (request.url === "/text" ? request.text(10_000_000) : readOf(request)),
     });
     await using server = await openPort(whole, { requestTimeout: 80 });
     using client = await Http2Client.to(server.origin);
-    const stream = client.begin("/slow", { ":method": "POST" });
+    const stream = client.begin(path, { ":method": "POST" });
     const drip = setInterval(() => stream.writable && stream.write("x"), 5);
     try {
       await new Promise((resolve) => stream.on("close", resolve));

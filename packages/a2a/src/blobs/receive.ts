@@ -110,6 +110,10 @@ export class Receiving implements IncomingFiles {
     return { ...request, message: { ...request.message, parts } };
   }
 
+  received(): void {
+    this.#give();
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;

@@ -68,6 +68,8 @@ export interface IncomingFiles {
   resolve(request: SendMessageRequest): SendMessageRequest;
   /** The files, for the context of the call. */
   readonly files: IncomingFilesByUrl;
+  /** Called when the body is complete: gives its room to other messages. The answer may take hours. */
+  received(): void;
   /** Ends the request. Files that the message does not keep are deleted. Never rejects. */
   close(): Promise<void>;
 }

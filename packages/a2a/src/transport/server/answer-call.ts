@@ -74,7 +74,9 @@ export async function answerCall<Body, Answer>(host: ServerHost, call: ServerCal
     const known = host.authenticate(call.request);
     const principal = known instanceof Promise ? await known : known;
     let body: Body | Promise<Body> | undefined = call.body(principal);
-    let invoked: Invoked | undefined = invoke(host, call, principal, body instanceof Promise ? await body : body);
+    if (body instanceof Promise) body = await body;
+    call.files?.received();
+    let invoked: Invoked | undefined = invoke(host, call, principal, body);
     // Cleared, because the variables of this function live until the answer, which may take hours.
     body = undefined;
     context = invoked.context;
