@@ -1,11 +1,12 @@
-import { request } from "node:http";
+import { createServer, request } from "node:http";
 import { connect as connectHttp2, type ClientHttp2Session } from "node:http2";
-import { memoryStore, type Logger } from "@parley/a2a";
+import type { AddressInfo } from "node:net";
+import { defineAgent, memoryStore, type Logger } from "@parley/a2a";
 import { frameOf } from "../../grpc/src/frames.ts";
 import { encode } from "../../grpc/src/protobuf/encode.ts";
 import { serviceV1 } from "../../grpc/src/services.ts";
 import { expect, it, vi } from "vitest";
-import { serve } from "../src/index.ts";
+import { connect, serve } from "../src/index.ts";
 import { slowAgent } from "./support/agents.ts";
 
 /** A caller that disconnects while its send waits for the task (A2A 1.0 §3.2.2) is not logged as a failure. */
@@ -60,4 +61,53 @@ it.each(Object.keys(ways))("a caller who leaves a waiting send is no error: %s",
     await server.close({ grace: 0 });
   }
   expect(lines.filter(({ level }) => level === "error" || level === "warn")).toEqual([]);
+});
+
+it("a server that stops is alive for the others until the last webhook that it has claimed is over", async () => {
+  const order: string[] = [];
+  let answer = (): void => {};
+  const receiver = createServer((incoming, response) => {
+    order.push("sent");
+    incoming.resume();
+    answer = () => {
+      order.push("answered");
+      response.end();
+    };
+  });
+  await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
+  const store = Object.assign(memoryStore(), {
+    nodes: {
+      beat: async (name: string) => [{ name, beats: 1, silent: 0 }],
+      forget: async () => void order.push("forgotten"),
+    },
+  });
+  const agent = defineAgent({
+    name: "Fast",
+    description: "Is over at once.",
+    version: "1.0.0",
+    skills: [],
+    async *onMessage(turn) {
+      yield turn.completed("Done");
+    },
+  });
+  const server = await serve(agent, { port: 0, signals: false, store, push: true, logger: false });
+  const { port } = receiver.address() as AddressInfo;
+  const client = await connect(server.url);
+  const taskPushNotificationConfig = { url: `http://127.0.0.1:${port}/hook` };
+  await client.sendMessage({ message: "hello", configuration: { taskPushNotificationConfig } });
+  await expect.poll(() => order).toEqual(["sent"]);
+  const closed = server.close({ grace: 60_000 });
+  // No turn is left, and new connections are refused: all but the webhook is over.
+  await expect
+    .poll(() =>
+      fetch(server.url).then(
+        () => "open",
+        () => "closed",
+      ),
+    )
+    .toBe("closed");
+  answer();
+  await closed;
+  receiver.close();
+  expect(order).toEqual(["sent", "answered", "forgotten"]);
 });

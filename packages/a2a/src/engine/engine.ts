@@ -114,7 +114,9 @@ export function createEngine(options: EngineOptions): Engine {
     const since = settings.clock.elapsed();
     liveLogs.drain(streamMoves());
     await supervisor.stop(grace);
+    // Webhooks that are under way are claimed in the name of this process, which has to be alive until they are over.
     await outbox?.stop(Math.max(0, grace - (settings.clock.elapsed() - since)));
+    await supervisor.leave();
     // Streams break off without a last event, so that their clients subscribe again, to the process that runs the task then.
     liveLogs.close(serverIsStopping());
   }

@@ -4,6 +4,7 @@ import { openDatabase, type Database } from "./database.ts";
 import type { PostgresDriver } from "./driver.ts";
 import { isPlainServer, isRefusedSetting } from "./errors.ts";
 import { answerMargin, checkLimits, silenceAfter } from "./limits.ts";
+import { limitAlone } from "./patience.ts";
 import { poolDriver, type PoolDriverOptions, type PoolLike } from "./pool.ts";
 import { readUrl, withoutTls } from "./url.ts";
 
@@ -95,9 +96,13 @@ function nameOf(thrown: unknown): string {
 
 async function connectTo(url: string, options: Settings): Promise<Database> {
   const { Pool } = await loadPg();
-  const { connections, connectTimeout, statementTimeout, lockTimeout, logger } = options;
+  const { connections, connectTimeout, statementTimeout, lockTimeout, outageTimeout, logger } = options;
   const target = readUrl(url);
-  const limits = { statement_timeout: statementTimeout, lock_timeout: lockTimeout };
+  // Of statements on their own. Transactions have theirs.
+  const limits = {
+    statement_timeout: limitAlone(statementTimeout, outageTimeout),
+    lock_timeout: limitAlone(lockTimeout, outageTimeout),
+  };
   const open = (connectionString: string, more: object): Promise<Database> => {
     const pool = new Pool({
       connectionString,

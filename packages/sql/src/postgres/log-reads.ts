@@ -138,16 +138,17 @@ export class LogReads {
   /** Where the database is away, those fail that have waited for their time. Else each reads by itself, so that none fails because of another. */
   #failed(reads: readonly Read[], thrown: unknown): void {
     const isAway = thrown instanceof A2AError && isOutage(thrown.cause);
-    for (const { resolve, reject } of reads) {
-      if (isAway) reject(thrown);
-      else resolve("alone");
+    if (!isAway) {
+      for (const { resolve } of reads) resolve("alone");
+      return;
     }
-    if (!isAway) return;
+    const [oldest, ...others] = reads;
+    oldest?.reject(thrown);
     // Those that have waited as long do not try it again, one statement after the other.
     const now = performance.now();
-    const late = this.#waiting.filter(({ until }) => until <= now);
-    this.#waiting = this.#waiting.filter(({ until }) => until > now);
-    for (const { reject } of late) reject(thrown);
+    const waiting = [...others, ...this.#waiting];
+    this.#waiting = waiting.filter(({ until }) => until > now);
+    for (const { until, reject } of waiting) if (until <= now) reject(thrown);
   }
 }
 

@@ -9,6 +9,19 @@ const share = 1 / 2;
 /** Milliseconds for that at least. */
 const least = 1000;
 
+/** Milliseconds that the server has to say that a statement is too slow, before its connection counts as lost. */
+const notice = 500;
+
+/** How long a call waits for BEGIN, or for a statement on its own, on one connection. */
+function shortSilence(outageTimeout: number): number {
+  return Math.max(least, outageTimeout * share);
+}
+
+/** The limit of the server for a statement on its own, in milliseconds: one that is slow and not lost is told by the server. 0: none. */
+export function limitAlone(limit: number, outageTimeout: number): number {
+  return limit === 0 ? 0 : Math.min(limit, Math.trunc(shortSilence(outageTimeout)) - notice);
+}
+
 /** What holds for the statements of a connection that is lent. */
 export interface Patient {
   /** Milliseconds after which the server stops a statement. 0: never, and then nothing is given up. */
@@ -82,7 +95,7 @@ export class Patience {
         throw thrown;
       }
     };
-    const short = Math.max(least, this.#outageTimeout * share);
+    const short = shortSilence(this.#outageTimeout);
     return {
       backend: connection.backend,
       query: (text, values, silence = most) => ask(text, values, silence),

@@ -21,6 +21,12 @@ async function open(options: Partial<PostgresConnectOptions> = {}): Promise<Data
   return db;
 }
 
+function gate(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve = (): void => {};
+  const promise = new Promise<void>((done) => (resolve = done));
+  return { promise, resolve };
+}
+
 async function proxied(): Promise<{ proxy: Proxy; url: string }> {
   const url = new URL(database().url);
   const proxy = await startProxy(Number(url.port));
@@ -229,6 +235,7 @@ describe("a lost connection", () => {
     const plain = poolDriver(pool, { silence: 20_000, owned: true });
     const name = await table(await open(), 1, 2);
     let lost = 0;
+    const bothLost = gate();
     /** The commits take effect, are not answered, and are gone. */
     const driver: PostgresDriver = {
       ...plain,
@@ -247,7 +254,12 @@ describe("a lost connection", () => {
         );
         if (!commits) return result;
         lost += 1;
-        await plain.query(`UPDATE ${name} SET n = 0; UPDATE witnesses SET token = token - 1`);
+        // Both are lost at one time: neither runs again before.
+        if (lost === 1) await bothLost.promise;
+        else {
+          await plain.query(`UPDATE ${name} SET n = 0; UPDATE witnesses SET token = token - 1`);
+          bothLost.resolve();
+        }
         throw new CommitLost(Object.assign(new Error("gone"), { code: "ECONNRESET" }));
       },
     };
@@ -336,6 +348,20 @@ describe("time limits", () => {
       );
       await expect(second).rejects.toThrow("The database was busy for too long with something else");
     });
+  });
+});
+
+describe("a statement on its own that is slow", () => {
+  test("is ended by the server, and said to be so, before its connection counts as lost", async () => {
+    const db = await open({ outageTimeout: 3_000, connections: 2 });
+    const backend = async (): Promise<unknown> =>
+      (await db.query("SELECT pg_backend_pid(), pg_sleep(0.1)")).rows[0]?.[0];
+    const before = await Promise.all([backend(), backend()]);
+    await expect(db.query("SELECT pg_sleep(31)")).rejects.toThrow("The database took too long for this statement");
+    // Nothing of it runs on, and the connection that was idle is as good as before.
+    const running = "SELECT pid FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(31)'";
+    await expect.poll(async () => (await database().run(running)).rows, { timeout: 5_000 }).toEqual([]);
+    expect(before).toContain(await backend());
   });
 });
 

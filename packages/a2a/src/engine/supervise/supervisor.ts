@@ -42,8 +42,10 @@ export interface Supervisor {
   isLost(holder: string): boolean;
   /** An event of a task was stored: where it waits for that, it goes on. */
   settle(task: TaskKey): Promise<unknown>;
-  /** Lets turns go on for `grace` milliseconds, stops those that have not ended, and ends all periodic work. */
+  /** Lets turns go on for `grace` milliseconds, stops those that have not ended, and ends all periodic work but the heartbeat. */
   stop(grace: number): Promise<void>;
+  /** After `stop`, once nothing is held under the name of this process: others need not watch it any more. */
+  leave(): Promise<void>;
 }
 
 export function createSupervisor({ agents, runSettings, onLost, ...rooms }: SupervisorInit): Supervisor {
@@ -107,8 +109,8 @@ export function createSupervisor({ agents, runSettings, onLost, ...rooms }: Supe
       await runs.stop(grace);
       await Promise.all([waker.stop(), queue.stop(), maintenance.stop()]);
       others.stop();
-      await nodes.stop();
     },
+    leave: () => nodes.stop(),
   };
 }
 
