@@ -8,7 +8,7 @@ import { diskFolder } from "../temporary.ts";
 import { reservePort, Supervisor } from "./supervisor.ts";
 
 /** A real server on SQLite is killed while its agents have side effects, questions and waits. The side effects are lines of a file. */
-const kills = times(1, 20);
+const kills = times(1, 10);
 
 const folder = await mkdtemp(join(diskFolder(), "parley-steps-"));
 const path = join(folder, "tasks.db");

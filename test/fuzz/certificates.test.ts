@@ -57,7 +57,7 @@ function named(random: Random): readonly (readonly [keyof typeof types, string])
 describe(`hostile certificates (FUZZ_SEED=${seed})`, () => {
   test("have the names that they have: what looks like a list stays one name (CVE-2021-44532)", async () => {
     const random = randomFrom(seed);
-    for (let at = 0; at < times(60, 1_000); at += 1) {
+    for (let at = 0; at < times(60, 400); at += 1) {
       const names = named(random);
       const { cert } = await certificate(names);
       const read = certificateIn(new Uint8Array(new X509Certificate(cert).raw));
@@ -90,7 +90,7 @@ describe(`hostile certificates (FUZZ_SEED=${seed})`, () => {
     const der = new Uint8Array(new X509Certificate(cert).raw);
     const fingerprint = certificateIn(der)?.fingerprint;
     expect(fingerprint).toMatch(/^[\da-f]{64}$/);
-    for (let at = 0; at < times(2_000, 50_000); at += 1) {
+    for (let at = 0; at < times(2_000, 20_000); at += 1) {
       const changed = der.slice(0, random() < 0.1 ? Math.floor(random() * der.length) : der.length);
       const where = Math.floor(random() * changed.length);
       changed[where] = (changed[where] ?? 0) ^ (1 + Math.floor(random() * 255));

@@ -106,7 +106,7 @@ function isGood(claims: Readonly<Record<string, unknown>>): boolean {
 }
 
 describe(`hostile tokens (FUZZ_SEED=${seed})`, () => {
-  const count = times(300, 8_000);
+  const count = times(300, 3_000);
 
   test("that were changed anywhere are refused", async () => {
     const random = randomFrom(seed);
@@ -214,7 +214,7 @@ describe(`hostile certificates (FUZZ_SEED=${seed})`, () => {
   test("whose names are anything are refused, unless a name is exactly one that is known", async () => {
     const random = randomFrom(seed + 4);
     const known = mutualTls({ names: { "URI:spiffe://example.com/planner": { subject: "planner" } } });
-    for (let at = 0; at < times(2_000, 20_000); at += 1) {
+    for (let at = 0; at < times(2_000, 10_000); at += 1) {
       const names = Array.from({ length: Math.floor(random() * 4) }, () =>
         damagedText(
           random,
