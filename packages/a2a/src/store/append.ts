@@ -40,6 +40,8 @@ export interface StoredRun {
   readonly input: number;
   /** How often in a row a process took the run over and died before it stored anything of it. Absent: never. */
   readonly deaths?: number;
+  /** How many of `deaths` it has outlived: it went on for a while after the last of these, so it is not taken for their cause. Absent: none. */
+  readonly outlived?: number;
   /** Set where the run was taken over alone, to find out whether it crashes the process. */
   readonly alone?: true;
 }

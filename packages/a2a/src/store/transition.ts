@@ -243,12 +243,13 @@ function headOf(draft: Draft): TaskHead {
   });
 }
 
-function runOf({ turn, attempt, input, deaths = 0, alone }: StoredRun): StoredRun {
+function runOf({ turn, attempt, input, deaths = 0, outlived = 0, alone }: StoredRun): StoredRun {
   return Object.freeze({
     turn,
     attempt,
     input,
     ...(deaths > 0 && { deaths }),
+    ...(outlived > 0 && { outlived }),
     ...(alone === true && { alone: true as const }),
   });
 }

@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { defineAgent } from "../../src/agent/index.ts";
 import type { LogFields } from "../../src/base/index.ts";
 import type { EngineLimits } from "../../src/engine/index.ts";
+import { safeSentences } from "../../src/engine/run/index.ts";
 import { memoryStore, type Store } from "../../src/store/index.ts";
 import { callContext, fakeClock, inProcess } from "../../src/testing/index.ts";
 import { bound, eventually, messageOf, Reading, type Line, type OnMessage } from "./support.ts";
@@ -202,7 +203,51 @@ describe("a task that makes its process crash when it is resumed", () => {
     await eventually(async () => {
       clock.advance(1_000);
       const run = await runOf();
-      return run?.attempt === 5 && run.alone === undefined;
+      return run?.attempt === 5 && run.alone === undefined && run.outlived === run.deaths;
+    });
+  });
+
+  it("that is quiet is never on trial where it outlives each start, and is given up after ten of them", async () => {
+    const { start, shared, clock } = processes(async function* (turn) {
+      yield turn.working();
+      await never;
+    });
+    let last = start();
+    const ids = await Promise.all(Array.from({ length: 5 }, () => last.send("Go")));
+    const runs = async () =>
+      Promise.all(ids.map(async (taskId) => (await shared.head({ agent: "agent" }, taskId))?.run));
+    for (let lost = 1; lost <= 10; lost += 1) {
+      last.die();
+      last = start();
+      // No time passes until all of them are taken over.
+      await eventually(async () => (await runs()).every((run) => run?.deaths === lost && run.alone === undefined));
+      await eventually(async () => {
+        clock.advance(1_000);
+        return (await runs()).every((run) => run?.outlived === lost);
+      });
+    }
+    last.die();
+    last = start();
+    const isGivenUp = async (taskId: string) => {
+      const { state, message } = (await last.get(taskId)).status;
+      return state === "TASK_STATE_FAILED" && message?.parts[0]?.text === safeSentences.gaveUp;
+    };
+    await eventually(async () => (await Promise.all(ids.map(isGivenUp))).every(Boolean));
+  });
+
+  it("outlives its start also where there is no room for another one that is lost", async () => {
+    const { start, shared, clock } = processes(async function* (turn) {
+      yield turn.working();
+      await never;
+    });
+    const first = start();
+    const ids = await Promise.all(Array.from({ length: 3 }, () => first.send("Go")));
+    first.die();
+    start({ limits: { runs: 2 } });
+    await eventually(async () => {
+      clock.advance(1_000);
+      const heads = await Promise.all(ids.map((taskId) => shared.head({ agent: "agent" }, taskId)));
+      return heads.filter((head) => head?.run?.outlived === 1).length === 2;
     });
   });
 

@@ -49,7 +49,7 @@ async function tryAll(count: number, poison: ReadonlySet<number>, random: () => 
         const id = Number(task.taskId);
         const run = left.get(id);
         if (run === undefined) return undefined;
-        left.set(id, nextAttempt(run, run.deaths ?? 0, alone));
+        left.set(id, nextAttempt(run, crashesOf({ run }, "self"), alone));
         started.push(id);
         const proven = new Promise<void>((resolve) => proofs.push(resolve));
         const phase = { proven: () => proven, acquit: () => {}, flush: async () => {} };

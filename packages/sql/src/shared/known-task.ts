@@ -1,7 +1,7 @@
 import type { TaskState } from "@parley/a2a";
 import { stateKinds } from "@parley/a2a/model";
 import type { ReadItem, TaskHead } from "@parley/a2a/store";
-import { encodeName, stateNumber, type TaskRow, type Value } from "./rows.ts";
+import { encodeName, stateNumber, trialOf, type TaskRow, type Value } from "./rows.ts";
 
 // A task while its transaction lasts, and the columns of its row.
 
@@ -62,7 +62,7 @@ export function plainOf({
   const { seq, generation, bytes, fence, holder, run } = head;
   const name = holder === undefined ? null : encodeName(holder);
   const status = [statusSeq, hasMetadata ? 1 : 0];
-  const trial = [run?.deaths ?? null, run?.alone === true ? 1 : null];
+  const trial = [run?.deaths ?? null, trialOf(run)];
   return [seq, generation, bytes, fence, ...status, name, run?.attempt ?? null, run?.input ?? null, ...trial];
 }
 

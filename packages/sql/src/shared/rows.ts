@@ -137,14 +137,22 @@ function ownerOf(row: Row): Owner {
   return { agent: decodeName(text(row, 22)), owner: decodeName(text(row, 23)) };
 }
 
+/** The column `run_alone`: 1 where the run was taken over alone, and twice the deaths that it has outlived, which an earlier release does not read. */
+export function trialOf(run: StoredRun | undefined): number | null {
+  const trial = 2 * (run?.outlived ?? 0) + (run?.alone === true ? 1 : 0);
+  return trial === 0 ? null : trial;
+}
+
 function runOf(row: Row): StoredRun {
   const deaths = optional(row, 19);
+  const trial = Number(optional(row, 20) ?? 0);
   return Object.freeze({
     turn: int(row, 15),
     attempt: int(row, 16),
     input: int(row, 17),
     ...(typeof deaths === "number" && { deaths }),
-    ...(optional(row, 20) === 1 && { alone: true as const }),
+    ...(trial > 1 && { outlived: Math.floor(trial / 2) }),
+    ...(trial % 2 === 1 && { alone: true as const }),
   });
 }
 

@@ -159,8 +159,20 @@ export function isSuspect(run: StoredRun | null | undefined): boolean {
 export function handBack(suspect: StoredRun | undefined): readonly TaskEffect[] {
   const release = { effect: "lease", op: "release" } as const;
   if (suspect === undefined) return [release];
-  const { turn, attempt, input, deaths = 1 } = suspect;
-  return [{ effect: "run", run: { turn, attempt, input, deaths: deaths - 1 } }, release];
+  const { turn, attempt, input, deaths = 1, outlived = 0 } = suspect;
+  const before = deaths - 1;
+  return [
+    { effect: "run", run: { turn, attempt, input, deaths: before, outlived: Math.min(outlived, before) } },
+    release,
+  ];
+}
+
+/** What stores keep at least. Nobody comes that far without a record. */
+const mostOutlived = 10_000;
+
+/** A run that has gone on for a while since it was taken over: it has caused none of the crashes so far, and a later one does not come from its start. */
+export function acquitted({ turn, attempt, input, deaths = 0 }: StoredRun): StoredRun {
+  return { turn, attempt, input, deaths, outlived: Math.min(deaths, mostOutlived) };
 }
 
 /** Whether a run that writes these has come further than the run that was lost. */

@@ -134,7 +134,7 @@ export interface Phase {
   stop(): Promise<void>;
   /** Resolves once the run has stored something new, which proves that the process survives it, or once the run is over. */
   proven(): Promise<void>;
-  /** The process has survived the run for a while: a later crash is not counted as caused by this run alone. */
+  /** The process has survived the run for a while: neither the crashes so far nor a later one are taken for those of its start. */
   acquit(): void;
 }
 

@@ -18,7 +18,7 @@ import {
   type RunRooms,
   type Waiting,
 } from "./phase.ts";
-import { handBack, isProgress, isSuspect, logFailure, showsWork, withStates, working } from "./checks.ts";
+import { acquitted, handBack, isProgress, isSuspect, logFailure, showsWork, withStates, working } from "./checks.ts";
 import { writerOf, type Recorded, type TaskRunParts } from "./recorded.ts";
 import type { Recorder } from "./recorder.ts";
 import { readNextTurn, runEffect } from "./inputs.ts";
@@ -179,8 +179,10 @@ export class TaskRun implements Phase {
   }
 
   acquit(): void {
-    if (this.#suspect?.alone !== true) return;
-    const { alone: _, ...run } = this.#suspect;
+    if (this.#suspect === undefined || this.stopped) return;
+    const run = acquitted(this.#suspect);
+    // Its start may be watched twice.
+    if (run.outlived === this.#suspect.outlived) return;
     this.#suspect = run;
     this.#append([], [{ effect: "run", run }]);
   }

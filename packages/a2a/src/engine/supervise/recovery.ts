@@ -26,9 +26,9 @@ interface RecoveryInit extends Omit<TakeoverInit, "committer" | "budget" | "putB
 
 /**
  * Takes over tasks whose process is gone. A process may have crashed because of one of its tasks. So taking a task over
- * counts a crash for it (`StoredRun.deaths`) until something new of it is stored. Tasks with a crash on record are started
- * a few at a time, more and more while nothing crashes, and nothing else is started meanwhile. A task that was started alone, and has
- * `maxDeaths` crashes, is given up.
+ * counts a crash for it (`StoredRun.deaths`) until something new of it is stored; one that goes on for a while has outlived all of its crashes.
+ * Tasks with a crash on record that they did not outlive are started a few at a time, more and more while nothing crashes, and nothing else
+ * is started meanwhile. A task that was started alone, and has `maxDeaths` of these crashes, is given up.
  */
 export class Recovery {
   readonly #init: RecoveryInit;
@@ -72,6 +72,15 @@ export class Recovery {
   async scan(every = false): Promise<void> {
     this.#isCrowded = false;
     this.#resumed = [];
+    try {
+      await this.#scanAll(every);
+    } finally {
+      this.#suspects.watch(this.#resumed);
+      this.#resumed = [];
+    }
+  }
+
+  async #scanAll(every: boolean): Promise<void> {
     const { leaseWatch } = this.#init;
     const { all, now, holders } = leaseWatch.begin(every);
     const ever = Number.MAX_SAFE_INTEGER;
@@ -83,7 +92,6 @@ export class Recovery {
     const isFirst = !this.#hasScanned;
     this.#hasScanned = true;
     this.#suspects.startNext(this.#resumed);
-    this.#resumed = [];
     if (isFirst && !this.isTrial) this.#init.onTried();
   }
 
@@ -159,11 +167,11 @@ export class Recovery {
 
   async #reasonToGiveUp(head: TaskHead): Promise<string | undefined> {
     const { maxDeaths, maxAttempts, holder } = this.#init.settings.lease;
-    const { count, alone } = crashesOf(head, holder);
+    const { all, count, alone } = crashesOf(head, holder);
     const isResumable = this.#init.agents.get(head.task.agent)?.agent.resumable === true;
     if (!isResumable && !(await this.#isResting(head))) return safeSentences.lost;
     if (alone && count >= maxDeaths) return safeSentences.fatal;
-    return count >= maxAttempts ? safeSentences.gaveUp : undefined;
+    return all >= maxAttempts ? safeSentences.gaveUp : undefined;
   }
 
   /** Whether the turn did nothing but wait, for another agent, an authorization, a time or an event, so that any agent can be called again. */

@@ -3,7 +3,7 @@ import type { TaskHead } from "../../store/index.ts";
 import type { Run } from "../run/index.ts";
 import type { Runs } from "./runs.ts";
 
-/** How long a task runs before others are started, in milliseconds, where nothing new of it is stored before. */
+/** How long a task runs before it has outlived its start, and others are started, in milliseconds, where nothing new of it is stored before. */
 const trialTime = 5_000;
 /** How many tasks are queued; later scans find the others. */
 const mostSuspects = 1_000;
@@ -26,7 +26,7 @@ interface Suspect {
 
 /**
  * Tasks of which one may have caused a crash. The first one is started alone, then two, then four: the number grows while nothing
- * crashes, and is 1 again in the next process. Those that have seen a second crash come last, and each alone. So only a task that was
+ * crashes, and is 1 again in the next process. Those that have seen a second crash just after a start come last, and each alone. So only a task that was
  * alone is taken for the cause of a crash.
  */
 export class Suspects {
@@ -47,7 +47,7 @@ export class Suspects {
     return this.#busy || this.#queue.size > 0;
   }
 
-  /** `crashes`: how many are on record. A task without any is started between two trials, and not beside one. */
+  /** `crashes`: how many are on record that it did not outlive. A task without any is started between two trials, and not beside one. */
   add(head: TaskHead, crashes: number): void {
     if (this.#queue.size < mostSuspects) this.#queue.set(head.task.taskId, { head, crashes });
   }
@@ -55,6 +55,11 @@ export class Suspects {
   /** Starts the first tasks of the queue, unless some of it are already under way. `after`: once these have shown that they are harmless. */
   startNext(after: readonly Run[] = []): void {
     if (!this.#busy && this.#queue.size > 0) void this.#startAll(after);
+  }
+
+  /** Takes note of those that outlive their start. */
+  watch(runs: readonly Run[]): void {
+    void this.#proven(runs);
   }
 
   async #startAll(after: readonly Run[]): Promise<void> {

@@ -56,7 +56,7 @@ export class Takeover {
     const lost = head.run;
     if (lost === undefined || !this.#takeRoom(head)) return undefined;
     return this.#within(head, () => {
-      const next = nextAttempt(lost, crashesOf(head, this.#init.settings.lease.holder).count, alone);
+      const next = nextAttempt(lost, crashesOf(head, this.#init.settings.lease.holder), alone);
       return this.#start(hosted, head, next, []);
     });
   }
@@ -222,9 +222,9 @@ export class Takeover {
 }
 
 /** The run as it is stored while it is tried again. Until it makes progress it counts one crash more. */
-export function nextAttempt({ turn, input, attempt }: StoredRun, crashes: number, alone: boolean): StoredRun {
-  const next = { turn, input, attempt: attempt + 1, deaths: crashes + 1 };
-  return crashes > 0 && alone ? { ...next, alone: true } : next;
+export function nextAttempt({ turn, input, attempt }: StoredRun, { all, count }: Crashes, alone: boolean): StoredRun {
+  const next = { turn, input, attempt: attempt + 1, deaths: all + 1, outlived: all - count };
+  return count > 0 && alone ? { ...next, alone: true } : next;
 }
 
 /**
@@ -263,14 +263,21 @@ async function readLostRun(
   };
 }
 
-/** How often in a row a process crashed with a run, and whether the run had been started alone the last time. */
-export function crashesOf(
-  { run, holder }: TaskHead,
-  self: string,
-): { readonly count: number; readonly alone: boolean } {
-  const { deaths = 0, alone = false } = run ?? {};
+/** The crashes of processes with a run since it last stored something. */
+interface Crashes {
+  readonly all: number;
+  /** How many of them came just after its start, so that it may have caused them. */
+  readonly count: number;
+  /** Whether it had been started alone the last time. */
+  readonly alone: boolean;
+}
+
+export function crashesOf({ run, holder }: Pick<TaskHead, "run" | "holder">, self: string): Crashes {
+  const { deaths = 0, outlived = 0, alone = false } = run ?? {};
   // This process has not crashed: what its own takeover counted is taken back.
-  return holder === self ? { count: Math.max(0, deaths - 1), alone: false } : { count: deaths, alone };
+  const isOwn = holder === self;
+  const all = isOwn ? Math.max(0, deaths - 1) : deaths;
+  return { all, count: Math.max(0, all - outlived), alone: alone && !isOwn };
 }
 
 /**
@@ -287,11 +294,11 @@ export async function giveUp(
   const { task, run, holder, fence, seq } = head;
   const { agent, taskId } = task;
   if (sentence === safeSentences.fatal) {
-    const { deaths = 0 } = run ?? {};
+    const { deaths = 0, outlived = 0 } = run ?? {};
     logger.error("A task was given up: its process ended, or stood still, each time it was started", {
       agent,
       taskId,
-      deaths,
+      deaths: deaths - outlived,
     });
   } else if (cause !== undefined) {
     logger.error("A lost task was given up: it cannot be read", { agent, taskId, cause });

@@ -139,10 +139,16 @@ export const leaseCases: Cases = {
     expect((await headOf(store, key("t"))).taskState).toEqual('"first"');
   },
 
-  async "a run keeps how often its process died"({ store, expect }) {
+  async "a run keeps how often its process died, and how many of these deaths it outlived"({ store, expect }) {
     const run = { turn: 1, attempt: 3, input: 1, deaths: 2, alone: true } as const;
+    const { alone: _, ...together } = run;
     await append(store, making("t"));
-    for (const each of [run, { turn: 1, attempt: 3, input: 1 }]) {
+    const outlived = [
+      { ...run, outlived: 1 },
+      { ...together, outlived: 2 },
+      { ...together, deaths: 10_000, outlived: 10_000 },
+    ];
+    for (const each of [run, ...outlived, { turn: 1, attempt: 3, input: 1 }]) {
       await append(store, effects("t", { effect: "run", run: each }));
       expect((await headOf(store, key("t"))).run).toEqual(each);
     }

@@ -122,6 +122,7 @@ const taskEffect: fc.Arbitrary<TaskEffect> = fc.oneof(
           attempt: time,
           input: time,
           deaths: fc.integer({ min: 1, max: 9 }),
+          outlived: fc.integer({ min: 1, max: 9 }),
           alone: fc.constant(true as const),
         },
         { requiredKeys: ["turn", "attempt", "input"] },

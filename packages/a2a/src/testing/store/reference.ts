@@ -296,5 +296,7 @@ function same(a: Owner, b: Owner): boolean {
 }
 
 function textOfRun(run: StoredRun | null | undefined): string {
-  return run ? [run.turn, run.attempt, run.input, run.deaths ?? 0, run.alone === true].join() : "none";
+  return run
+    ? [run.turn, run.attempt, run.input, run.deaths ?? 0, run.outlived ?? 0, run.alone === true].join()
+    : "none";
 }
