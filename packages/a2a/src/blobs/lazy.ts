@@ -47,7 +47,7 @@ export function lazyBlobs(settings: BlobSettings, rooms: BlobRooms): LazyBlobs {
     async receive(place) {
       const { Receiving } = await import("./receive.ts");
       budget ??= new ByteBudget(settings.unfinishedBytes, rooms.clock, "The server is busy with other large messages");
-      return new Receiving(settings, budget, place).begin();
+      return new Receiving(settings, budget, place, rooms.clock).begin();
     },
     load,
     linked: async (payload, owner) => (await import("./deliver.ts")).linked(payload, await load(), owner),

@@ -1,7 +1,7 @@
-import type { Bytes } from "../base/index.ts";
+import type { Bytes, Clock } from "../base/index.ts";
 import { ByteHash } from "../base/byte-hash.ts";
 import { A2AError, toBase64, type Part, type SendMessageRequest } from "../model/index.ts";
-import type { ByteBudget, IncomingFile, IncomingFiles } from "../protocol/index.ts";
+import type { ByteBudget, IncomingFile, IncomingFiles, WatchedSender } from "../protocol/index.ts";
 import type { BlobSettings } from "./lazy.ts";
 import { aboutOf } from "./links.ts";
 import type { BlobStore } from "./port.ts";
@@ -12,6 +12,8 @@ export interface ReceivingPlace {
   /** The agent that gets the message. `undefined`: the message itself says which. */
   readonly agent: string | undefined;
   readonly owner: string;
+  /** Whose room the message takes: its owner, or the address of a caller without a name. */
+  readonly payer: string;
   /** The task that the message makes where it names none. */
   readonly taskId: string;
   /** The announced size of the body in bytes. */
@@ -27,6 +29,14 @@ const placeholderBytes = 24;
 /** Room that is taken for a body whose size is not announced, each time that more has come. */
 const step = 16 << 20;
 
+/** Time between two looks at the progress of a sender, in milliseconds. */
+const interval = 1000;
+/** A sender that is slow for so many of them is refused where others need its room. */
+const slowIntervals = 3;
+/** A sender of fewer bytes a second is slow, and so is one that would take more than so many seconds for the room it has. */
+const slowBytes = 8 << 10;
+const slowSeconds = 1024;
+
 /** The large files of one message, while it is received. */
 export class Receiving implements IncomingFiles {
   readonly files: Map<string, IncomingFile> = new Map();
@@ -38,8 +48,14 @@ export class Receiving implements IncomingFiles {
   #came = 0;
   #taken = 0;
   #closed = false;
+  readonly #clock: Clock;
+  /** What has come since the last look. */
+  #lately = 0;
+  #slowFor = 0;
+  #stopWatch: (() => void) | undefined;
 
-  constructor(settings: BlobSettings, budget: ByteBudget, place: ReceivingPlace) {
+  constructor(settings: BlobSettings, budget: ByteBudget, place: ReceivingPlace, clock: Clock) {
+    this.#clock = clock;
     this.#settings = settings;
     this.#budget = budget;
     this.#place = place;
@@ -57,13 +73,25 @@ export class Receiving implements IncomingFiles {
   came(bytes: number): Promise<void> | void {
     const { messageBytes } = this.#settings;
     this.#came += bytes;
+    this.#lately += bytes;
     if (this.#came > messageBytes) throw messageTooLarge(messageBytes);
     if (this.#came > this.#taken) return this.#take(step);
   }
 
+  watch(sender: WatchedSender): void {
+    this.#stopWatch = this.#clock.after(interval, () => {
+      const least = Math.max(slowBytes, this.#taken / slowSeconds);
+      this.#slowFor = sender.isAwaited && this.#lately < least ? this.#slowFor + 1 : 0;
+      this.#lately = 0;
+      if (this.#slowFor < slowIntervals || this.#budget.waiting === 0) return this.watch(sender);
+      const what = "The request comes too slowly for a server this busy";
+      sender.refuse(new A2AError("Unavailable", what, { retryAfter: 5 }));
+    });
+  }
+
   async #take(bytes: number): Promise<void> {
-    const { owner, signal } = this.#place;
-    await this.#budget.take(owner, bytes, signal);
+    const { payer, signal } = this.#place;
+    await this.#budget.take(payer, bytes, signal);
     this.#taken += bytes;
     // The request may have ended while it waited.
     if (this.#closed) this.#give();
@@ -72,7 +100,7 @@ export class Receiving implements IncomingFiles {
   #give(): void {
     const bytes = this.#taken;
     this.#taken = 0;
-    if (bytes > 0) this.#budget.give(this.#place.owner, bytes);
+    if (bytes > 0) this.#budget.give(this.#place.payer, bytes);
   }
 
   async store(bytes: AsyncIterable<Bytes>): Promise<Bytes> {
@@ -111,13 +139,14 @@ export class Receiving implements IncomingFiles {
   }
 
   received(): void {
+    this.#stopWatch?.();
     this.#give();
   }
 
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    this.#give();
+    this.received();
     await this.#delete();
   }
 

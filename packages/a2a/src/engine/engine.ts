@@ -1,5 +1,6 @@
 import type { Authorizations } from "../intask/index.ts";
 import {
+  anonymous,
   ByteBudget,
   type AgentService,
   type FileSender,
@@ -146,12 +147,14 @@ export function createEngine(options: EngineOptions): Engine {
       yield* exportOwned(settings, [...agents.keys()], of);
     },
     authorizations: settings.authorizations,
-    async receive(agentIds, { principal, bytes, signal }) {
+    async receive(agentIds, { principal, address, bytes, signal }) {
       if (closing !== undefined) throw serverIsStopping();
       const { blobs, ids, ownerOf } = settings;
       if (blobs === undefined) throw new Error("There is no store of files");
       const agent = agentIds.length === 1 ? agentIds[0] : undefined;
-      return blobs.receive({ agent, owner: ownerOf(principal), taskId: ids.next(), bytes, signal });
+      const owner = ownerOf(principal);
+      const payer = principal === anonymous ? `address ${address ?? ""}` : `owner ${owner}`;
+      return blobs.receive({ agent, owner, payer, taskId: ids.next(), bytes, signal });
     },
     file: async (request, answers) => (await settings.blobs?.load())?.answer(request, answers),
     start(isByItself = true) {

@@ -27,6 +27,8 @@ export interface BodyPlace {
    * @throws A2AError `Unavailable` where too many bodies wait already.
    */
   hold(held: number, most: number): boolean;
+  /** Says that the body holds at most so many bytes from now on, fewer than before. */
+  shrink(most: number): void;
   /** Removes the body from the budget: it is complete, or no longer needed. */
   leave(): void;
 }
@@ -38,6 +40,7 @@ export const smallBody: number = 64 * 1024;
 const anyPlace: BodyPlace = {
   came() {},
   hold: () => true,
+  shrink() {},
   leave() {},
 };
 

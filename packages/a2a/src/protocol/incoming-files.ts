@@ -25,6 +25,8 @@ export type IncomingFilesByUrl = ReadonlyMap<string, IncomingFile>;
 export interface FileSender {
   /** Who owns the files. */
   readonly principal: Principal;
+  /** The IP address of the client: what tells callers without a name apart. */
+  readonly address: string | undefined;
   /** The agents that the message can be for. */
   readonly services: ReadonlyMap<string | undefined, AgentService>;
   /** The announced size of the body in bytes. `undefined`: the client does not say. */
@@ -49,8 +51,18 @@ export interface FileReceiver {
   open(sender: FileSender): Promise<IncomingFiles>;
 }
 
+/** The sender of a body. */
+export interface WatchedSender {
+  /** Whether the server waits for it now. */
+  readonly isAwaited: boolean;
+  /** Reads nothing more. */
+  refuse(error: Error): void;
+}
+
 /** The large files of one request, while it is read and answered. */
 export interface IncomingFiles {
+  /** From now on a sender that is slow for the room it has is refused where other messages wait for room. */
+  watch(sender: WatchedSender): void;
   /**
    * Is told how many bytes of the body have come. Rejects where there is no room for more.
    *

@@ -1,7 +1,8 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { toBase64 } from "../../src/model/index.ts";
 import type { IncomingFiles } from "../../src/protocol/index.ts";
 import { BodyPieces } from "../../src/transport/server/body-pieces.ts";
+import { JsonBase64 } from "../../src/transport/server/json-base64.ts";
 import { JsonFiles } from "../../src/transport/server/json-files.ts";
 
 /* Large files in JSON text that comes in pieces (`blobs`, docs/files.md). */
@@ -102,6 +103,15 @@ describe("large files in JSON text", () => {
     for (const text of same) {
       for (const size of [1, 3, 1000]) expect(await read(text, size)).toEqual({ text, files: [] });
     }
+  });
+
+  it("are not looked for in short strings, however many there are", async () => {
+    const pushed = vi.spyOn(JsonBase64.prototype, "push");
+    onTestFinished(() => pushed.mockRestore());
+    const text = `{"message":{"parts":[${`{"raw":""},{"raw":"AA\\/A"},`.repeat(5000)}{}]}}`;
+    expect((await read(text, 1 << 20, 1 << 20)).text).toBe(text);
+    // At most one in each part of 64 KiB: the string that the part ends in.
+    expect(pushed.mock.calls.length).toBeLessThan(8);
   });
 
   it("are refused where they are no base64, broken off, or the rest is too large", async () => {

@@ -96,7 +96,8 @@ class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
     if (receiver === undefined || !isSend(this.operation)) return this.request.only();
     return this.request.only(async (large) => {
       const { readLargeMessage } = await import("./large-message.ts");
-      const sender = { principal, services, bytes: large.length, signal: () => this.request.signal };
+      const address = this.request.facts?.remoteAddress;
+      const sender = { principal, address, services, bytes: large.length, signal: () => this.request.signal };
       this.files = await receiver.open(sender);
       return readLargeMessage(this.#method.input, large, { files: this.files, receiver, limits });
     });

@@ -37,6 +37,7 @@ export async function readLargeMessage(
   }
   if (flags !== 0) throw new A2AError("InvalidRequest", "A frame has unknown flags");
   source.onBytes = (bytes) => options.files.came(bytes);
+  options.files.watch(source);
   const reader = new LargeReader(source, options);
   const out = new GrowingBytes(options.limits.bodyBytes);
   await reader.message(type, length, out);

@@ -1,5 +1,11 @@
+import { defer } from "../../base/async.ts";
 import { A2AError } from "../../model/index.ts";
 import type { BodyPlace, BodyReader, ByteFlow, ByteReader } from "../../protocol/index.ts";
+
+/** Largest piece, in bytes. */
+const mostBytes = 64 << 10;
+/** After so many pieces that were in memory already, other work gets its turn. */
+const mostAtOnce = 8;
 
 /**
  * The bytes of a body, which are asked for piece by piece. The sender waits while nobody asks, so that little more than one piece is in memory.
@@ -13,6 +19,14 @@ export class BodyPieces implements ByteReader, BodyReader {
   readonly #pieces: Uint8Array[] = [];
   /** What was taken and given back. */
   readonly #back: Uint8Array[] = [];
+  /** The beginning of the body, which was read before it was known that the body is large. Some of it may be read again. */
+  #begun: Uint8Array | undefined;
+  #begunAt = 0;
+  /** Most memory that the body takes beside its beginning. */
+  #most = 0;
+  /** Pieces that did not have to come since others had their turn. */
+  #atOnce = 0;
+  #onRefused: ((error: Error) => void) | undefined;
   #ended = false;
   #failure: Error | undefined;
   #wake: (() => void) | undefined;
@@ -29,19 +43,74 @@ export class BodyPieces implements ByteReader, BodyReader {
   async next(): Promise<Uint8Array | undefined> {
     for (;;) {
       if (this.#failure !== undefined) throw this.#failure;
-      const back = this.#back.shift();
-      if (back !== undefined) return back;
+      if (this.#atOnce >= mostAtOnce) {
+        this.#atOnce = 0;
+        await new Promise<void>(defer);
+        continue;
+      }
+      const back = this.#back.shift() ?? this.#ofBegun();
+      if (back !== undefined) {
+        this.#atOnce += 1;
+        return this.#part(back);
+      }
       const piece = this.#waits ? undefined : this.#pieces.shift();
       if (piece !== undefined) {
         await this.onBytes?.(piece.length);
-        return piece;
+        return this.#part(piece);
       }
       if (this.#ended && this.#pieces.length === 0) return undefined;
       // The next piece may come at once.
       const woken = new Promise<void>((resolve) => (this.#wake = resolve));
       if (!this.#waits) this.#flow?.resume();
       await woken;
+      this.#atOnce = 0;
     }
+  }
+
+  /** The piece, of which a large one is read in parts: the work on each is bounded. */
+  #part(piece: Uint8Array): Uint8Array {
+    if (piece.length <= mostBytes) return piece;
+    this.#back.unshift(piece.subarray(mostBytes));
+    return piece.subarray(0, mostBytes);
+  }
+
+  /** A copy, so that nothing keeps the whole beginning in memory. */
+  #ofBegun(): Uint8Array | undefined {
+    const begun = this.#begun;
+    if (begun === undefined) return undefined;
+    const piece = begun.slice(this.#begunAt, (this.#begunAt += mostBytes));
+    this.place?.came(piece.length);
+    if (this.#begunAt >= begun.length) {
+      this.#begun = undefined;
+      this.place?.shrink(this.#most);
+    }
+    return piece;
+  }
+
+  /** Reads the beginning again, and then `piece`, which came after it. Both were taken from here, and count as held until they are read. */
+  restart(begun: Uint8Array, piece: Uint8Array): void {
+    this.#begun = begun.length > 0 ? begun : undefined;
+    this.#begunAt = 0;
+    this.#pieces.unshift(piece);
+  }
+
+  /** How much of the beginning is read again, in bytes. */
+  get again(): number {
+    return this.#begun?.length ?? 0;
+  }
+
+  /** Whether the sender is waited for. */
+  get isAwaited(): boolean {
+    return this.#wake !== undefined && !this.#waits;
+  }
+
+  /** Settles as `promise` does, or rejects as soon as the body is refused. */
+  unlessRefused<T>(promise: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (this.#failure !== undefined) reject(this.#failure);
+      this.#onRefused = reject;
+      promise.then(resolve, reject);
+    });
   }
 
   /** Gives a piece back: it is the next one again. */
@@ -51,7 +120,9 @@ export class BodyPieces implements ByteReader, BodyReader {
 
   /** Says how much memory the body holds now, in bytes. Resolves when there is room for it. */
   async hold(bytes: number, most: number): Promise<void> {
-    if (this.place?.hold(bytes, most) !== false) return;
+    const begun = this.#begun?.length ?? 0;
+    this.#most = most;
+    if (this.place?.hold(bytes + begun, most + begun) !== false) return;
     this.#waits = true;
     while (this.#waits && this.#failure === undefined) await new Promise<void>((resolve) => (this.#wake = resolve));
     if (this.#failure !== undefined) throw this.#failure;
@@ -87,6 +158,8 @@ export class BodyPieces implements ByteReader, BodyReader {
   refuse(error: Error): void {
     this.#failure ??= error;
     this.#pieces.length = this.#back.length = 0;
+    this.#begun = undefined;
+    this.#onRefused?.(error);
     this.#flow?.pause();
     this.#go();
   }

@@ -15,7 +15,7 @@ const other = 0x100;
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 /** What each byte stands for: six bits, and which alphabet it is of. */
-function makeTable(): Uint16Array {
+const values: Uint16Array = /* @__PURE__ */ (() => {
   const table = new Uint16Array(256).fill(other);
   for (let at = 0; at < alphabet.length; at += 1) table[alphabet.charCodeAt(at)] = at;
   table[0x2b] = 62 | standard;
@@ -23,13 +23,12 @@ function makeTable(): Uint16Array {
   table[0x2d] = 62 | urlSafe;
   table[0x5f] = 63 | urlSafe;
   return table;
-}
+})();
 
 /**
  * Decodes base64 of either alphabet, with or without padding, in a JSON string. Some writers of JSON escape its characters: `\/`, `\u002B`.
  */
 export class JsonBase64 {
-  readonly #table = makeTable();
   /** Six bits each of the characters that make no whole group yet. */
   #bits = 0;
   #count = 0;
@@ -48,7 +47,7 @@ export class JsonBase64 {
   /** Decodes a piece. Stops after the closing quote. Returns the bytes, and how much of the piece was read. */
   push(piece: Uint8Array, from = 0): { readonly bytes: Bytes; readonly read: number } {
     const out = new Uint8Array(Math.ceil(((piece.length - from + 4) * 3) / 4));
-    const table = this.#table;
+    const table = values;
     let [at, to] = [from, 0];
     while (at < piece.length && !this.ended && !this.invalid) {
       if (this.#count === 0 && this.#escape === "" && this.#pads === 0) {
@@ -113,7 +112,7 @@ export class JsonBase64 {
       this.#pads += 1;
       return to;
     }
-    const value = this.#table[byte] as number;
+    const value = values[byte] as number;
     if (value >= other || this.#pads > 0) {
       this.invalid = true;
       return to;

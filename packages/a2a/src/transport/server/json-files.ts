@@ -87,7 +87,7 @@ export class JsonFiles {
       const byte = piece[at] as number;
       if (this.#inString) this.#inText(byte);
       else if (byte === 0x22) {
-        if (!this.#nameNext && this.#isFile()) {
+        if (!this.#nameNext && !this.#isShort(piece, at + 1) && this.#isFile()) {
           this.#atFile = true;
           return at + 1;
         }
@@ -96,6 +96,12 @@ export class JsonFiles {
       } else this.#structure(byte);
     }
     return piece.length;
+  }
+
+  /** Whether the string ends soon. One that has an escaped quote is no base64. A short one needs no decoder, however many there are. */
+  #isShort(piece: Uint8Array, from: number): boolean {
+    const end = piece.indexOf(0x22, from);
+    return end !== -1 && end - from <= this.#options.inlineLength;
   }
 
   #inText(byte: number): void {

@@ -14,8 +14,6 @@ import { JsonFiles } from "./json-files.ts";
 
 /* Bodies of messages that are too large to be in memory. */
 
-/** Pieces of at most so many bytes are looked at one by one. */
-const pieceBytes = 64 << 10;
 /**
  * The text of a body, with what stands for each large file in the place of its base64. `call.files` has the files.
  *
@@ -36,15 +34,17 @@ export async function readLargeText(
       enter();
       const flow = request.read?.(source);
       if (flow !== undefined) source.from(flow);
-      const begun = await beginning(source, most);
-      if (begun.whole) return textOf(begun.bytes);
-      source.place?.leave();
-      call.files = await receiver.open(sender);
-      await call.files.came(begun.bytes.length);
-      for (let end = begun.bytes.length; end > 0; end -= pieceBytes) {
-        source.unread(begun.bytes.subarray(Math.max(0, end - pieceBytes), end));
+      const whole = await beginning(source, most);
+      if (whole !== undefined) return textOf(whole);
+      // Its place counts what has come, also while there is no room for the rest.
+      const opening = receiver.open(sender);
+      try {
+        call.files = await source.unlessRefused(opening);
+      } catch (error) {
+        opening.then((files) => files.close()).catch(() => {});
+        throw error;
       }
-      enter();
+      await call.files.came(source.again);
     } else {
       // Nothing is read before there is room.
       call.files = await receiver.open(sender);
@@ -54,6 +54,7 @@ export async function readLargeText(
     }
     const { files } = call;
     source.onBytes = (bytes) => files.came(bytes);
+    files.watch(source);
     const { inlineBytes, ...given } = fileLimits(receiver, limits);
     const json = new JsonFiles(source, { files, inlineLength: 4 * Math.ceil(inlineBytes / 3), ...given });
     return textOf(await json.read());
@@ -62,17 +63,17 @@ export async function readLargeText(
   }
 }
 
-/** The body, or its beginning where it has more than `most` bytes. */
-async function beginning(
-  source: BodyPieces,
-  most: number,
-): Promise<{ readonly whole: boolean; readonly bytes: Uint8Array }> {
+/** The body; `undefined` where it has more than `most` bytes: it is read again from its beginning on. */
+async function beginning(source: BodyPieces, most: number): Promise<Uint8Array | undefined> {
   const bytes = new GrowingBytes(most);
   for (;;) {
     const piece = await source.next();
-    if (piece === undefined) return { whole: true, bytes: bytes.view() };
+    if (piece === undefined) return bytes.view();
+    if (bytes.length + piece.length > most) {
+      source.restart(bytes.view(), piece);
+      return undefined;
+    }
     bytes.append(piece);
-    if (bytes.length > most) return { whole: false, bytes: bytes.view() };
     const { capacity } = bytes;
     await source.hold(capacity, bytes.length > smallBody ? Math.max(capacity, most) : capacity);
   }

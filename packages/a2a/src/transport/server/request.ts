@@ -52,7 +52,8 @@ export function messageText(host: ServerHost, call: WithFiles, principal: Princi
   if (length <= most || (Number.isNaN(length) && request.method !== "POST")) return bodyText(request, limits);
   checkMediaType(request);
   return import("./large-body.ts").then(({ readLargeText }) => {
-    const sender = { principal, services: host.services, bytes: Number.isNaN(length) ? undefined : length };
+    const bytes = Number.isNaN(length) ? undefined : length;
+    const sender = { principal, address: request.facts?.remoteAddress, services: host.services, bytes };
     return readLargeText(call, receiver, limits, { ...sender, signal: () => request.signal }, most);
   });
 }

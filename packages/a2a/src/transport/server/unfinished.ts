@@ -94,7 +94,12 @@ export class Unfinished implements BodyBudget {
     this.#places.delete(place);
     this.#waiting.delete(place);
     // Only a large body that leaves makes room for those that wait.
-    if (place.pool === this.large && this.#waiting.size > 0) this.#letIn();
+    if (place.pool === this.large) this.gave();
+  }
+
+  /** Called when a large body has given room. @internal */
+  gave(): void {
+    if (this.#waiting.size > 0) this.#letIn();
   }
 
   /** @internal */
@@ -176,9 +181,12 @@ class Place implements BodyPlace {
     const wanted = Math.min(most, large.size, large.share);
     if (this.#over || (this.pool === large && wanted <= this.wanted)) return true;
     if (wanted <= smallBody) return this.#holdSmall(Math.max(least, held));
+    // What it has already is not needed twice.
+    const more = this.pool === large ? wanted - this.#taken : wanted;
     this.wanted = wanted;
-    if (large.take(this.wanted, this.connection)) {
-      this.moveTo(large, this.wanted);
+    if (large.take(more, this.connection)) {
+      if (this.pool === large) this.#taken = wanted;
+      else this.moveTo(large, wanted);
       return true;
     }
     const queued = Math.max(least, held);
@@ -196,6 +204,14 @@ class Place implements BodyPlace {
     this.#taken = bytes;
     this.#all.watch();
     return true;
+  }
+
+  shrink(most: number): void {
+    const { large } = this.#all;
+    if (this.#over || this.pool !== large || most >= this.#taken) return;
+    large.give(this.#taken - most, this.connection);
+    this.#taken = this.wanted = most;
+    this.#all.gave();
   }
 
   /** Gives its room back, and holds `bytes`, which were taken from `pool`. */
