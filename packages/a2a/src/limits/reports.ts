@@ -2,7 +2,7 @@ import { defer, deferred, type Clock, type Logger } from "../base/index.ts";
 import type { RateTaken, StoreRates } from "../store/port.ts";
 import type { RateAnswer } from "./port.ts";
 
-/** How long a request waits for the store, in milliseconds. Then this process decides by itself. */
+/** How long a request waits, from when it came, and a call may take, in milliseconds. Then this process decides by itself. */
 const patience = 1_000;
 /** How long the store is left alone after it has failed, in milliseconds. */
 const awayFor = 1_000;
@@ -27,10 +27,10 @@ export interface Budget {
   used: number;
   /** The same, under way to the store. */
   sent: number;
-  /** How many requests have asked the store. */
+  /** How many requests have asked the store, and still wait. */
   asking: number;
   /** Requests that wait to ask it. */
-  waiting: ((answer: RateAnswer) => void)[];
+  waiting: Set<Asked>;
   /** Is called when the store has answered, or does not. */
   readonly onReport?: () => void;
 }
@@ -44,17 +44,25 @@ export interface ReportsHost {
   isClosed(): boolean;
 }
 
+/** A request that waits for the store. */
+interface Asked {
+  /** It waits no longer: it has its answer. */
+  isOver: boolean;
+  /** Answers it, once. */
+  answer(answer: RateAnswer): void;
+}
+
 interface Sent {
   readonly budget: Budget;
   readonly used: number;
-  readonly asked: readonly ((answer: RateAnswer) => void)[];
+  readonly asked: readonly Asked[];
 }
 
 const enough: RateAnswer = { ok: true, retryAfter: 0 };
 
 /** After how many milliseconds so much more of a budget may be used, as far as this process knows. 0: now. */
 export function waitFor({ requests, per, full, asking, waiting }: Budget, more: number, now: number): number {
-  const wait = Math.max(full, now) + (asking + waiting.length + more) * (per / requests) - now - per;
+  const wait = Math.max(full, now) + (asking + waiting.size + more) * (per / requests) - now - per;
   // Less than a microsecond is an error of rounding.
   return wait > 0.001 ? wait : 0;
 }
@@ -71,10 +79,12 @@ export function use(budget: Budget, now: number): void {
  */
 export class Reports {
   readonly #host: ReportsHost;
+  /** Budgets that somebody waits for. They go first. */
+  readonly #urgent = new Set<Budget>();
+  /** The others. */
   readonly #queue = new Set<Budget>();
   /** A call is under way, or about to be. */
   #isBusy = false;
-  #isUrgent = false;
   /** Since the store has failed: until when it is left alone, on the monotonic clock. */
   #awayUntil: number | undefined;
   /** When the next failure is logged. */
@@ -92,8 +102,7 @@ export class Reports {
 
   /** Reports a budget: soon, or at once where it is `urgent`. `false`: it is not, because there are too many. */
   report(budget: Budget, urgent: boolean): boolean {
-    if (this.#queue.size >= mostQueued && !this.#queue.has(budget)) return false;
-    this.#queue.add(budget);
+    if (!this.#add(budget, urgent)) return false;
     if (this.#host.isClosed() || this.#host.clock.elapsed() < (this.#awayUntil ?? -Infinity)) return true;
     if (urgent || this.#awayUntil !== undefined) this.#sendNow();
     else this.#sendSoon();
@@ -108,8 +117,34 @@ export class Reports {
       return enough;
     }
     const { promise, resolve } = deferred<RateAnswer>();
-    budget.waiting.push(resolve);
+    const cancel = this.#host.clock.after(patience, () => this.#tooLong(budget, asked));
+    const asked: Asked = {
+      isOver: false,
+      answer(answer) {
+        cancel();
+        asked.isOver = true;
+        resolve(answer);
+      },
+    };
+    budget.waiting.add(asked);
     return promise;
+  }
+
+  /** Lets a request through that has waited for long enough, in the queue or for its answer. */
+  #tooLong(budget: Budget, asked: Asked): void {
+    if (!budget.waiting.delete(asked)) budget.asking -= 1;
+    this.#letThrough(budget, [asked]);
+  }
+
+  /** `false`: there are too many. */
+  #add(budget: Budget, urgent: boolean): boolean {
+    if (this.#urgent.has(budget)) return true;
+    if (!urgent && this.#queue.has(budget)) return true;
+    const to = urgent ? this.#urgent : this.#queue;
+    if (to.size >= mostQueued) return false;
+    if (urgent) this.#queue.delete(budget);
+    to.add(budget);
+    return true;
   }
 
   #sendSoon(): void {
@@ -118,7 +153,6 @@ export class Reports {
   }
 
   #sendNow(): void {
-    this.#isUrgent = true;
     if (this.#isBusy) return;
     this.#isBusy = true;
     this.#clearTimer?.();
@@ -129,9 +163,8 @@ export class Reports {
 
   async #sendAll(): Promise<void> {
     do {
-      this.#isUrgent = false;
       await this.#send(this.#next());
-    } while (this.#awayUntil === undefined && (this.#isUrgent || this.#queue.size >= mostInCall));
+    } while (this.#awayUntil === undefined && (this.#urgent.size > 0 || this.#queue.size >= mostInCall));
     this.#isBusy = false;
     if (this.#queue.size > 0 && this.#awayUntil === undefined && !this.#host.isClosed()) this.#sendSoon();
   }
@@ -139,16 +172,18 @@ export class Reports {
   /** What the next call is about. A caller that was forgotten in between may be in the queue twice. */
   #next(): readonly Sent[] {
     const next = new Map<string, Sent>();
-    for (const budget of this.#queue) {
-      if (next.size === mostInCall) break;
-      if (next.has(budget.key)) continue;
-      this.#queue.delete(budget);
-      const { used, waiting } = budget;
-      next.set(budget.key, { budget, used, asked: waiting });
-      budget.sent = used;
-      budget.asking = waiting.length;
-      budget.used = 0;
-      budget.waiting = [];
+    for (const from of [this.#urgent, this.#queue]) {
+      for (const budget of from) {
+        if (next.size === mostInCall) break;
+        if (next.has(budget.key)) continue;
+        from.delete(budget);
+        const { used, waiting } = budget;
+        next.set(budget.key, { budget, used, asked: [...waiting] });
+        budget.sent = used;
+        budget.asking = waiting.size;
+        budget.used = 0;
+        budget.waiting = new Set();
+      }
     }
     return [...next.values()];
   }
@@ -177,7 +212,7 @@ export class Reports {
       const answers = await rates.take(uses);
       cancel();
       this.#awayUntil = undefined;
-      for (const [at, each] of sent.entries()) this.#note(each, answers[at] ?? { taken: 0, back: 0 }, begun, isLate);
+      for (const [at, each] of sent.entries()) this.#note(each, answers[at] ?? { taken: 0, back: 0 }, begun);
       for (const { budget } of sent) budget.onReport?.();
     } catch (cause) {
       cancel();
@@ -186,25 +221,27 @@ export class Reports {
       for (const { budget, used } of sent) {
         budget.sent = 0;
         budget.used += used;
-        if (this.#queue.size < mostQueued) this.#queue.add(budget);
+        this.#add(budget, false);
       }
     }
   }
 
-  #note({ budget, asked }: Sent, { taken, back }: RateTaken, begun: number, isLate: boolean): void {
+  #note({ budget, asked }: Sent, { taken, back }: RateTaken, begun: number): void {
     budget.sent = budget.asking = 0;
-    // Those that asked did not wait so long, and were let through.
-    if (isLate) budget.used -= taken;
+    const waiting = asked.filter(({ isOver }) => !isOver);
+    // What was taken for those that did not wait so long: they were let through, and counted.
+    budget.used -= Math.max(0, taken - waiting.length);
     budget.full = begun + back + budget.used * (budget.per / budget.requests);
-    if (!isLate) for (const [at, answer] of asked.entries()) answer(at < taken ? enough : this.#refusal(budget));
-    if (budget.used > 0) this.#queue.add(budget);
+    for (const [at, each] of waiting.entries()) each.answer(at < taken ? enough : this.#refusal(budget));
+    if (budget.used > 0) this.#add(budget, false);
   }
 
-  /** Lets those through that waited for a store that is away, as far as this process knows. */
-  #letThrough(budget: Budget, waiting: readonly ((answer: RateAnswer) => void)[]): void {
-    for (const answer of waiting) {
+  /** Lets those through that still wait, as far as this process knows. */
+  #letThrough(budget: Budget, asked: readonly Asked[]): void {
+    for (const each of asked) {
+      if (each.isOver) continue;
       use(budget, this.#host.clock.elapsed());
-      answer(enough);
+      each.answer(enough);
     }
     budget.onReport?.();
   }
@@ -218,7 +255,13 @@ export class Reports {
     const now = clock.elapsed();
     this.#awayUntil = now + awayFor;
     // Nobody waits for a store that is away.
-    for (const budget of this.#queue) this.#letThrough(budget, budget.waiting.splice(0));
+    for (const from of [this.#urgent, this.#queue]) {
+      for (const budget of from) {
+        const waiting = [...budget.waiting];
+        budget.waiting.clear();
+        this.#letThrough(budget, waiting);
+      }
+    }
     if (now < this.#quietUntil || this.#host.isClosed()) return;
     this.#quietUntil = now + quiet;
     logger.error("Rates cannot be counted together with other processes now: this one counts by itself", { cause });

@@ -51,7 +51,7 @@ class Budgets {
       used: 0,
       sent: 0,
       asking: 0,
-      waiting: [],
+      waiting: new Set(),
       ...(onReport !== undefined && { onReport: () => onReport(caller) }),
     };
     // One that is used again is kept for longer.

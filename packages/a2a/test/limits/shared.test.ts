@@ -256,3 +256,63 @@ test("of more callers than can be reported, each is limited here, and none waits
   expect(all.every(({ ok }) => ok)).toBe(true);
   gate.resolve();
 });
+
+describe("a request that waits for a shared limit", () => {
+  /** Limiters on a store whose calls take so many milliseconds. */
+  function slow(ms: number) {
+    const clock = fakeClock();
+    const rates = testRates(clock);
+    rates.before = () => new Promise((resolve) => clock.after(ms, resolve));
+    const reports = new Reports({ rates, clock, logger: silentLogger, isClosed: () => false });
+    const limiter = (requests: number) => sharedRateLimiter("limit", { requests, per: minute }, reports, clock);
+    const advance = async (by: number): Promise<void> => {
+      for (let at = 0; at < by; at += 100) {
+        clock.advance(100);
+        await settled();
+      }
+    };
+    return { clock, rates, limiter, advance };
+  }
+
+  test("goes before five thousand reports that nobody waits for", async () => {
+    const { rates, limiter, advance } = slow(400);
+    const reported = limiter(100);
+    for (let at = 0; at < 10_000; at += 1) void reported.take(`network ${at >> 1}`, 1);
+    await advance(100);
+    expect(rates.calls).toHaveLength(1);
+    let isAnswered = false;
+    void Promise.resolve(limiter(10).take("ada", 1)).then(() => (isAnswered = true));
+    expect(isAnswered).toBe(false);
+    await advance(800);
+    expect(isAnswered).toBe(true);
+    expect(rates.calls).toHaveLength(3);
+    expect(rates.calls[1]).toHaveLength(500);
+    expect(rates.calls[1]?.[0]).toMatchObject({ used: 0, wanted: 1 });
+  });
+
+  test("waits a second at most, also behind a call that is slow, and counts once", async () => {
+    const { rates, limiter, advance } = slow(900);
+    const { take } = limiter(10);
+    const answered: string[] = [];
+    const ask = (name: string): void => {
+      void Promise.resolve(take("ada", 1)).then(({ ok }) => answered.push(`${name} ${ok ? "goes on" : "is refused"}`));
+    };
+    ask("first");
+    await settled();
+    await advance(100);
+    ask("second");
+    await advance(800);
+    expect(answered).toEqual(["first goes on"]);
+    await advance(200);
+    expect(answered).toEqual(["first goes on", "second goes on"]);
+    // What was taken for it late is not reported once more.
+    await advance(2_000);
+    const counted = rates.calls.flat().reduce((sum, { used, wanted }) => sum + used + wanted, 0);
+    expect(counted).toBe(2);
+    for (let at = 0; at < 9; at += 1) ask(`${at}`);
+    await advance(2_000);
+    expect(answered.filter((each) => each.endsWith("goes on"))).toHaveLength(10);
+    // The others that came at the same time.
+    expect(answered).toHaveLength(11);
+  });
+});
