@@ -57,6 +57,8 @@ const selectNew = `SELECT v.at, ${taskColumns}, r.*
 type Found = LogPage | "alone" | undefined;
 
 interface Read {
+  readonly scope: Scope;
+  readonly taskId: string;
   readonly row: readonly Value[];
   readonly after: number;
   readonly limit: number;
@@ -96,7 +98,7 @@ export class LogReads {
     ];
     const until = this.#database.deadline();
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ row, after, limit, until, resolve, reject });
+      this.#waiting.push({ scope, taskId, row, after, limit, until, resolve, reject });
       this.#schedule();
     });
   }
@@ -126,7 +128,7 @@ export class LogReads {
       const found = pagesOf(rows);
       for (const [at, read] of reads.entries()) {
         const page = found.get(at + 1);
-        read.resolve(page === undefined || isWhole(page, read) ? page : "alone");
+        read.resolve(page === undefined || (isOf(page, read) && isWhole(page, read)) ? page : "alone");
       }
     } catch (thrown) {
       this.#failed(reads, thrown);
@@ -150,6 +152,11 @@ export class LogReads {
     this.#waiting = waiting.filter(({ until }) => until > now);
     for (const { until, reject } of waiting) if (until <= now) reject(thrown);
   }
+}
+
+/** Whether a page is that of the task and the owner that were asked for, whatever the order of rows in the statement. */
+function isOf({ head: { task } }: LogPage, { scope, taskId }: Read): boolean {
+  return task.taskId === taskId && (scope.owner === undefined || task.owner === scope.owner);
 }
 
 /** Whether a page has all that was asked for. */
