@@ -7,6 +7,6 @@
 export type { BlobContent, BlobEntry, BlobLink, BlobPage, BlobQuery, BlobRange, BlobStore } from "./blobs/port.ts";
 export { s3Blobs, type S3BlobsOptions, type S3Like } from "./blobs/s3.ts";
 export { checkBlobKey } from "./blobs/segments.ts";
-export { deleteBlobsOf, type BlobScope } from "./blobs/delete.ts";
+export { deleteBlobsOf, deleteIncomingBlobs, type BlobScope } from "./blobs/delete.ts";
 export { withBlobs } from "./blobs/deliver.ts";
 export { blobsBelongTo } from "./blobs/mark.ts";

@@ -215,14 +215,14 @@ export async function erase(io: Io, options: EraseOptions): Promise<number> {
     if (!(await confirmed(io, `Delete ${tasksOf(found)} of ${name}, and everything else that it has?`, yes))) return 1;
     let [deleted, canceled] = [0, 0];
     // Before the rest: after it nobody would know whose they are, if this is interrupted.
-    let deletedFiles = await files?.deleteOf(owners);
+    let deletedFiles = await files?.deleteOf(name, agents);
     for (const owner of owners) {
       const erased = await eraseOwner(store, owner, { onProgress: (tasks) => progress(io, deleted + tasks, found) });
       deleted += erased.tasks;
       canceled += erased.canceled;
     }
     // And those that runs have stored until they were canceled.
-    if (files !== undefined) deletedFiles = (deletedFiles ?? 0) + (await files.deleteOf(owners));
+    if (files !== undefined) deletedFiles = (deletedFiles ?? 0) + (await files.deleteOf(name, agents));
     if (scrub) await upkeep.scrub();
     if (io.stderr.terminal) io.stderr.write("\n");
     const outside = deletedFiles === undefined ? "" : `, and ${deletedFiles} ${deletedFiles === 1 ? "file" : "files"}`;

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { blobsBelongTo, deleteBlobsOf, withBlobs, type BlobStore } from "@parley/a2a/blobs";
-import type { Owner, Store } from "@parley/a2a/store";
+import { blobsBelongTo, deleteBlobsOf, deleteIncomingBlobs, withBlobs, type BlobStore } from "@parley/a2a/blobs";
+import type { Store } from "@parley/a2a/store";
 import { CommandError, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";
 
@@ -13,8 +13,8 @@ function isBlobStore(value: unknown): value is BlobStore {
 
 /** Files of a server that are outside of its database. */
 interface StoredFiles {
-  /** Deletes those of owners, and returns how many there were. */
-  deleteOf(owners: readonly Owner[]): Promise<number>;
+  /** Deletes those that an owner has with agents, and what its messages have brought, and returns how many there were. */
+  deleteOf(owner: string, agents: readonly string[]): Promise<number>;
   /** The pieces of an export with the files of its owner in them. */
   putInto(pieces: AsyncIterable<string>, owner: string): AsyncIterable<string>;
 }
@@ -26,9 +26,9 @@ export async function openFiles(where: string, cwd: string, store: Store): Promi
     throw new CommandError(`the files at ${where} belong to another database. Pass --files with those of this one`);
   }
   return {
-    async deleteOf(owners) {
-      let deleted = 0;
-      for (const { agent, owner } of owners) deleted += await deleteBlobsOf(files, { agent, owner });
+    async deleteOf(owner, agents) {
+      let deleted = await deleteIncomingBlobs(files, owner);
+      for (const agent of agents) deleted += await deleteBlobsOf(files, { agent, owner });
       return deleted;
     },
     putInto: (pieces, owner) => withBlobs(pieces, files, owner),

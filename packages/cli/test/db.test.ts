@@ -225,8 +225,15 @@ describe("parley db export and erase, with --files", () => {
     expect((await db(path, ["export", "--owner", owner, "--files", module])).out.length).toBe(exported.out.length);
     const bare = await db(path, ["export", "--owner", owner]);
     expect(bare.out).toContain("parley-blob:");
+    // What a server that was killed has left of a message whose agent was not known yet.
+    const [, ofOwner = ""] = (await keys())[0]?.split("/") ?? [];
+    const incoming = `~${Buffer.from("~~incoming").toString("base64url")}`;
+    await fileBlobs(where).put(`${incoming}/${ofOwner}/task/file`, (async function* () {})());
+    await fileBlobs(where).put(`${incoming}/${ofOwner}x/task/file`, (async function* () {})());
     const erased = await db(path, ["erase", "--owner", owner, "--files", where, "--yes", "--json"]);
-    expect(JSON.parse(erased.out)).toMatchObject({ owner, deleted: 1, files: 1 });
+    expect(JSON.parse(erased.out)).toMatchObject({ owner, deleted: 1, files: 2 });
+    expect(await keys()).toEqual([`${incoming}/${ofOwner}x/task/file`]);
+    await fileBlobs(where).delete(await keys());
     expect(await keys()).toEqual([]);
   });
 

@@ -5,12 +5,12 @@ import type { ByteBudget, IncomingFile, UniversalRequest, UniversalResponse } fr
 import { createSeal, type Seal } from "../seal/index.ts";
 import type { FeatureEffect, TaskKey } from "../store/index.ts";
 import { Collector } from "./collector.ts";
-import { deleteBlobsOf } from "./delete.ts";
+import { deleteBlobsOf, deleteIncomingBlobs } from "./delete.ts";
 import { ByteHash } from "../base/byte-hash.ts";
 import type { BlobRooms, BlobSettings } from "./lazy.ts";
 import { aboutOf, answerLink, linkTo } from "./links.ts";
 import { BlobReader } from "./reader.ts";
-import { moveBlob, unknownAgent } from "./receive.ts";
+import { moveBlob } from "./receive.ts";
 import { Uploads } from "./uploads.ts";
 import {
   blobFeature,
@@ -30,6 +30,8 @@ import {
 export interface BlobRoom {
   /** What they may still take. */
   bytes: number;
+  /** Who has sent a file that does not fit: a client, or the agent. */
+  readonly sender: "client" | "agent";
   /** Ids of the blobs that have a row, or that get one with the record that refers to them. */
   readonly ids: Set<string>;
   /** Rows of blobs that no record refers to yet, by their key. */
@@ -63,7 +65,7 @@ export class Blobs extends BlobReader {
   }
 
   /** The files of a task, by its rows. `resumes`: a run was lost, whose files may be stored again. */
-  async roomOf(task: TaskKey, resumes = false): Promise<BlobRoom> {
+  async roomOf(task: TaskKey, sender: BlobRoom["sender"], resumes = false): Promise<BlobRoom> {
     const rows = await this.#rooms.tasks.features(task, task.taskId, blobFeature);
     const prefix = await prefixOf(task.agent, task.owner, task.taskId);
     const blobs = rows.map(({ key, value }) => {
@@ -74,6 +76,7 @@ export class Blobs extends BlobReader {
     const ids = new Set(rows.map(({ key }) => key));
     return {
       bytes: this.settings.taskBytes - taken,
+      sender,
       ids,
       rows: new Map(),
       earlier: resumes ? blobs : [],
@@ -141,8 +144,8 @@ export class Blobs extends BlobReader {
     async function* counted(): AsyncGenerator<Bytes, void, void> {
       for await (const piece of bytes) {
         hash.add(piece as Bytes);
-        if (hash.size > fileBytes) throw tooLarge("blobs.fileBytes", fileBytes);
-        if (hash.size > most) throw tooLarge("blobs.taskBytes", taskBytes);
+        if (hash.size > fileBytes) throw tooLarge(room, "blobs.fileBytes", fileBytes);
+        if (hash.size > most) throw tooLarge(room, "blobs.taskBytes", taskBytes);
         yield piece as Bytes;
       }
       const earlier = takeEarlier(room, hash);
@@ -150,7 +153,7 @@ export class Blobs extends BlobReader {
         again.key = earlier;
         throw new Error("The lost run has stored the same bytes");
       }
-      if (hash.size > room.bytes) throw tooLarge("blobs.taskBytes", taskBytes);
+      if (hash.size > room.bytes) throw tooLarge(room, "blobs.taskBytes", taskBytes);
     }
     const key = (await prefixOf(task.agent, task.owner, task.taskId)) + blobId();
     await this.#uploads
@@ -169,7 +172,7 @@ export class Blobs extends BlobReader {
     const { taskBytes } = this.settings;
     if (file.taken) throw new A2AError("Unavailable", "The request of a file is over");
     if (file.size > room.bytes) {
-      throw new A2AError("RequestTooLarge", `A file of the message does not fit: blobs.taskBytes is ${taskBytes}`);
+      throw tooLarge(room, "blobs.taskBytes", taskBytes);
     }
     file.taken = true;
     const prefix = await prefixOf(task.agent, task.owner, task.taskId);
@@ -212,7 +215,7 @@ export class Blobs extends BlobReader {
   /** Deletes all files of an owner, also those that no task has. */
   async deleteOf(owner: BlobOwner): Promise<void> {
     await deleteBlobsOf(this.settings.store, owner);
-    await deleteBlobsOf(this.settings.store, { agent: unknownAgent, owner: owner.owner });
+    await deleteIncomingBlobs(this.settings.store, owner.owner);
   }
 
   /** Deletes the files that no task has, and that are old enough. `stopped`: whether to end. */
@@ -235,8 +238,10 @@ function takeEarlier(room: BlobRoom, hash: ByteHash): string | undefined {
   return at === -1 ? undefined : room.earlier.splice(at, 1)[0]?.key;
 }
 
-function tooLarge(limit: string, bytes: number): A2AError {
-  return new A2AError("InvalidAgentResponse", `A file does not fit: ${limit} is ${bytes}`);
+function tooLarge({ sender }: BlobRoom, limit: string, bytes: number): A2AError {
+  return sender === "client"
+    ? new A2AError("RequestTooLarge", `A file of the message does not fit: ${limit} is ${bytes}`)
+    : new A2AError("InvalidAgentResponse", `A file does not fit: ${limit} is ${bytes}`);
 }
 
 async function* asAsync(pieces: Iterable<Bytes>): AsyncGenerator<Bytes, void, void> {

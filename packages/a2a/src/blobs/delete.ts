@@ -1,5 +1,5 @@
 import type { BlobStore } from "./port.ts";
-import { prefixOf } from "./ref.ts";
+import { prefixOf, unknownAgent } from "./ref.ts";
 
 /** Whose blobs are deleted. */
 export interface BlobScope {
@@ -32,4 +32,12 @@ export async function deleteBlobsOf(store: BlobStore, { agent, owner, taskId }: 
     deleted += blobs.length;
     if (next === undefined) return deleted;
   }
+}
+
+/**
+ * Deletes what messages of an owner have brought whose agent was not known yet: they are being received, or their server has crashed
+ * meanwhile. Returns how many files there were.
+ */
+export function deleteIncomingBlobs(store: BlobStore, owner: string): Promise<number> {
+  return deleteBlobsOf(store, { agent: unknownAgent, owner });
 }

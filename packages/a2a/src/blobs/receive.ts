@@ -5,7 +5,7 @@ import type { ByteBudget, IncomingFile, IncomingFiles, WatchedSender } from "../
 import type { BlobSettings } from "./lazy.ts";
 import { aboutOf } from "./links.ts";
 import type { BlobStore } from "./port.ts";
-import { blobId, prefixOf, refUrl } from "./ref.ts";
+import { blobId, prefixOf, refUrl, unknownAgent } from "./ref.ts";
 
 /** Where the files of a message that is being received are stored. */
 export interface ReceivingPlace {
@@ -20,9 +20,6 @@ export interface ReceivingPlace {
   readonly bytes: number | undefined;
   readonly signal: () => AbortSignal;
 }
-
-/** The agent in the keys of files whose agent is not known yet. No agent is called so. */
-export const unknownAgent = "~~incoming";
 
 /** Bytes that stand for a file in its message: nobody can guess them. */
 const placeholderBytes = 24;

@@ -14,6 +14,9 @@ export const unreadable = "about:blank#unavailable";
 /** A reference as it is in JSON text: the name of the member, and the rest of the URL. In a string its quotes would be escaped. */
 const inText = /"(url|uri|fileWithUri)":"parley-blob:([^"\\]*)"/g;
 
+/** The agent in the keys of files of messages whose agent is not known yet. No agent is called so. */
+export const unknownAgent = "~~incoming";
+
 /** Whose a blob is. */
 export interface BlobOwner {
   readonly agent: string;

@@ -129,7 +129,7 @@ export class RunFiles implements TurnFiles {
 
   async #open(): Promise<readonly [Blobs, BlobRoom]> {
     const blobs = await this.#blobs.load();
-    const opening = (this.#opening ??= blobs.roomOf(this.#task, this.#init.resumes()));
+    const opening = (this.#opening ??= blobs.roomOf(this.#task, "agent", this.#init.resumes()));
     opening.catch(() => (this.#opening = undefined));
     const room = (this.#room = await opening);
     room.onWait = this.#init.onProgress;

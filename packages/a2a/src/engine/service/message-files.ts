@@ -34,7 +34,7 @@ export class MessageFiles {
     if (message.taskId !== undefined && isRefused(send, await store.head(owner, taskId))) return send;
     const blobs = await this.#lazy.load();
     const task = (this.#task = { agent: owner.agent, owner: owner.owner, taskId });
-    const room = await blobs.roomOf(task);
+    const room = await blobs.roomOf(task, "client");
     this.#rooms.push(room);
     const parts: Part[] = [];
     for (const part of message.parts) {

@@ -1,0 +1,91 @@
+import { request, type ClientRequest } from "node:http";
+import { defineAgent } from "@parley/a2a";
+import { connect } from "@parley/a2a/client";
+import { expect, it } from "vitest";
+import { fileBlobs } from "../src/blobs.ts";
+import type { ServeOptions, Server } from "../src/index.ts";
+import { folderOfTest, keysOf, serversOfTests, storeOfTest } from "./support/files.ts";
+
+/* The room that large messages share while they are received: `blobs.unfinishedBytes` (docs/files.md). Here it is for one. */
+
+const { serveOne } = serversOfTests();
+const part = { raw: Buffer.alloc(300_000, "0123456789").toString("base64") };
+const blobs = { messageBytes: 500_000, unfinishedBytes: 500_000 } as ServeOptions["blobs"] & object;
+
+let release = (): void => {};
+const gate = new Promise<void>((resolve) => (release = resolve));
+
+/** Says how large its files are. After "wait" it waits for `gate`. */
+const agent = defineAgent({
+  name: "Sizes",
+  description: "Says what it got",
+  version: "1.0.0",
+  skills: [],
+  defaultInputModes: ["text/plain", "application/octet-stream"],
+  async *onMessage(turn) {
+    if (turn.text === "wait") {
+      yield turn.working("Begun");
+      await gate;
+    }
+    const sizes = turn.files().map(({ size }) => size);
+    yield turn.artifact({ name: "sizes", parts: [{ text: `sizes ${sizes.join()}` }] });
+  },
+});
+
+let ids = 0;
+function bodyOf(...parts: readonly object[]): string {
+  ids += 1;
+  return JSON.stringify({ message: { messageId: `m${ids}`, role: "ROLE_USER", parts } });
+}
+
+const headers = { "a2a-version": "1.0", "content-type": "application/json" };
+
+async function post(server: Server, body: string): Promise<[number, string]> {
+  const response = await fetch(`${server.url}/message:send`, { method: "POST", headers, body });
+  return [response.status, await response.text()];
+}
+
+/** A request whose body is written by the test. */
+function open(server: Server, length: number): ClientRequest {
+  const method = "POST";
+  const sent = request(`${server.url}/message:send`, { method, headers: { ...headers, "content-length": length } });
+  return sent.on("error", () => {});
+}
+
+it("is free again once a message is received, while the agent works on it", async () => {
+  const files = fileBlobs(await folderOfTest());
+  const server = await serveOne(agent, {
+    store: await storeOfTest(),
+    limits: { bodyBytes: 100_000 },
+    blobs: { ...blobs, store: files },
+  });
+  const client = await connect(server.url);
+  const first = post(server, bodyOf({ text: "wait" }, part));
+  await expect.poll(async () => (await client.listTasks({})).tasks.length, { timeout: 10_000, interval: 10 }).toBe(1);
+  const [status] = await post(server, bodyOf(part));
+  release();
+  expect(status).toBe(200);
+  expect((await first)[1]).toContain("sizes 300000");
+});
+
+it("is waited for: a message that finds none is not read before there is some", async () => {
+  const files = fileBlobs(await folderOfTest());
+  const server = await serveOne(agent, {
+    store: await storeOfTest(),
+    limits: { bodyBytes: 100_000 },
+    blobs: { ...blobs, store: files },
+  });
+  const body = bodyOf(part, { text: "end" });
+  const first = open(server, body.length);
+  const answered = new Promise((resolve) => first.on("response", resolve));
+  first.write(body.slice(0, -10));
+  await expect.poll(async () => (await keysOf(files)).length, { timeout: 10_000, interval: 10 }).toBe(1);
+  let second: string | undefined;
+  const next = post(server, bodyOf(part)).then(([, text]) => (second = text));
+  // Others that come later are answered, so that this one had its time.
+  for (let at = 0; at < 10; at += 1) expect((await post(server, bodyOf({ text: "small" })))[0]).toBe(200);
+  expect([(await keysOf(files)).length, second]).toEqual([1, undefined]);
+  first.end(body.slice(-10));
+  await answered;
+  expect(await next).toContain("sizes 300000");
+});
