@@ -4,7 +4,7 @@ import { readConfig } from "./row.ts";
 import { pushFeature } from "./stored.ts";
 
 const pageSize = 256;
-/** Rows that one look reads at most. The claims of others end by themselves. */
+/** Rows that one look reads at most. The next one goes on with the others. */
 const most = 4_096;
 
 /** Finds rows that were claimed by processes which are gone, so that their events do not wait until the claims end. */
@@ -12,6 +12,8 @@ export class LostClaims {
   readonly #host: Pick<OutboxHost, "agents" | "append" | "clock" | "holders" | "store">;
   readonly #longest: number;
   #isDue = true;
+  /** After which time the next look goes on. */
+  #after: number | undefined;
 
   /** `longest`: the longest claim, in milliseconds. */
   constructor(host: OutboxHost, longest: number) {
@@ -24,12 +26,15 @@ export class LostClaims {
     this.#isDue = true;
   }
 
-  /** Makes these rows due, where a process may be gone. */
-  async look(stopping: () => boolean): Promise<void> {
-    if (!this.#isDue) return;
-    this.#isDue = false;
+  /** Makes these rows due, where a process may be gone. Whether there are more rows to look at. */
+  async look(stopping: () => boolean): Promise<boolean> {
+    if (this.#after === undefined) {
+      if (!this.#isDue) return false;
+      this.#isDue = false;
+    }
     try {
-      await this.#giveBack(stopping);
+      this.#after = await this.#giveBack(this.#after, stopping);
+      return this.#after !== undefined || this.#isDue;
     } catch (cause) {
       // The next look tries it again.
       this.#isDue = true;
@@ -37,12 +42,13 @@ export class LostClaims {
     }
   }
 
-  async #giveBack(stopping: () => boolean): Promise<void> {
+  /** Where the next look goes on, if there are more rows. */
+  async #giveBack(from: number | undefined, stopping: () => boolean): Promise<number | undefined> {
     const { store, agents, clock, append, holders } = this.#host;
-    if (holders === undefined) return;
+    if (holders === undefined) return undefined;
     const now = Math.floor(clock.now());
     const until = Math.ceil(now + this.#longest);
-    let after = now;
+    let after = Math.max(now, from ?? now);
     for (let read = 0; read < most && !stopping(); read += pageSize) {
       const rows = await store.dueFeatures({ feature: pushFeature, agents, now: until, after, limit: pageSize });
       const lost = rows.filter(({ value }) => {
@@ -51,10 +57,11 @@ export class LostClaims {
       });
       // Others may find them as well: one of them changes the row.
       await Promise.all(lost.map((row) => append(dueAt(row, now))));
-      if (rows.length < pageSize) return;
+      if (rows.length < pageSize) return undefined;
       // There may be more with the same time.
       const last = rows.at(-1)?.due ?? until;
       after = last - 1 > after ? last - 1 : last;
     }
+    return stopping() ? undefined : after;
   }
 }

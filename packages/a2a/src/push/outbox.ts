@@ -147,11 +147,13 @@ class Worker implements Outbox {
     if (this.#soonest <= this.#host.clock.elapsed()) this.#soonest = Infinity;
     try {
       await this.#rescue.look(() => this.#stopping);
-      await this.#lost.look(() => this.#stopping);
+      const more = await this.#lost.look(() => this.#stopping);
       do {
         this.#lookAgain = false;
         await this.#page();
       } while (this.#lookAgain && !this.#stopping);
+      // What is due is delivered in between.
+      if (more) this.#look();
     } catch (cause) {
       if (!this.#stopping) this.#host.logger.error("Looking for webhooks failed and will be tried again", { cause });
     }

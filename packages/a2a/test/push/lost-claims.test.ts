@@ -35,6 +35,30 @@ describe("a claim of a process", () => {
     await until(async () => expect(await claims()).toBe(0));
   });
 
+  it("that is gone is found behind five thousand rows that were put off, and so is that of one which is gone meanwhile", async () => {
+    const { url, received } = await receiver();
+    const lost = new Set(["other"]);
+    const { clock, store, outbox } = withHolders((holder) => lost.has(holder));
+    const { dueFeatures } = store;
+    store.dueFeatures = async (query) => {
+      const rows = await dueFeatures.call(store, query);
+      if (query.after !== undefined && query.after > clock.now()) {
+        lost.add("third");
+        outbox.takeOver();
+        store.dueFeatures = dueFeatures;
+      }
+      return rows;
+    };
+    for (let task = 0; task < 50; task += 1) {
+      const effects = Array.from({ length: 100 }, (_, at) => configRow(`c${at}`, { url }, clock.now() + 20_000 + at));
+      await store.append([{ ...making(`put-off-${task}`), effects }]);
+    }
+    await claim(store, clock.now() - 15_000, "first", `${url}/first`, { claim: "of a third", holder: "third" });
+    await claim(store, clock.now(), "last", `${url}/last`);
+    outbox.start();
+    await until(() => expect(received.map(({ path }) => path).sort()).toEqual(["/first", "/last"]));
+  });
+
   it("lasts until it ends, where the process may live, is not known, or has no name", async () => {
     const { url, received } = await receiver();
     const lost = new Set<string>();

@@ -82,7 +82,11 @@ export function createSupervisor({ agents, runSettings, onLost, ...rooms }: Supe
     void queue.look();
   };
   const recovery: Recovery = new Recovery({ settings, agents, runs, takeover, leaseWatch, onTried });
-  const maintenance = new Maintenance({ settings, agents, runs, leases, leaseWatch, recovery, onLost });
+  // Where processes are counted, `onGone` says when one is gone: all that is claimed need not be read each time.
+  const onRound = (): void => {
+    if (counted === undefined || counted.dead.length > 0) onLost();
+  };
+  const maintenance = new Maintenance({ settings, agents, runs, leases, leaseWatch, recovery, onLost: onRound });
   const others = new Others({ settings, liveLogs, leases, queue, maintenance, onLost });
   return {
     runs,
