@@ -234,6 +234,13 @@ describe("files of messages that are refused", () => {
     await until(() => isEmpty(files));
   });
 
+  it("are what is refused there: a body as large without any is read like others up to `limits.bodyBytes`", async () => {
+    const { server } = await start({ limits: { bodyBytes: 12 << 20 } });
+    const params = { id: "x", note: "a".repeat(11 << 20) };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "GetTask", params });
+    expect((await post(server, body, { path: "/" }))[1]).toContain("TASK_NOT_FOUND");
+  });
+
   it("are deleted: a client that leaves in the middle of the file, or after it", async () => {
     const { server, files } = await start();
     const body = JSON.stringify({ message: messageOf([part, { text: "end" }]) });

@@ -37,7 +37,8 @@ export interface BlobOptions {
   readonly keys?: readonly string[];
   /**
    * How long a file is kept that no task has, in milliseconds: one of a deleted task, of an upload that was given up, or of a message that
-   * was answered without a task. It must be longer than any turn, and at least a minute. Default 1 day.
+   * was answered without a task. It must be longer than any turn and than any upload
+   * of a message (`requestTimeout`), and at least a minute. Default 1 day.
    */
   readonly keepUnused?: number;
   /** How often the store is searched for such files, in milliseconds. Default 1 hour. */

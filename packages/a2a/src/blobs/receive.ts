@@ -122,6 +122,10 @@ export class Receiving implements IncomingFiles {
     return placeholder;
   }
 
+  get isEmpty(): boolean {
+    return this.#byPlaceholder.size === 0;
+  }
+
   resolve(request: SendMessageRequest): SendMessageRequest {
     if (this.#byPlaceholder.size === 0) return request;
     const parts = request.message.parts.map((part): Part => {

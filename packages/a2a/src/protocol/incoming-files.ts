@@ -76,6 +76,8 @@ export interface IncomingFiles {
    * @throws A2AError `RequestTooLarge` where the file is too large, `Unavailable` where the store of files does not work.
    */
   store(bytes: AsyncIterable<Bytes>): Promise<Bytes>;
+  /** Whether nothing was taken out of the body: it is as its client wrote it. */
+  readonly isEmpty: boolean;
   /** The request with the URLs of its files in the place of those bytes. */
   resolve(request: SendMessageRequest): SendMessageRequest;
   /** The files, for the context of the call. */

@@ -117,6 +117,7 @@ function withFiles(operation: OperationName, params: Requests, files: IncomingFi
   if (operation === "SendMessage" || operation === "SendStreamingMessage") {
     return files.resolve(params as SendMessageRequest);
   }
+  if (files.isEmpty) return params;
   throw new A2AError("RequestTooLarge", "Only messages may be this large");
 }
 
