@@ -71,12 +71,13 @@ describe("watch", () => {
   });
 
   test("tells of a write that others hold up for longer than many looks, after its commit", async () => {
-    const { one, two, told } = await nodes("late", { wakeup: false, pollInterval: 20 });
+    const { one, two, told } = await nodes("late", { wakeup: false, pollInterval: 20, ...patient });
     await one.append([making("t")]);
     const blocker = new pg.Client({ connectionString: database().url });
     await blocker.connect();
     try {
-      await blocker.query("BEGIN; SELECT * FROM late.counts FOR UPDATE");
+      // The whole table: each connection has a row of its own.
+      await blocker.query("BEGIN; LOCK TABLE late.counts IN SHARE MODE");
       const appending = one.append([{ task: keyOf("t"), expect: 1, records: [done("t")] }]);
       await expect.poll(async () => (await database().run(isBlocked)).rows.length).toBeGreaterThan(0);
       // It has begun for many looks now, and each of them tells it, so that one comes after the commit.
@@ -96,6 +97,9 @@ describe("watch", () => {
     }
   });
 });
+
+/** Whoever waits for a lock does so until a busy machine has seen it. */
+const patient = { lockTimeout: 60_000, statementTimeout: 60_000, outageTimeout: 120_000 };
 
 /** Whether somebody waits for a lock in this database. */
 const isBlocked = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";

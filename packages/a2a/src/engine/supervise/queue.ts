@@ -183,7 +183,8 @@ export class Queue {
       if: { value, due },
     };
     if (head.run !== undefined || isTerminal(head.state)) {
-      return (await committer.append({ task, fence: head.fence, records: [], effects: [leave] })).ok;
+      // Whoever has begun it may put it back meanwhile, into the same place: that row stays.
+      return (await committer.append({ task, fence: head.fence, expect: head.seq, records: [], effects: [leave] })).ok;
     }
     const run = JSON.parse(value) as QueuedRun;
     const begun = await this.#backoff.guard(head, () => takeover.begin(hosted, head, run, leave, due), again);
