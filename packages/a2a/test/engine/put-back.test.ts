@@ -123,3 +123,44 @@ describe.each(["slow", "away"] as const)("where the store is %s after the lease 
     expect((await next.get(id)).artifacts?.[0]?.parts[0]?.text).toBe("done: answer");
   });
 });
+
+it("a task that is put back into the queue stays in it, where another process has just seen that it was begun", async () => {
+  const shared: Store = { ...bound(memoryStore()), close: async () => {} };
+  const { store, trouble, open } = troubled(shared);
+  const first = gate();
+  const one = harness(agent(first.opened), { store, limits: { runs: 1 } });
+  await one.send("one", immediately);
+  const { id } = await one.send("two", immediately);
+  const rows = await shared.dueFeatures({ feature: queueFeature, now: Number.MAX_SAFE_INTEGER, limit: 9 });
+  expect(rows).toHaveLength(1);
+  trouble.of = "slow";
+  first.open();
+  await eventually(() => trouble.met);
+  // The other process read the queue before, and takes the row out of it when the first one has put it back.
+  const late = gate();
+  let reads = 0;
+  let isLate = false;
+  const two = harness(agent(atOnce), {
+    store: {
+      ...shared,
+      dueFeatures: async (query) =>
+        query.feature === queueFeature && (reads += 1) === 1 ? rows : shared.dueFeatures(query),
+      async append(items) {
+        const leaves = items.some(({ effects = [] }) =>
+          effects.some((each) => each.effect === "feature" && each.op === "delete" && each.feature === queueFeature),
+        );
+        if (leaves && !isLate) {
+          isLate = true;
+          await late.opened;
+        }
+        return shared.append(items);
+      },
+    },
+  });
+  await eventually(() => isLate);
+  const closed = one.engine.close();
+  open();
+  await closed;
+  late.open();
+  await eventually(async () => (await two.get(id)).status.state === "TASK_STATE_COMPLETED");
+});
