@@ -244,3 +244,10 @@ function addList(joined: string[], before: string, items: readonly (Fragments | 
   }
   joined.push("]");
 }
+
+/** The JSON of the first record of a task, without its history. */
+export function baseOf({ json }: NewRecord): string {
+  const task = membersOf(json);
+  task.delete("history");
+  return objectOf(task);
+}

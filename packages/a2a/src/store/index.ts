@@ -6,6 +6,7 @@ export {
   assemble,
   assembleLog,
   assembleText,
+  baseOf,
   compact,
   messagesOf,
   type StoredEvent,

@@ -1,6 +1,6 @@
 import { countsInGeneration, isHistory, isTerminal, type NewRecord } from "../model/index.ts";
 import { utf8Length } from "../base/index.ts";
-import { membersOf, objectOf } from "../base/json-text.ts";
+import { membersOf } from "../base/json-text.ts";
 import { messagesOfStatus, messagesOfTask } from "./assemble.ts";
 import { checkFeature } from "./features.ts";
 import type {
@@ -154,13 +154,6 @@ function readRecord(record: NewRecord): ReadRecord {
       return { record, inHistory, hasMetadata: update.has("metadata"), bytes };
     }
   }
-}
-
-/** The JSON of the first record of a task, without its history. */
-export function baseOf({ json }: NewRecord): string {
-  const task = membersOf(json);
-  task.delete("history");
-  return objectOf(task);
 }
 
 /** The head of a task after an item, or why the item is refused. The store checks idempotency keys before, and features after it. */

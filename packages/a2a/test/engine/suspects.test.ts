@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Run } from "../../src/engine/run/index.ts";
-import { Suspects } from "../../src/engine/supervise/suspects.ts";
-import { crashesOf, nextAttempt } from "../../src/engine/supervise/takeover.ts";
+import { crashesOf, nextAttempt, Suspects } from "../../src/engine/supervise/suspects.ts";
 import type { StoredRun, TaskHead } from "../../src/store/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 

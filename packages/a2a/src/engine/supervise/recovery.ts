@@ -9,8 +9,8 @@ import { hasWaits, safeSentences, seenTurn, type Run } from "../run/index.ts";
 import type { EngineSettings } from "../options.ts";
 import type { LeaseWatch } from "./lease-watch.ts";
 import { shuffled } from "./due.ts";
-import { mostAtOnce, Suspects } from "./suspects.ts";
-import { crashesOf, giveUp, type Takeover, type TakeoverInit } from "./takeover.ts";
+import { crashesOf, mostAtOnce, Suspects } from "./suspects.ts";
+import { giveUp, type Takeover, type TakeoverInit } from "./takeover.ts";
 
 /** How many lost tasks are read at a time: more, where those of many processes are. */
 const [pageSize, largePage] = [100, 500];

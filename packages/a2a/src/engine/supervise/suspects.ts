@@ -1,5 +1,5 @@
 import { deferred, type Clock } from "../../base/index.ts";
-import type { TaskHead } from "../../store/index.ts";
+import type { StoredRun, TaskHead } from "../../store/index.ts";
 import type { Run } from "../run/index.ts";
 import type { Runs } from "./runs.ts";
 
@@ -103,4 +103,27 @@ export class Suspects {
     for (const { phase } of runs) phase.acquit();
     await Promise.all(runs.map(({ phase }) => phase.flush().catch(() => {})));
   }
+}
+
+/** The crashes of processes with a run since it last stored something. */
+interface Crashes {
+  readonly all: number;
+  /** How many of them came just after its start, so that it may have caused them. */
+  readonly count: number;
+  /** Whether it had been started alone the last time. */
+  readonly alone: boolean;
+}
+
+export function crashesOf({ run, holder }: Pick<TaskHead, "run" | "holder">, self: string): Crashes {
+  const { deaths = 0, outlived = 0, alone = false } = run ?? {};
+  // This process has not crashed: what its own takeover counted is taken back.
+  const isOwn = holder === self;
+  const all = isOwn ? Math.max(0, deaths - 1) : deaths;
+  return { all, count: Math.max(0, all - outlived), alone: alone && !isOwn };
+}
+
+/** The run as it is stored while it is tried again. Until it makes progress it counts one crash more. */
+export function nextAttempt({ turn, input, attempt }: StoredRun, { all, count }: Crashes, alone: boolean): StoredRun {
+  const next = { turn, input, attempt: attempt + 1, deaths: all + 1, outlived: all - count };
+  return count > 0 && alone ? { ...next, alone: true } : next;
 }

@@ -23,6 +23,7 @@ import type { EngineSettings, HostedAgent } from "../options.ts";
 import { messageOf, readResumed, safeSentences, type QueuedRun, type Run, type TaskRunInit } from "../run/index.ts";
 import type { Queue } from "./queue.ts";
 import type { Runs } from "./runs.ts";
+import { crashesOf, nextAttempt } from "./suspects.ts";
 
 export interface TakeoverInit {
   readonly settings: EngineSettings;
@@ -221,12 +222,6 @@ export class Takeover {
   }
 }
 
-/** The run as it is stored while it is tried again. Until it makes progress it counts one crash more. */
-export function nextAttempt({ turn, input, attempt }: StoredRun, { all, count }: Crashes, alone: boolean): StoredRun {
-  const next = { turn, input, attempt: attempt + 1, deaths: all + 1, outlived: all - count };
-  return count > 0 && alone ? { ...next, alone: true } : next;
-}
-
 /**
  * Reads what a lost run needs, once this process holds the lease. Rejects when the log does not have it. `undefined`: the task was
  * canceled or taken over since, and its agent is not called.
@@ -261,23 +256,6 @@ async function readLostRun(
     ...(taskState !== undefined && { taskState }),
     resumes,
   };
-}
-
-/** The crashes of processes with a run since it last stored something. */
-interface Crashes {
-  readonly all: number;
-  /** How many of them came just after its start, so that it may have caused them. */
-  readonly count: number;
-  /** Whether it had been started alone the last time. */
-  readonly alone: boolean;
-}
-
-export function crashesOf({ run, holder }: Pick<TaskHead, "run" | "holder">, self: string): Crashes {
-  const { deaths = 0, outlived = 0, alone = false } = run ?? {};
-  // This process has not crashed: what its own takeover counted is taken back.
-  const isOwn = holder === self;
-  const all = isOwn ? Math.max(0, deaths - 1) : deaths;
-  return { all, count: Math.max(0, all - outlived), alone: alone && !isOwn };
 }
 
 /**

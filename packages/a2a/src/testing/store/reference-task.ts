@@ -78,3 +78,10 @@ export function messagesOf(record: NewRecord): readonly Message[] {
   fold.applyRecord({ ...record, json: JSON.stringify({ ...(JSON.parse(record.json) as object), taskId: "t" }) });
   return fold.snapshot().history ?? [];
 }
+
+/** A run as a text that two runs share only where they are equal. Not that of the stores, which this checks. */
+export function textOfRun(run: StoredRun | null | undefined): string {
+  return run
+    ? [run.turn, run.attempt, run.input, run.deaths ?? 0, run.outlived ?? 0, run.alone === true].join()
+    : "none";
+}

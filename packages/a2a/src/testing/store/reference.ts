@@ -15,12 +15,21 @@ import type {
   Owner,
   ReadOptions,
   Scope,
-  StoredRun,
   SweepOptions,
   TaskHead,
 } from "../../store/index.ts";
 import { afterFeatures, dueOf, featuresOf } from "./reference-features.ts";
-import { bytesOf, foldOf, headOf, isOver, messagesOf, terminal, type RefTask, type Task } from "./reference-task.ts";
+import {
+  bytesOf,
+  foldOf,
+  headOf,
+  isOver,
+  messagesOf,
+  terminal,
+  textOfRun,
+  type RefTask,
+  type Task,
+} from "./reference-task.ts";
 
 /**
  * A store that is as simple as possible, whatever it costs: each query searches and sorts lists. The random histories compare
@@ -293,10 +302,4 @@ export class Reference {
 
 function same(a: Owner, b: Owner): boolean {
   return a.agent === b.agent && a.owner === b.owner;
-}
-
-function textOfRun(run: StoredRun | null | undefined): string {
-  return run
-    ? [run.turn, run.attempt, run.input, run.deaths ?? 0, run.outlived ?? 0, run.alone === true].join()
-    : "none";
 }
