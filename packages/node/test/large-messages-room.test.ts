@@ -1,5 +1,6 @@
 import { request, type ClientRequest } from "node:http";
 import { defineAgent } from "@parley/a2a";
+import type { BlobStore } from "@parley/a2a/blobs";
 import { connect } from "@parley/a2a/client";
 import { expect, it } from "vitest";
 import { fileBlobs } from "../src/blobs.ts";
@@ -88,4 +89,32 @@ it("is waited for: a message that finds none is not read before there is some", 
   first.end(body.slice(-10));
   await answered;
   expect(await next).toContain("sizes 300000");
+});
+
+it("of files that are stored again, where the store moves nothing, is that of uploads", async () => {
+  const { move: _, ...files } = fileBlobs(await folderOfTest());
+  let [copies, most] = [0, 0];
+  const put: BlobStore["put"] = async (key, body) => {
+    // While the body comes, the agent is not known: keys have its name in base64.
+    if (key.startsWith(`~${Buffer.from("~~incoming").toString("base64url")}/`)) return files.put(key, body);
+    copies += 1;
+    most = Math.max(most, copies);
+    await files.put(key, body);
+    copies -= 1;
+  };
+  // Room for one. Which agent a message is for is known when it has been read: its tenant is in the body.
+  const server = await serveOne(
+    ["one", "two"].map((tenant) => ({ agent, tenant })),
+    {
+      store: await storeOfTest(),
+      limits: { bodyBytes: 100_000 },
+      blobs: { store: { ...files, put }, uploadBytes: 1 },
+    },
+  );
+  const send = (): Promise<[number, string]> =>
+    post(server, JSON.stringify({ tenant: "two", ...(JSON.parse(bodyOf(part)) as object) }));
+  const answers = await Promise.all(Array.from({ length: 6 }, send));
+  for (const [status, text] of answers) expect([status, text]).toEqual([200, expect.stringContaining("sizes 300000")]);
+  expect(most).toBe(1);
+  expect(await keysOf(files)).toHaveLength(6);
 });

@@ -97,11 +97,22 @@ export class Blobs extends BlobReader {
     }
     const copied = room.copies.get(ref.key);
     if (copied !== undefined) return copied;
-    const body = (await this.owned(url, task)) && (await this.open(ref));
-    if (body === undefined) return url;
-    const copy = (await this.store(task, body, about, room)).url;
-    room.copies.set(ref.key, copy);
-    return copy;
+    if ((await this.owned(url, task)) === undefined) return url;
+    let isGone = false;
+    const open = (): Promise<AsyncIterable<Bytes> | undefined> => this.open(ref);
+    // Opened when there is room for the copy: a bucket ends an answer that nobody reads.
+    const body = async function* (): AsyncGenerator<Bytes, void, void> {
+      const found = await open();
+      isGone = found === undefined;
+      if (found === undefined) throw new Error("The file is gone");
+      yield* found;
+    };
+    const copy = await this.store(task, body(), about, room).catch((thrown: unknown) => {
+      if (isGone) return { url };
+      throw thrown;
+    });
+    room.copies.set(ref.key, copy.url);
+    return copy.url;
   }
 
   /** The parts, with those that are large files outside. Resolves when they are durable. */
@@ -177,14 +188,20 @@ export class Blobs extends BlobReader {
     file.taken = true;
     const prefix = await prefixOf(task.agent, task.owner, task.taskId);
     try {
-      if (!file.key.startsWith(prefix))
-        file.key = await moveBlob(this.settings.store, file.key, prefix + idOf(file.key));
+      if (!file.key.startsWith(prefix)) file.key = await this.#move(task, file.key, prefix + idOf(file.key), room);
     } catch (error) {
       file.taken = false;
       throw error;
     }
     take(room, file);
     return { ...part, url: refUrl({ ...file, about: aboutOf(part) }) } as Part;
+  }
+
+  /** A store that moves nothing reads the file and stores it again, which takes the memory of an upload. */
+  #move({ owner }: TaskKey, from: string, to: string, room: BlobRoom): Promise<string> {
+    const { store } = this.settings;
+    const move = (): Promise<string> => moveBlob(store, from, to);
+    return store.move === undefined ? this.#uploads.run(owner, move, room.onWait) : move();
   }
 
   /** A link for a reference. */
