@@ -154,6 +154,12 @@ async function bindAll(
 async function openStore(options: ServeOptions, logger: Logger): Promise<{ store: Store; release(): Promise<void> }> {
   const given = options.store;
   if (typeof given === "object") return { store: given, release: async () => {} };
+  if (given !== undefined && typeof given !== "function") {
+    // A URL, in JavaScript. It may have a password, and is not repeated.
+    throw new TypeError(
+      "The option `store` must be a store, or a function that opens one: () => postgresStore({ database: url })",
+    );
+  }
   const store = await (given === undefined ? defaultStore(options, logger) : given());
   return { store, release: () => store.close() };
 }

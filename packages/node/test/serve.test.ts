@@ -345,6 +345,12 @@ describe("close", () => {
     await closing;
   });
 
+  it("says what a store is where it got a URL, without the URL", async () => {
+    const starting = serve(echoAgent(), { port: 0, signals: false, store: "postgres://ada:secret@db/x" as never });
+    await expect(starting).rejects.toThrow(/^The option `store` must be a store, or a function that opens one: .*url/);
+    await expect(starting).rejects.not.toThrow("secret");
+  });
+
   it("leaves a given store open, and closes its own", async () => {
     const store = memoryStore();
     const server = await start(echoAgent(), { store });
