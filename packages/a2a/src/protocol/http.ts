@@ -58,6 +58,8 @@ export interface ByteFlow {
   pause(): void;
   /** Lets pieces come. None comes before the first call. */
   resume(): void;
+  /** Called when no more pieces are wanted. Absent: the host ends the request when it has been answered. */
+  close?(): void;
 }
 
 /** Where a streamed body goes. */

@@ -68,6 +68,12 @@ export class PieceFlow implements ByteFlow {
     if (!this.#reading && !this.#over) void this.#read();
   }
 
+  /** A runtime would go on receiving what nobody reads. */
+  close(): void {
+    this.#over = true;
+    this.#source?.close();
+  }
+
   async #read(): Promise<void> {
     this.#reading = true;
     try {

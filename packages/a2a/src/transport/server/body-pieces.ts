@@ -161,6 +161,7 @@ export class BodyPieces implements ByteReader, BodyReader {
     this.#begun = undefined;
     this.#onRefused?.(error);
     this.#flow?.pause();
+    this.#flow?.close?.();
     this.#go();
   }
 

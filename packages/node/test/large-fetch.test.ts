@@ -1,0 +1,74 @@
+import { createHandler, defineAgent } from "@parley/a2a";
+import { expect, it, onTestFinished } from "vitest";
+import { fileBlobs } from "../src/blobs.ts";
+import { folderOfTest, keysOf, storeOfTest } from "./support/files.ts";
+
+/* Messages with large files at a host of the Fetch API (docs/files.md). A body is large here from 100,000 bytes on. */
+
+const agent = defineAgent({
+  name: "Sizes",
+  description: "Says what it got",
+  version: "1.0.0",
+  skills: [],
+  defaultInputModes: ["text/plain", "application/octet-stream"],
+  async *onMessage(turn) {
+    const sizes = turn.files().map(({ size }) => size);
+    yield turn.artifact({ parts: [{ text: `sizes ${sizes.join()}` }] });
+  },
+});
+
+async function start() {
+  const files = fileBlobs(await folderOfTest());
+  const handler = createHandler(agent, {
+    publicUrl: "http://127.0.0.1:1",
+    store: await storeOfTest(),
+    limits: { bodyBytes: 100_000 },
+    blobs: { store: files, messageBytes: 500_000 },
+  });
+  onTestFinished(() => handler.close());
+  return { handler, files };
+}
+
+/** A request whose body comes in pieces, without a length. `canceled`: whether the host has let go of it. */
+function streamed(pieces: Iterator<string>) {
+  const seen = { canceled: false };
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      const { done, value } = pieces.next();
+      if (done === true) controller.close();
+      else controller.enqueue(new TextEncoder().encode(value));
+    },
+    cancel: () => void (seen.canceled = true),
+  });
+  const headers = { "a2a-version": "1.0", "content-type": "application/json" };
+  const init = { method: "POST", headers, body, duplex: "half" };
+  return { seen, request: new Request("http://127.0.0.1:1/message:send", init) };
+}
+
+function* message(raw: Iterable<string>): Generator<string, void, void> {
+  yield '{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"raw":"';
+  yield* raw;
+  yield '"}]}}';
+}
+
+function* zeros(pieces: number): Generator<string, void, void> {
+  for (let at = 0; at < pieces; at += 1) yield "A".repeat(40_000);
+}
+
+it("gets to the agent, and is read to its end", async () => {
+  const { handler, files } = await start();
+  const { request, seen } = streamed(message(zeros(10)));
+  const response = await handler.fetch(request);
+  expect([response.status, await response.text()]).toEqual([200, expect.stringContaining("sizes 300000")]);
+  expect(seen.canceled).toBe(false);
+  expect(await keysOf(files)).toHaveLength(1);
+});
+
+it("that is too large is refused while it comes, the runtime is told to receive no more of it, and nothing of it stays", async () => {
+  const { handler, files } = await start();
+  const { request, seen } = streamed(message(zeros(Infinity)));
+  const response = await handler.fetch(request);
+  expect(response.status).toBe(413);
+  await expect.poll(() => seen.canceled).toBe(true);
+  await expect.poll(() => keysOf(files)).toEqual([]);
+});
