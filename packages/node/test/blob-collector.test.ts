@@ -93,7 +93,8 @@ describe("the collector of files", () => {
   });
 
   it("deletes nothing after the wall clock was set, until `keepUnused` has passed on the monotonic clock", async () => {
-    const clock = fakeClock(Date.now());
+    // Half a day behind the times of the files: they are not old until it is set.
+    const clock = fakeClock(Date.now() - 12 * 60 * minute);
     const { files, searches } = counted(fileBlobs(await folderOfTest()));
     const { lines, passes, send } = await start(await storeOfTest(), files, clock);
     await send();
@@ -105,6 +106,27 @@ describe("the collector of files", () => {
       .toContain("The clock was set: unused files are deleted later");
     expect(await keysOf(files)).toContain(left);
     await expect.poll(passes).not.toContain(left);
+  });
+
+  it("nor after it was set while the collector was at work", async () => {
+    const files = fileBlobs(await folderOfTest());
+    const clock = fakeClock(Date.now() - 12 * 60 * minute);
+    let jumps = 0;
+    // Its first look at the store of files is at the mark, after it has looked at the clock.
+    const slow: BlobStore = {
+      ...files,
+      list: (query) => {
+        if (query.prefix !== "" && jumps++ === 0) clock.jump(24 * 60 * minute);
+        return files.list(query);
+      },
+    };
+    await files.put(left, bytesOf("an upload whose record is not stored yet"));
+    const { lines, passes } = await start(await storeOfTest(), slow, clock);
+    await expect
+      .poll(async () => (await passes(), lines))
+      .toContain("The clock was set: unused files are deleted later");
+    expect(jumps).toBeGreaterThan(0);
+    expect(await keysOf(files)).toContain(left);
   });
 
   it("leaves alone what is no file of a server, and goes on after it", async () => {

@@ -30,8 +30,9 @@ export class Collector {
   async collect(stopped: () => boolean): Promise<number> {
     const { logger } = this.#rooms;
     const { store } = this.#settings;
-    if (this.#clockWasSet() || !(await this.#isOwn(store))) return 0;
+    // Read before anything is waited for: the clock may be set at any time after it was looked at.
     const before = this.#rooms.clock.now() - this.#settings.keepUnused;
+    if (this.#clockWasSet() || !(await this.#isOwn(store))) return 0;
     let deleted = 0;
     let failure: { readonly thrown: unknown } | undefined;
     for (let after: string | undefined, more = true; more && !stopped();) {
