@@ -45,7 +45,7 @@ class Counter {
 }
 
 describe("a server that is killed and restarted on its file", () => {
-  it(`loses no event, repeats none, and ends every task: ${kills} kills, seed ${seed}`, async () => {
+  it(`loses no event, repeats none, and ends every task: at least ${kills} kills, seed ${seed}`, async () => {
     const next = random(seed);
     const upTo = (most: number): number => Math.floor(next() * most);
     const seen = new Counter();
@@ -59,11 +59,14 @@ describe("a server that is killed and restarted on its file", () => {
     const trouble = ended.then(() => Promise.reject(new Error("The load ended before its time")));
     trouble.catch(() => {});
 
-    for (let kill = 0; kill < kills; kill += 1) {
-      if (kill > 0 && next() < 0.33) {
+    // A send that the client may not repeat is rare: a few more kills wait for one.
+    const seenAll = (): boolean => load.failures.length > 0 && load.resumed > 0;
+    let killed = 0;
+    for (; killed < kills || (!seenAll() && killed < 10 * kills); killed += 1) {
+      if (killed > 0 && next() < 0.33) {
         life = await supervisor.start({ moment: next() < 0.5 ? "before" : "after", append: 1 + upTo(120) });
       } else {
-        if (kill > 0) life = await supervisor.start();
+        if (killed > 0) life = await supervisor.start();
         await Promise.race([seen.more(upTo(300)), life.end, trouble]);
         life.kill("SIGKILL");
       }
@@ -118,7 +121,7 @@ describe("a server that is killed and restarted on its file", () => {
       expect(["ConnectionFailed", "ConnectionLost"]).toContain((failure as A2AError).code);
     }
     console.log(
-      `${kills} kills, seed ${seed}: ${ways.tasks} tasks, of which ${ways.resumed} were resumed and ${ways.failed} failed; ` +
+      `${killed} kills, seed ${seed}: ${ways.tasks} tasks, of which ${ways.resumed} were resumed and ${ways.failed} failed; ` +
         `${seen.count} events over ${load.streams.length} streams, taken up again ${load.resumed} times; ` +
         `${load.failures.length} sends broke off`,
     );
