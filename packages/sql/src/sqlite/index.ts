@@ -84,7 +84,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
     // The thread starts while this one creates the tables.
     const file = thread && !inMemory ? threadFile() : undefined;
     const beside = (writer = file && threadWriter(file, connection));
-    const opened = (driver = openConnection(open, connection));
+    const opened = (driver = await openConnection(open, connection));
     // It may be the file of another program.
     if (!create) await retryWhileBusy(() => checkVersion(opened), busyTimeout);
     else {

@@ -46,7 +46,7 @@ async function call(request: Request): Promise<unknown> {
     return undefined;
   }
   // Opened by the first call that needs it: the tables exist only then.
-  writer ??= openWriter(await loadDriver(options.driver));
+  writer ??= await openWriter(await loadDriver(options.driver));
 
   switch (request.call) {
     case "append":
@@ -64,14 +64,16 @@ async function call(request: Request): Promise<unknown> {
   }
 }
 
-function openWriter(open: OpenDriver): Writer {
+async function openWriter(open: OpenDriver): Promise<Writer> {
   const check = (): void => {
     if (identity !== undefined) checkFiles(identity);
   };
-  const driver = guard(() => {
-    // Opening files that are missing would create new ones.
-    check();
-    return openConnection(open, options);
-  });
+  const driver = await openConnection(open, options, (body) =>
+    guard(() => {
+      // Opening files that are missing would create new ones.
+      check();
+      return body();
+    }),
+  );
   return driverWriter(driver, { busyTimeout: options.busyTimeout, guard, check });
 }

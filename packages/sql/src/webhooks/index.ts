@@ -64,7 +64,7 @@ export async function sqliteWebhookMemory(options: SqliteWebhookMemoryOptions): 
     if (path !== ":memory:") mkdirSync(dirname(path), { recursive: true });
     // After a loss of power the last deliveries may come again: nothing is lost, so no commit waits for the disk.
     const connection = { path, driver: name, synchronous: "NORMAL", busyTimeout, maxPages: undefined } as const;
-    const driver = (opened = openConnection(open, connection));
+    const driver = (opened = await openConnection(open, connection));
     await retryWhileBusy(() => driver.prepare("PRAGMA journal_mode = WAL").all(), busyTimeout);
     await retryWhileBusy(() => driver.transaction("write", () => createTables(driver)), busyTimeout);
     return memoryIn(driver, options);

@@ -90,6 +90,22 @@ describe("a file that another process uses", () => {
     await store.close();
   });
 
+  it("is opened once whoever has it to itself is done, such as one that creates it at the same time", async () => {
+    const path = newPath();
+    const other = openDriver(path);
+    other.exec("BEGIN EXCLUSIVE");
+    let settled = false;
+    const opening = sqliteStore({ path }).finally(() => (settled = true));
+    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    await expect(sqliteStore({ path, busyTimeout: 0 })).rejects.toMatchObject({ code: "Unavailable" });
+    expect(settled).toBe(false);
+    other.exec("ROLLBACK");
+    other.close();
+    const store = await opening;
+    expect(await store.append([making("t")])).toMatchObject([{ ok: true }]);
+    await store.close();
+  });
+
   it("makes a call fail as Unavailable after the timeout, with nothing stored", async () => {
     const path = newPath();
     const store = await sqliteStore({ path, busyTimeout: 20 });

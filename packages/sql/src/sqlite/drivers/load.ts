@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Driver } from "../driver.ts";
+import { retryWhileBusy, type Driver } from "../driver.ts";
 import { openBun, type BunSqliteModule } from "./bun.ts";
 import { driverOver } from "./library.ts";
 import { openLibsql, type LibsqlModule } from "./libsql.ts";
@@ -47,8 +47,19 @@ export async function loadDriver(name?: DriverName): Promise<OpenDriver> {
   );
 }
 
-/** Opens a connection with its settings. */
-export function openConnection(open: OpenDriver, { path, synchronous, maxPages }: ConnectionOptions): Driver {
+/**
+ * Opens a connection with its settings. The settings read the file, so they wait for whoever has it to itself: another process that creates
+ * it, or that closes it as the last one. `guard`: around each try.
+ */
+export function openConnection(
+  open: OpenDriver,
+  options: ConnectionOptions,
+  guard: (body: () => Driver) => Driver = (body) => body(),
+): Promise<Driver> {
+  return retryWhileBusy(() => guard(() => connectionOf(open, options)), options.busyTimeout);
+}
+
+function connectionOf(open: OpenDriver, { path, synchronous, maxPages }: ConnectionOptions): Driver {
   const driver = open(path);
   try {
     driver.exec(`PRAGMA synchronous = ${synchronous}`);
