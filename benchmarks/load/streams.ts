@@ -107,7 +107,7 @@ async function ended(response: IncomingMessage, patience: number): Promise<void>
 export interface FanInLoad {
   /** The request of each stream; or a list of them, which the streams take in turn. */
   readonly request: Request | readonly Request[];
-  /** The request that starts all of them. */
+  /** The request that starts all of them, sent when each stream has its first event. */
   readonly begin: Request;
   readonly streams: number;
   readonly chunks: number;
@@ -135,12 +135,15 @@ export async function fanIn(load: FanInLoad): Promise<FanInOutcome> {
     const response = await opened;
     response.setEncoding("latin1");
     let rest = "";
-    response.once("data", () => {
-      ready += 1;
-      if (ready === load.streams) allReady();
-    });
+    let hasBegun = false;
     await new Promise<void>((resolve) => {
       response.on("data", (data: string) => {
+        // What comes before the first event is a comment: the request is accepted, and its task not read yet.
+        if (!hasBegun && data.includes("data:")) {
+          hasBegun = true;
+          ready += 1;
+          if (ready === load.streams) allReady();
+        }
         lastAt = performance.now();
         const now = performance.timeOrigin + lastAt;
         const text = rest + data;
