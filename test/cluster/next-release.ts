@@ -62,7 +62,7 @@ export async function migrateToNext({
       busyTimeout: 5_000,
       maxPages: undefined,
     } as const;
-    const driver = openConnection(await loadDriver(undefined), connection);
+    const driver = await openConnection(await loadDriver(undefined), connection);
     const list = [...sqliteVersions, sqliteNext];
     await retryWhileBusy(() => migrateSqlite(driver, list.length, list), 5_000);
     await retryWhileBusy(() => driver.exec("UPDATE tasks SET next_note = 'seen'"), 5_000);

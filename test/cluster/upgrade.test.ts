@@ -51,7 +51,7 @@ const cases: Readonly<Record<string, Case>> = {
         busyTimeout: 5_000,
         maxPages: undefined,
       } as const;
-      const driver = openConnection(await loadDriver(), options);
+      const driver = await openConnection(await loadDriver(), options);
       driver.exec(`INSERT INTO migrations (version) VALUES (${version})`);
       driver.close();
     },

@@ -41,7 +41,7 @@ function streamed(pieces: Iterator<string>) {
     cancel: () => void (seen.canceled = true),
   });
   const headers = { "a2a-version": "1.0", "content-type": "application/json" };
-  const init = { method: "POST", headers, body, duplex: "half" };
+  const init = { method: "POST", headers, body, duplex: "half" as const };
   return { seen, request: new Request("http://127.0.0.1:1/message:send", init) };
 }
 
