@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { postgresStore } from "@parley/sql/postgres";
+import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createProgram, run } from "../../packages/cli/src/program.ts";
 import { recordedIo } from "../../packages/cli/test/support/io.ts";
@@ -102,6 +103,34 @@ describe("parley db", () => {
     expect(failed.code).toBe(1);
     expect(failed.err).toMatch(/The database refused the user|There is no such database/);
     expect(failed.err).not.toContain("wrong-password-of-a-test");
+  });
+
+  test("purge waits for tasks that another process holds, and says how many are left where it keeps them", async () => {
+    await db(["migrate", "--schema", "held"]);
+    const store = await postgresStore({ database: database().url, schema: "held", connections: 2 });
+    const state = "TASK_STATE_COMPLETED";
+    for (const taskId of ["free", "held"]) {
+      const json = JSON.stringify({ id: taskId, contextId: "c", status: { state }, history: [] });
+      const record = { kind: "task", state, json, time: 1, actor: "user", turn: 1, attempt: 1 } as const;
+      const task = { agent: "/", owner: "ada", taskId };
+      await store.append([{ task, create: { contextId: "c" }, records: [record] }]);
+    }
+    const holder = new pg.Client({ connectionString: database().url });
+    await holder.connect();
+    const hold = "BEGIN; SELECT 1 FROM held.tasks WHERE id = 'held' FOR UPDATE";
+    const args = ["purge", "--before", "0d", "--yes", "--schema", "held"];
+    await holder.query(hold);
+    expect(await db(args)).toMatchObject({
+      code: 1,
+      out: "1 task deleted.\n",
+      err: expect.stringContaining("1 task left, which another process holds. Run the command again"),
+    });
+    const again = db(args);
+    await new Promise((resolve) => setImmediate(resolve));
+    await holder.query("ROLLBACK");
+    expect(await again).toMatchObject({ code: 0, out: "1 task deleted.\n" });
+    await holder.end();
+    await store.close();
   });
 
   test("the examples of its help run", async () => {

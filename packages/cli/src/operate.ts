@@ -1,5 +1,6 @@
 import { access } from "node:fs/promises";
 import { resolve } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { jsonLine } from "@parley/a2a/display";
 import { A2AError, type TaskState } from "@parley/a2a";
 import { eraseOwner, exportOwner, type Owner, type Store, type TaskSelection, type Upkeep } from "@parley/a2a/store";
@@ -47,6 +48,9 @@ export interface ExportOptions extends PlaceOptions, OwnerOptions {
 
 /** Tasks of one transaction. */
 const limit = 100;
+/** How often tasks that another process holds are tried again, and milliseconds between two tries: a sweep of a server takes less. */
+const mostTries = 25;
+const betweenTries = 200;
 
 const terminal: readonly TaskState[] = [
   "TASK_STATE_COMPLETED",
@@ -182,14 +186,21 @@ export async function purge(io: Io, options: PurgeOptions): Promise<number> {
     }
     if (!(await confirmed(io, `Delete ${tasksOf(found)} with all that belongs to them?`, yes))) return 1;
     let deleted = 0;
-    for (let more = true; more;) {
+    let left = 0;
+    for (let tries = 0; tries <= mostTries;) {
       const removed = await upkeep.remove(selection, limit);
       deleted += removed.deleted;
-      more = removed.more && removed.deleted > 0;
       progress(io, deleted, Math.max(found, deleted));
+      if (removed.more && removed.deleted > 0) continue;
+      // More may have ended meanwhile. Fewer are there where another process deletes as well, and those that it has locked were left out.
+      left = deleted >= found ? 0 : await upkeep.count(selection);
+      if (left === 0) break;
+      tries += 1;
+      await pause(betweenTries);
     }
     if (io.stderr.terminal) io.stderr.write("\n");
     tell(deleted);
+    if (left > 0) throw new CommandError(`${tasksOf(left)} left, which another process holds. Run the command again`);
     return 0;
   });
 }
