@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { apiKeyCredential } from "@parley/a2a/credentials";
 import { connect } from "@parley/node";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
-import { blocksOf, freePort, root, start, type Started } from "../docs/pages.ts";
+import { blocksOf, root, start, type Started } from "../docs/pages.ts";
+import { reservePort } from "../ports.ts";
 import { certificate } from "../identity/certificates.ts";
 import { useDatabase } from "../postgres/database.ts";
 
@@ -109,7 +110,7 @@ async function startNginx(port: number, nodes: number, names: number) {
 }
 
 test("the nodes of deploy/ behind its balancer: streams survive a kill of their node, and of the balancer", async () => {
-  const [port, nodes] = [await freePort(), await freePort()];
+  const [port, nodes] = [await reservePort(), await reservePort()];
   const url = `https://localhost:${port}`;
   const [one] = await Promise.all(["127.0.0.1", "127.0.0.2"].map((address) => startNode(address, nodes, url)));
   const { cert, restart } = await startNginx(port, nodes, await nameServer(["127.0.0.1", "127.0.0.2"]));

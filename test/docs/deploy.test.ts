@@ -7,7 +7,8 @@ import { apiKeyCredential } from "@parley/a2a/credentials";
 import { connect } from "@parley/node";
 import { beforeAll, describe, expect, it, onTestFinished, test } from "vitest";
 import { certificate } from "../identity/certificates.ts";
-import { blocksOf, freePort, room, root, start } from "./pages.ts";
+import { blocksOf, room, root, start } from "./pages.ts";
+import { reservePort } from "../ports.ts";
 
 /** The server of docs/deploy.md, behind a real nginx with the configuration of the page. */
 
@@ -56,7 +57,7 @@ describe("the server of docs/deploy.md, behind nginx", () => {
   it.each(["JSONRPC", "HTTP+JSON", "GRPC"])(
     "streams over %s: an event passes before there is another",
     async (binding) => {
-      const [upstream, port] = [String(await freePort()), String(await freePort())];
+      const [upstream, port] = [String(await reservePort()), String(await reservePort())];
       const url = `https://localhost:${port}`;
       const code = (codesOf("ts")[0] ?? "")
         .replace("port: 4000", `port: ${upstream}`)

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { blocksOf, compile, freePort, room, run, start } from "./pages.ts";
+import { blocksOf, compile, room, run, start } from "./pages.ts";
+import { reservePort } from "../ports.ts";
 
 describe("docs/migration.md", async () => {
   const blocks = await blocksOf("docs/migration.md");
@@ -11,7 +12,7 @@ describe("docs/migration.md", async () => {
     ["server", "official-client"],
     ["server", "client"],
   ])("the %s answers the %s, and all pairs print the same", async (server, client) => {
-    const port = String(await freePort());
+    const port = String(await reservePort());
     const here = (role: string): string => codeOf(role).replaceAll("4000", port);
     await start(`migration-${server}.mts`, here(server));
     const file = await compile(`migration-${client}.mts`, here(client));

@@ -2,7 +2,8 @@ import { existsSync, readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { blocksOf, compile, freePort, room, root, run, start } from "./pages.ts";
+import { blocksOf, compile, room, root, run, start } from "./pages.ts";
+import { reservePort } from "../ports.ts";
 
 /** The README of a package is what a registry shows: what it is, how to install it, and the smallest program. */
 
@@ -48,7 +49,7 @@ describe.each(packages)("packages/%s/README.md", (name) => {
   });
 
   it("has programs that run", async () => {
-    const port = String(await freePort());
+    const port = String(await reservePort());
     const blocks = await blocksOf(page);
     const program = (role: string): string =>
       (blocks.find((block) => block.role === role)?.code ?? "").replaceAll("4000", port);

@@ -2,7 +2,6 @@ import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { transform } from "esbuild";
@@ -78,15 +77,6 @@ export function allPages(folder = ""): readonly string[] {
 /** The pages that have programs. */
 export function pagesWithPrograms(): readonly string[] {
   return allPages().filter((page) => programsOf(page).length > 0);
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 export async function write(name: string, code: string): Promise<string> {

@@ -1,7 +1,8 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
-import { compile, freePort, pagesWithPrograms, programsOf, room, root, run, start, type Program } from "./pages.ts";
+import { compile, pagesWithPrograms, programsOf, room, root, run, start, type Program } from "./pages.ts";
+import { reservePort } from "../ports.ts";
 
 /**
  * No program of a page is forgotten. A page needs nothing here: each `ts server` is started, and each `ts client` and `sh run` after
@@ -93,7 +94,7 @@ describe.each(pages.filter((page) => !(page in own)))("%s", (page) => {
   });
 
   it.each(storiesOf(page).map((story, at) => [at, story] as const))("program %i runs", async (at, story) => {
-    const ports = [String(await freePort()), String(await freePort())] as const;
+    const ports = [String(await reservePort()), String(await reservePort())] as const;
     const here = (code: string): string => code.replaceAll(/\b4000\b/g, ports[0]).replaceAll(/\b50051\b/g, ports[1]);
     const { url } = await start(`${name}-${at}.mts`, here((story.server ?? usual)?.code ?? ""));
     await checkCard(url, ports);

@@ -2,7 +2,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { typescript } from "../programs.ts";
-import { blocksOf, freePort, room, root, run, start, write } from "./pages.ts";
+import { blocksOf, room, root, run, start, write } from "./pages.ts";
+import { reservePort } from "../ports.ts";
 
 describe("the README", () => {
   it("serves in less than 20 lines and calls in less than 10; both run, and so does curl", async () => {
@@ -12,7 +13,7 @@ describe("the README", () => {
     expect(server.trim().split("\n").length).toBeLessThan(20);
     expect(client.trim().split("\n").length).toBeLessThan(10);
 
-    const port = String(await freePort());
+    const port = String(await reservePort());
     const here = (code: string): string => code.replaceAll("4000", port);
     await start("server.mts", here(server));
     const { stdout } = await run(process.execPath, [...typescript, await write("client.mts", here(client))], {

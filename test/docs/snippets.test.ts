@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { blocksOf, compile, freePort, room, root, run, start, write } from "./pages.ts";
+import { blocksOf, compile, room, root, run, start, write } from "./pages.ts";
+import { reservePort } from "../ports.ts";
 
 /** Programs of the documentation that need more than programs.test.ts does for all. */
 
@@ -9,7 +10,7 @@ describe("docs/bindings.md", async () => {
   const blocks = await blocksOf("docs/bindings.md");
   const program = (wanted: string): string => blocks.find(({ role }) => role === wanted)?.code ?? "";
   it("serves a binding of one's own, and calls it", async () => {
-    const port = String(await freePort());
+    const port = String(await reservePort());
     const here = (code: string): string => code.replaceAll("4000", port);
     await start("bindings-server.mts", here(program("server")));
     const file = await compile("bindings-client.mts", here(program("client")));
@@ -45,7 +46,7 @@ describe("docs/client.md", async () => {
     ["TaskNotFound"],
   ];
   it.each(clients.map(({ code }, at) => [at, code] as const))("program %i runs", async (at, code) => {
-    const port = String(await freePort());
+    const port = String(await reservePort());
     const here = (program: string): string => program.replaceAll("4000", port);
     await start(`cook-${at}.mts`, here(blocks.find(({ role }) => role === "server")?.code ?? ""));
     const { stdout } = await run(process.execPath, [await compile(`guest-${at}.mts`, here(code))], {
@@ -59,7 +60,7 @@ describe("docs/credentials.md", async () => {
   const blocks = await blocksOf("docs/credentials.md");
   const program = (wanted: string): string => blocks.find(({ role }) => role === wanted)?.code ?? "";
   it("chooses the credentials that the card asks for", async () => {
-    const port = String(await freePort());
+    const port = String(await reservePort());
     const here = (code: string): string => code.replaceAll("4000", port);
     await start("credentials-server.mts", here(program("server")));
     const file = await compile("credentials-client.mts", here(program("client")));
@@ -80,7 +81,7 @@ describe("docs/conform.md", async () => {
   });
 
   it("the test for vitest passes, and the reports are written, for a server that runs", async () => {
-    const port = String(await freePort());
+    const port = String(await reservePort());
     const here = (role: string): string => codeOf(role).replaceAll("4000", port);
     const [server] = (await blocksOf("README.md")).filter(({ role }) => role === "server");
     await start("conform-server.mts", (server?.code ?? "").replaceAll("4000", port));
@@ -151,7 +152,7 @@ describe.each(Object.entries(pairs))("%s", async (page, said) => {
   });
 
   it.each(servers.map(({ code }, at) => [at, code] as const))("server %i and its client run", async (at, code) => {
-    const port = String(await freePort());
+    const port = String(await reservePort());
     const here = (program = ""): string => program.replaceAll("4000", port);
     const name = page.replaceAll(/\W/g, "-");
     const server = await start(`${name}-server-${at}.mts`, here(code));
@@ -201,7 +202,7 @@ describe("docs/push.md", async () => {
 
   it("sends and receives webhooks, each in less than 20 lines", async () => {
     for (const role of ["server", "client"]) expect(codeOf(role).trim().split("\n").length).toBeLessThan(20);
-    const [server, receiver] = [String(await freePort()), String(await freePort())];
+    const [server, receiver] = [String(await reservePort()), String(await reservePort())];
     const here = (code: string): string => code.replaceAll("4000", server).replaceAll("8080", receiver);
     await start("push-server.mts", here(codeOf("server")));
     const { printed } = await start(

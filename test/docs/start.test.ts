@@ -3,11 +3,12 @@ import { once } from "node:events";
 import { mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { blocksOf, compile, freePort, room, run, start } from "./pages.ts";
+import { blocksOf, compile, room, run, start } from "./pages.ts";
+import { reservePort } from "../ports.ts";
 
 test("docs/start.md: the client notices no crash of the agent, and curl reads the same stream", async () => {
   const blocks = await blocksOf("docs/start.md");
-  const port = String(await freePort());
+  const port = String(await reservePort());
   const codeOf = (role: string): string =>
     (blocks.find((block) => block.role === role)?.code ?? "").replaceAll("4000", port);
   const place = await mkdtemp(join(room, "start-"));

@@ -1,7 +1,8 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { blocksOf, freePort } from "../docs/pages.ts";
+import { blocksOf } from "../docs/pages.ts";
+import { reservePort } from "../ports.ts";
 import { publishAll, type Published } from "./published.ts";
 
 /** The extension that docs/extensions.md writes and publishes, from an empty folder with the tarballs, line by line. */
@@ -16,7 +17,7 @@ afterEach(() => published.kill());
 test("an extension is written, tested, published, and switched on by others, as the page says", async () => {
   const { home, registry, shell, serving } = published;
   const blocks = await blocksOf("docs/extensions.md");
-  const port = String(await freePort());
+  const port = String(await reservePort());
   const codeOf = (role: string): string =>
     (blocks.find((block) => block.role === role)?.code ?? "").replaceAll("4000", port);
   const author = join(home, "author");

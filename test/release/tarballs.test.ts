@@ -6,7 +6,8 @@ import { promisify } from "node:util";
 import { build } from "esbuild";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { publishedPackages } from "../../scripts/tarballs.mjs";
-import { blocksOf, freePort, root } from "../docs/pages.ts";
+import { blocksOf, root } from "../docs/pages.ts";
+import { reservePort } from "../ports.ts";
 import { publishAll, type Published } from "./published.ts";
 
 /** The tarballs, as their users have them: npm and pnpm install them into empty projects. */
@@ -159,7 +160,7 @@ describe.each(["npm", "pnpm"])("a project of %s", (manager) => {
   });
 
   test("runs the server and the client of the README as it says, and the command line", async () => {
-    const port = String(await freePort());
+    const port = String(await reservePort());
     const here = (code: string): string => code.replaceAll("4000", port);
     await writeFile(join(project, "server.ts"), here(await program("server")));
     await writeFile(join(project, "client.ts"), here(await program("client")));
@@ -174,7 +175,7 @@ describe.each(["npm", "pnpm"])("a project of %s", (manager) => {
   });
 
   test("is bundled by esbuild: a server for Node, and a client for browsers without a module of Node", async () => {
-    const port = String(await freePort());
+    const port = String(await reservePort());
     const bundle = async (role: string, platform: "node" | "browser"): Promise<string> => {
       await writeFile(join(project, `${role}.ts`), (await program(role)).replaceAll("4000", port));
       const outfile = join(project, `${role}.bundle.mjs`);

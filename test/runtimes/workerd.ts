@@ -1,10 +1,10 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { createServer, type AddressInfo } from "node:net";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { build } from "esbuild";
+import { reservePort } from "../ports.ts";
 import { findProgram } from "./binaries.ts";
 
 /** Workers in workerd, the runtime of Cloudflare Workers, with the data of Durable Objects in a folder. */
@@ -37,7 +37,7 @@ export class WorkerdWorker {
   ): Promise<WorkerdWorker> {
     const folder = await mkdtemp(join(tmpdir(), "parley-workerd-"));
     const { file: program } = await findProgram("@cloudflare", "bin", "workerd");
-    const url = `http://127.0.0.1:${await freePort()}`;
+    const url = `http://127.0.0.1:${await reservePort()}`;
     await mkdir(join(folder, "data"));
     await bundle(file, join(folder, "worker.js"));
     await writeFile(join(folder, "worker.capnp"), configOf(new URL(url).host, classes, { ...env, PUBLIC_URL: url }));
@@ -78,15 +78,6 @@ export class WorkerdWorker {
     await this.kill();
     await rm(this.#folder, { recursive: true });
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 /** Bundles as the tool of Workers does. It fails where anything imports a module of Node. */
