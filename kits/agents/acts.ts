@@ -14,6 +14,25 @@ function wait(turn: Turn, milliseconds: number): Promise<void> {
 
 const file = { filename: "output.txt", mediaType: "text/plain" };
 
+/** The behaviors of ACTS §11 that this agent implements, and two of the kits. */
+const behaviors = [
+  "tck-complete-task",
+  "tck-message-response",
+  "tck-multi-turn",
+  "tck-input-required",
+  "tck-cancel",
+  "tck-long-running",
+  "tck-task-failure",
+  "tck-reject-task",
+  "tck-auth-required",
+  "tck-artifact-text",
+  "tck-artifact-data",
+  "tck-artifact-file",
+  "tck-artifact-file-url",
+  "tck-stream-basic",
+  "tck-stream-chunked",
+];
+
 export interface ActsAgentOptions {
   /** How long `tck-long-running` works, in milliseconds. Default 5 s. */
   readonly work?: number;
@@ -38,7 +57,8 @@ export function actsAgent({ work = 5000, streaming = true, requiredExtension }: 
         name: "ACTS",
         description: "Behaves as it is told.",
         tags: ["conformance"],
-        examples: ["tck-complete-task"],
+        // `parley conform` asks for the behaviors that a card offers.
+        examples: behaviors,
       },
     ],
     defaultInputModes: ["text/plain", "application/json"],

@@ -108,6 +108,13 @@ describe.each(kits)("what is expected of %s", (kit) => {
   });
 });
 
+test("an exception that rests on a SHOULD of A2A 1.0 calls it one: readers of unknown fields (§5.7), the media type of REST (§11.1)", () => {
+  const rows = readPage().split("\n");
+  const found = rows.filter((row) => row.startsWith("|") && /§5\.7\b|§11\.1\b/.test(row));
+  expect(found.length).toBeGreaterThan(1);
+  for (const row of found) expect(row).toContain("SHOULD");
+});
+
 test("docs/kits.md has the expected results, as npm run kits -- page writes them", () => {
   expect(withTables(readPage())).toBe(readPage());
   for (const table of ["summary", "requirements"]) expect(readPage()).toContain(`<!-- ${table} -->\n\n|`);

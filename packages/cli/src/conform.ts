@@ -25,7 +25,8 @@ import { hasColours, styleFor } from "./output/text.ts";
 export interface ConformOptions extends Omit<CallOptions, "binding"> {
   readonly binding?: string;
   readonly client?: readonly string[];
-  readonly acts?: string;
+  /** The path of other tests; true for those of the runner, on an agent made for them. */
+  readonly acts?: string | true;
   readonly protocol?: string;
   readonly level?: Level;
   readonly filter?: readonly string[];
@@ -44,7 +45,7 @@ export interface ConformOptions extends Omit<CallOptions, "binding"> {
 
 /** The names that options of the runner have on the command line. */
 const optionNames: Readonly<Record<MissingOption, string>> = {
-  behaviors: "--behaviors",
+  behaviors: "--acts or --behaviors",
   headers: "--token or --header",
   otherHeaders: "--other-token",
   insufficientAuthToken: "--var insufficientAuthToken=TOKEN",
@@ -94,15 +95,13 @@ async function runOptions(io: Io, url: string, options: ConformOptions): Promise
   const headers = given["authorization"] === undefined ? { ...(await loginHeaders(io, url, {})), ...given } : given;
   const style = styleFor(io.stderr, io.env);
   return {
-    ...(acts === undefined ? {} : { suites: await readTests(resolve(io.cwd, acts)) }),
+    ...(typeof acts === "string" ? { suites: await readTests(resolve(io.cwd, acts)) } : {}),
     ...(protocol === undefined ? {} : { versions: [protocol] }),
     ...(binding === undefined ? {} : { bindings: [binding] }),
     ...(level === undefined ? {} : { level }),
     ...(filter === undefined ? {} : { filter }),
     ...(tag === undefined ? {} : { tags: tag }),
-    ...(behaviors === undefined
-      ? {}
-      : { behaviors: behaviors === "none" ? [] : behaviors.split(",").map((one) => one.trim()) }),
+    ...behaviorsOf(behaviors ?? (acts === true ? "all" : undefined)),
     headers,
     ...(otherToken === undefined
       ? {}
@@ -118,6 +117,12 @@ async function runOptions(io: Io, url: string, options: ConformOptions): Promise
       showProgress(io, style("dim", `${done}/${total} ${line(transport)} ${version} ${id}`));
     },
   };
+}
+
+function behaviorsOf(given: string | undefined): Pick<RunOptions, "behaviors"> {
+  if (given === undefined) return {};
+  if (given === "all") return { behaviors: "all" };
+  return { behaviors: given === "none" ? [] : given.split(",").map((one) => one.trim()) };
 }
 
 function isClientBinding(value: unknown): value is ClientBinding {
@@ -181,7 +186,7 @@ function hints(report: Report, hasCredentials: boolean): readonly string[] {
       ? ["The card requires credentials: give them with --token or --header."]
       : []),
     ...(behaving.filter(({ result }) => result !== "pass").length * 2 > behaving.length
-      ? ["Most tests of behaviours fail. If the agent was not made for these tests, use --behaviors none."]
+      ? ["Most tests of behaviors fail. Leave out --acts if the agent was not made for these tests."]
       : []),
   ];
 }

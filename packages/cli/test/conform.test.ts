@@ -197,14 +197,14 @@ describe("the verdict says what could not be asked (ACTS §12.5)", () => {
     return { code, out: out() };
   };
   const reasons = [
-    { reason: "the agent is said not to have the behaviour (--behaviors)", checks: 3 },
+    { reason: "the agent does not offer the test behavior (--acts or --behaviors)", checks: 3 },
     { reason: "needs a second caller (--other-token)", checks: 3 },
   ];
 
   test("for people, test by test and at the end", async () => {
     const { code, out } = await asked("--behaviors", "none");
     expect(code).toBe(0);
-    expect(out).toContain("  not asked, the agent has no behaviour tck-complete-task: V-2\n");
+    expect(out).toContain("  not asked, the agent does not offer the behavior tck-complete-task: V-2\n");
     expect(out).toContain("  does not apply, for agents whose card says pushNotifications: true: V-4\n");
     expect(out).toContain("  MUST:   1/4 passed (2 not asked, 1 do not apply)\n");
     expect(out).not.toMatch(/^Conformant/m);
@@ -212,7 +212,7 @@ describe("the verdict says what could not be asked (ACTS §12.5)", () => {
       out.endsWith(`
 Nothing is broken, but not all was asked: 3 MUST checks were made and hold; 6 MUST checks that may apply were not made.
 Not made, and why:
-      3  the agent is said not to have the behaviour (--behaviors)
+      3  the agent does not offer the test behavior (--acts or --behaviors)
       3  needs a second caller (--other-token)
 `),
     ).toBe(true);
@@ -234,7 +234,7 @@ Not made, and why:
     await asked("--behaviors", "none", "--junit", "verdict.xml");
     const text = await readFile(join(folder, "verdict.xml"), "utf8");
     expect(text).toContain('<testsuites name="A2A conformance" tests="13" failures="0" errors="0" skipped="10">');
-    expect(text).toContain('<skipped message="not asked: the agent has no behaviour tck-complete-task"/>');
+    expect(text).toContain('<skipped message="not asked: the agent does not offer the behavior tck-complete-task"/>');
     expect(text).toContain('<skipped message="does not apply: for agents');
     expect(text).toMatch(
       /<testcase classname="verdict" name="Every MUST that applies was asked, and holds" [^>]*><skipped message="Nothing is broken, but not all was asked: 3 .*3: needs a second caller \(--other-token\)"\/>/,
@@ -367,14 +367,16 @@ describe("what whoever runs the tests may have left out is said on standard erro
     expect(err()).toBe("The card requires credentials: give them with --token or --header.\n");
   });
 
-  test("an agent that knows no behaviour", async () => {
+  test("an agent that is not made for the tests", async () => {
     const other = await startServer(scripted);
     onTestFinished(() => other.close({ grace: 0 }));
     const { io, err } = recordedIo();
-    expect(await run(["conform", other.url, "--filter", "CORE-GET-106", "--filter", "CORE-GET-102"], io)).toBe(1);
-    expect(err()).toBe(
-      "Most tests of behaviours fail. If the agent was not made for these tests, use --behaviors none.\n",
-    );
+    const filter = ["--filter", "CORE-GET-106", "--filter", "CORE-GET-102"];
+    expect(await run(["conform", other.url, ...filter, "--acts"], io)).toBe(1);
+    expect(err()).toBe("Most tests of behaviors fail. Leave out --acts if the agent was not made for these tests.\n");
+    expect(await run(["conform", other.url, ...filter], recordedIo().io)).toBe(0);
+    expect(await run(["conform", other.url, ...filter, "--acts", "--behaviors", "none"], recordedIo().io)).toBe(0);
+    expect(await run(["conform", other.url, ...filter, "--behaviors", "all"], recordedIo().io)).toBe(1);
   });
 });
 

@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events";
-import type { Test } from "./acts/format.ts";
+import type { JsonMap, Test } from "./acts/format.ts";
 import { ownSuites } from "./acts/read.ts";
 import { Webhooks } from "./call/webhooks.ts";
 import { ConformError } from "./error.ts";
@@ -8,7 +8,7 @@ import type { BindingReport, Report, TestReport } from "./report/report.ts";
 import { verdictOf } from "./report/verdict.ts";
 import { planRuns, type PlannedRun } from "./run/plan.ts";
 import { askOne, TimeIsUp } from "./run/run-test.ts";
-import type { Target } from "./run/target.ts";
+import { offeredBehaviors, type Target } from "./run/target.ts";
 
 /**
  * Tests whether a server keeps to A2A: runs declarative tests over each binding and version that its card names.
@@ -23,7 +23,7 @@ import type { Target } from "./run/target.ts";
  *
  * @example
  * ```ts
- * const report = await conform("http://localhost:4000", { behaviors: [] });
+ * const report = await conform("http://localhost:4000");
  * assert.deepEqual(failuresOf(report, "must"), []);
  * ```
  */
@@ -124,10 +124,13 @@ async function runAll(
   });
 }
 
+/** How long all tests over one binding wait for the server's rate limit together, in milliseconds. */
+const longestRateLimit = 10_000;
+
 function targetOf(run: PlannedRun, options: ConformOptions, limits: Limits, webhooks: Webhooks): Target {
   const { headers = {}, otherHeaders, variables, env = {}, behaviors } = options;
-  const words = behaviors === undefined || isList(behaviors) ? undefined : behaviors;
-  const known = behaviors === undefined || isList(behaviors) ? behaviors : Object.keys(behaviors);
+  const words = behaviors === undefined || behaviors === "all" || isList(behaviors) ? undefined : behaviors;
+  const known = knownBehaviors(run.card, options);
   return {
     card: run.card,
     caller: run.caller,
@@ -137,9 +140,18 @@ function targetOf(run: PlannedRun, options: ConformOptions, limits: Limits, webh
     env,
     webhooks,
     timeout: limits.stepTimeout,
+    patience: { left: longestRateLimit },
     ...(known === undefined ? {} : { behaviors: known }),
     ...(words === undefined ? {} : { words }),
   };
+}
+
+/** The test behaviors that the agent implements; undefined means all. */
+function knownBehaviors(card: JsonMap, { behaviors, suites }: ConformOptions): readonly string[] | undefined {
+  // Tests of the caller's own choice are for an agent that was made for them.
+  if (behaviors === undefined) return suites === undefined ? offeredBehaviors(card) : undefined;
+  if (behaviors === "all") return undefined;
+  return isList(behaviors) ? behaviors : Object.keys(behaviors);
 }
 
 function isList(value: readonly string[] | Readonly<Record<string, string>>): value is readonly string[] {

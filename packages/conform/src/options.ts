@@ -29,11 +29,12 @@ export interface ConformOptions {
   readonly tags?: readonly string[];
 
   /**
-   * The behaviours that the agent has (ACTS §11): prefixes of messages that have it do something certain. Tests that need
-   * another one are not asked. A record gives an agent's own words for a prefix: `{ "tck-task-failure": "please fail" }`.
-   * Default: the agent has all of them.
+   * The test behaviors that the agent implements (ACTS §11), as message prefixes; `"all"` means every behavior. Tests that
+   * need any other behavior are not run. A record maps a prefix to the agent's own wording:
+   * `{ "tck-task-failure": "please fail" }`. Default: the behaviors that the card offers, as the id of a skill or at the start
+   * of one of its examples; every behavior if `suites` is set.
    */
-  readonly behaviors?: readonly string[] | Readonly<Record<string, string>>;
+  readonly behaviors?: "all" | readonly string[] | Readonly<Record<string, string>>;
   /** Sent with every request, credentials among them. */
   readonly headers?: Readonly<Record<string, string>>;
   /** The credentials of a second caller, to see that tasks are private. Default: such tests are not asked. */
@@ -83,7 +84,10 @@ const kinds: Readonly<Record<keyof ConformOptions, readonly [what: string, is: (
   level: ["must, should or may", (value) => levels.some((level) => level === value)],
   filter: ["a list of texts", isTexts],
   tags: ["a list of texts", isTexts],
-  behaviors: ["a list of texts, or a record of texts", (value) => isTexts(value) || isTextRecord(value)],
+  behaviors: [
+    '"all", a list of texts, or a record of texts',
+    (value) => value === "all" || isTexts(value) || isTextRecord(value),
+  ],
   headers: ["a record of texts", isTextRecord],
   otherHeaders: ["a record of texts", isTextRecord],
   variables: ["a record of texts", isTextRecord],

@@ -96,7 +96,7 @@ describe("a report", () => {
       expect.arrayContaining([
         ["needs a second caller", "otherHeaders"],
         ["needs credentials", "headers"],
-        ["the agent is said not to have the behaviour", "behaviors"],
+        ["the agent does not offer the test behavior", "behaviors"],
         ["left out by the choice of tests", "choice"],
       ]),
     );

@@ -41,7 +41,7 @@ beforeAll(async () => {
   // The SDK's server tells the console of what it answers and sends.
   for (const method of ["log", "warn", "error"] as const) vi.spyOn(console, method).mockImplementation(() => {});
   server = await startOfficialActs();
-  outcome = await conform(server.url, { stepTimeout: 100_000 });
+  outcome = await conform(server.url, { stepTimeout: 100_000, behaviors: "all" });
 }, 180_000);
 afterAll(async () => {
   vi.restoreAllMocks();

@@ -7,22 +7,25 @@ export function addConform({ io, command, finish }: Program): void {
     command("conform", {
       summary: "Test whether a server keeps to the protocol",
       description:
-        "Runs declarative tests (ACTS) over each binding that the card names, and reports what does not hold: level, section, expected, got. Some tests need an agent with the behaviours of ACTS §11; --behaviors says which ones yours has. Exits with 0 if every MUST that was asked holds, with 1 if one does not or none was asked. The verdict counts what was not asked, with the reasons.",
+        "Runs declarative tests (ACTS) over each binding that the card names, and reports what does not hold: level, section, expected, got. By default it runs the tests that any agent can answer, in a few seconds. Other tests need an agent made for them, with the behaviors of ACTS §11: they run with --acts, or if the card offers the behavior as a skill. Exits with 0 if every MUST that was asked holds, with 1 if one does not or none was asked. The verdict counts what was not asked, with the reasons.",
       examples: [
-        "parley conform http://localhost:4000 --behaviors none",
-        "parley conform http://localhost:4000 --behaviors none --level must --filter 'CARD-*'",
-        "parley conform http://localhost:4000 --behaviors none --json --junit conform.xml",
+        "parley conform http://localhost:4000",
+        "parley conform http://localhost:4000 --level must --filter 'CARD-*'",
+        "parley conform http://localhost:4000 --json --junit conform.xml",
       ],
     })
       .argument(...url)
-      .option("--acts <path>", "a file of tests, or a folder with *.acts.yaml; default: those of this package")
+      .option("--acts [path]", "the agent is made for ACTS: run every test; with a path, those of this file or folder")
       .option("--protocol <version>", "only tests of this version of A2A, such as 1.0")
       .addOption(
         new Option("--level <level>", "only tests of this level and higher ones").choices(["must", "should", "may"]),
       )
       .option("--filter <pattern>", "only tests or suites with this id; * stands for any text; repeatable", collect)
       .option("--tag <tag>", "only tests with this tag; repeatable", collect)
-      .option("--behaviors <prefixes>", "behaviours that the agent has, separated by commas, or none; default: all")
+      .option(
+        "--behaviors <prefixes>",
+        "test behaviors that the agent has, separated by commas, or all, or none; default: those that the card offers, with --acts all",
+      )
       .option("--var <name=value>", "sets a variable of the tests; repeatable", collect)
       .option("--other-token <token>", "bearer token of a second caller, to test that tasks are private")
       .option(

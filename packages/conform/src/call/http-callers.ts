@@ -2,6 +2,7 @@ import { methods, streams, type Caller, type OpenStream, type Outcome, type Plac
 import { readError, hasError, type WireError } from "../judge/errors.ts";
 import type { Json, JsonMap, Operation } from "../acts/format.ts";
 import { send, type HttpAnswer, type HttpRequest } from "./http.ts";
+import { parseJson } from "./json.ts";
 import { isMap, member } from "../acts/path.ts";
 import { InvalidAnswer, LiveStream } from "./stream.ts";
 
@@ -48,9 +49,18 @@ export function jsonRpcCaller(place: Place): Caller {
     async raw({ path, ...request }, timeout) {
       // `/` stands for the address of the interface, which may have no slash at its end.
       const url = path === "/" ? place.url : serverUrl(place, path);
-      return rawOutcome(await send({ ...request, url }, timeout, place.bounds));
+      const body = request.body === undefined ? {} : { body: withTenant(request.body, place.tenant) };
+      return rawOutcome(await send({ ...request, ...body, url }, timeout, place.bounds));
     },
   };
+}
+
+/** A raw request with the tenant of its interface in its `params` (A2A 1.0 §8.3.2), where it has an object there. */
+function withTenant(body: string, tenant: string | undefined): string {
+  const request = tenant === undefined ? undefined : parseJson(body);
+  const params = member(request, "params");
+  if (tenant === undefined || !isMap(request) || !isMap(params)) return body;
+  return JSON.stringify({ ...request, params: { tenant, ...params } });
 }
 
 /** Calls over HTTP+JSON (§11). */

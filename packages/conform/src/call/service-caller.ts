@@ -225,8 +225,10 @@ function errorOutcome(error: unknown, transport: string): Outcome & { readonly e
   if (isWireErrorCode(error.code)) {
     const wire = wireErrors[error.code];
     // Over JSON-RPC and gRPC the HTTP status says nothing about an error of the protocol.
-    const status = transport === "rest" ? wire.http : 200;
-    return { status, headers: {}, error: wireError(wire.jsonrpc, error.message, details) };
+    const limited = error.code === "TooManyRequests";
+    const status = transport === "rest" || limited ? wire.http : 200;
+    const headers = error.retryAfter === undefined ? {} : { "retry-after": String(error.retryAfter) };
+    return { status, headers, error: wireError(wire.jsonrpc, error.message, details) };
   }
   if (error.code === "InvalidResponse") throw new InvalidAnswer(error.message, { cause: error });
   throw new NoAnswer(error.message, { cause: error });

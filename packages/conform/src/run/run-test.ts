@@ -6,7 +6,7 @@ import { InvalidAnswer } from "../call/stream.ts";
 import { Failed } from "../judge/failed.ts";
 import type { Failure, Skipped, StepReport, TestReport } from "../report/report.ts";
 import { officialCheck, readingOf } from "./official.ts";
-import { StepRunner } from "./steps.ts";
+import { RateLimited, StepRunner } from "./steps.ts";
 import { whySkipped, type Target } from "./target.ts";
 
 /** What makes a test fail; anything else is a mistake of the test or of the runner. */
@@ -66,6 +66,9 @@ async function runTest(test: Test, target: Target, signal: AbortSignal): Promise
   } catch (error) {
     const duration = performance.now() - began;
     if (signal.aborted) return { result: "skip", duration, skipped: outOfTime, steps: [] };
+    if (error instanceof RateLimited) {
+      return { result: "skip", duration, skipped: { reason: error.message, applies: true }, steps: [] };
+    }
     const result = failures.some((one) => error instanceof one) ? "fail" : "error";
     if (at !== "") steps.push({ id: at, result, duration: performance.now() - since });
     return { result, duration, failure: failureOf(error, at), steps };

@@ -12,13 +12,16 @@ import type {
   Test,
 } from "../acts/format.ts";
 import { holds } from "../acts/path.ts";
-import { streams } from "../call/caller.ts";
+import { streams, type Outcome } from "../call/caller.ts";
 import type { Inbox } from "../call/webhooks.ts";
 import { check, show } from "../judge/assert.ts";
 import { Failed } from "../judge/failed.ts";
 import { StepJudge } from "./judge-step.ts";
 import { Scope } from "./scope.ts";
 import { requiredExtensions, type Target } from "./target.ts";
+
+/** The server refuses a request because of its rate limit. */
+export class RateLimited extends Error {}
 
 /** Runs the steps of one test, one after the other. Whoever makes it calls `scope.end()` when the test is over. */
 export class StepRunner {
@@ -101,7 +104,7 @@ export class StepRunner {
         if (value === null) delete headers[name];
         else headers[name] = this.scope.text(value);
       }
-      const outcome = await caller.call(operation, params, headers, timeout);
+      const outcome = await this.#unlimited(step, () => caller.call(operation, params, headers, timeout));
       await this.#judge.outcome(step, outcome, streams(operation));
       const response = this.scope.response(step.id);
       if (repeat === undefined || holds(repeat.until, response)) return;
@@ -111,6 +114,25 @@ export class StepRunner {
       }
       const factor = repeat.backoff === "linear" ? attempt : repeat.backoff === "exponential" ? 2 ** (attempt - 1) : 1;
       await this.#pause(repeat.delay * factor);
+    }
+  }
+
+  /**
+   * Repeats a call that the server's rate limit refuses, while there is time left to wait.
+   *
+   * @throws RateLimited after that: a rate limit says nothing about conformance.
+   */
+  async #unlimited(step: CallStep | RawStep, ask: () => Promise<Outcome>): Promise<Outcome> {
+    const wanted = step.expectError?.status ?? step.expect?.status;
+    const expected = wanted !== undefined && check(this.scope.resolve(wanted), 429) === undefined;
+    const { patience } = this.#target;
+    for (;;) {
+      const outcome = await ask();
+      if (expected || (outcome.status !== 429 && outcome.error?.code !== "RESOURCE_EXHAUSTED")) return outcome;
+      const delay = Math.max(1, Number(outcome.headers["retry-after"]) || 1) * 1000;
+      if (delay > patience.left) throw new RateLimited("the server limits the rate of requests");
+      patience.left -= delay;
+      await this.#pause(delay);
     }
   }
 
@@ -124,8 +146,11 @@ export class StepRunner {
     for (const [name, value] of Object.entries(step.headers)) headers[name.toLowerCase()] = this.scope.text(value);
     const path = this.scope.text(step.path);
     const request = { method: step.method, path, headers, ...(text === undefined ? {} : { body: text }) };
-    const outcome = await caller.raw?.(request, timeout);
-    if (outcome === undefined) throw new Error("this binding has no raw requests");
+    const outcome = await this.#unlimited(step, async () => {
+      const answer = await caller.raw?.(request, timeout);
+      if (answer === undefined) throw new Error("this binding has no raw requests");
+      return answer;
+    });
     await this.#judge.outcome(step, outcome, step.expectStream !== undefined);
   }
 

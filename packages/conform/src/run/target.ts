@@ -18,10 +18,22 @@ export interface Target {
   readonly webhooks: Webhooks;
   /** Time limit of one step, in milliseconds. */
   readonly timeout: number;
-  /** The behaviours that the agent has; absent: all. */
+  /** How long tests over this binding may still wait for the server's rate limit, in milliseconds. */
+  readonly patience: { left: number };
+  /** The test behaviors that the agent implements; absent: all. */
   readonly behaviors?: readonly string[];
   /** The agent's own words for the prefix of each behaviour. */
   readonly words?: Readonly<Record<string, string>>;
+}
+
+/**
+ * The test behaviors that a card offers: the ids of its skills, and the first word of each of their examples. An example is a
+ * prompt that the skill handles (A2A 1.0 §4.4.5), so an agent made for ACTS lists its prefixes there.
+ */
+export function offeredBehaviors(card: JsonMap): readonly string[] {
+  const ids = findAll(card, "skills[*].id");
+  const examples = findAll(card, "skills[*].examples[*]");
+  return [...ids, ...examples].filter((text) => typeof text === "string").map((text) => text.split(/\s/, 1)[0] ?? "");
 }
 
 /** URIs of the extensions that the card requires of every request (A2A 1.0 §4.6). */
@@ -57,7 +69,8 @@ const pushOperations: readonly Operation[] = [
   "delete_push_config",
 ];
 
-const noBehavior = "the agent is said not to have the behaviour";
+const noBehavior = "the agent does not offer the test behavior";
+const noCredentials = "the card requires credentials";
 const noVersions = "the client of this binding names no version but its own";
 const noHeaders = "the headers of answers are not seen over this binding";
 
@@ -122,11 +135,17 @@ function expectsError(step: CallStep | RawStep): boolean {
 
 /** Why a test that applies cannot be asked: the agent or the caller lacks something, or the binding does not show it. */
 function whyNotAsked(test: Test, target: Target): Skipped | undefined {
-  const { caller, behaviors, headers, otherHeaders } = target;
+  const { card, caller, behaviors, headers, otherHeaders } = target;
   const behavior = behaviors === undefined ? undefined : test.behaviors.find((one) => !behaviors.includes(one));
   if (behavior !== undefined) {
-    const reason = `the agent has no behaviour ${behavior}`;
+    const reason = `the agent does not offer the behavior ${behavior}`;
     return { reason, applies: true, kind: noBehavior, option: "behaviors" };
+  }
+  // An agent that reads other media types may refuse text before it looks at anything else.
+  if (!takesText(card) && test.steps.some(sendsText)) return { reason: "the agent reads no text", applies: true };
+  // Without credentials such an agent refuses everything but its public card, and that says nothing about the rest.
+  if (requiresCredentials(card) && Object.keys(headers).length === 0 && !test.steps.every(fetchesCard)) {
+    return { reason: noCredentials, applies: true, option: "headers" };
   }
   if (test.needs.includes("auth_credentials") && Object.keys(headers).length === 0)
     return { reason: "needs credentials", applies: true, option: "headers" };
@@ -145,8 +164,32 @@ function whyNotAsked(test: Test, target: Target): Skipped | undefined {
   return undefined;
 }
 
+/** Whether every alternative of the card's security requirements names a scheme (A2A 1.0 §4.4.1). */
+function requiresCredentials(card: JsonMap): boolean {
+  const requirements = findAll(card, "securityRequirements[*]");
+  return requirements.length > 0 && requirements.every((one) => Object.keys(member(one, "schemes") ?? {}).length > 0);
+}
+
+function fetchesCard(step: Step): boolean {
+  return step.kind === "assertion" || (step.kind === "call" && step.operation === "get_agent_card");
+}
+
 function inputModes(card: JsonMap): readonly Json[] {
   return [...findAll(card, "defaultInputModes[*]"), ...findAll(card, "skills[*].inputModes[*]")];
+}
+
+/** Whether the agent reads text. Older cards say `text` for it. */
+function takesText(card: JsonMap): boolean {
+  const modes = inputModes(card);
+  return modes.length === 0 || modes.some((mode) => mode === "text" || acceptsType(mode, "text/plain"));
+}
+
+/** Whether a step sends a text part. */
+function sendsText(step: Step): boolean {
+  if (step.kind !== "call" && step.kind !== "raw") return false;
+  const sent = step.kind === "call" ? step.params : step.body;
+  const paths = ["message.parts[*].text", "params.message.parts[*].text", "message.content[*].text"];
+  return paths.some((path) => findAll(sent, path).length > 0);
 }
 
 /** Whether a media range includes a media type. A bare star, which some cards have, includes all. */
