@@ -12,6 +12,7 @@ const redirectUri = `http://127.0.0.1:${port}/.well-known/parley/authorization`;
 const server = process.env["ISSUER"] ?? (await startProvider(port + 1, { id, secret, redirectUri }));
 
 const login = { server, clientId: id, clientSecret: secret };
-const agent = addressDesk({ login, read, change: recordsOf(server).change });
+const holds = process.env["HOLDS"] === "email" ? "email" : "postal";
+const agent = addressDesk({ login, holds, read, change: recordsOf(server).change });
 const { url } = await serve(agent, { port });
 console.log(`Address desk at ${url}, with the OpenID provider ${server}`);

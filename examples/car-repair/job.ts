@@ -4,6 +4,11 @@ import * as z from "zod";
 export const Job = z.object({
   vehicle: z.object({ id: z.string(), year: z.number().int(), make: z.string(), model: z.string() }),
   complaint: z.string(),
+  /** The customer's. */
+  language: z.enum(["en", "zh"]),
+  /** What the video shows: fluid that leaks, and how many times a second something knocks. */
+  leak: z.boolean(),
+  knocks: z.number(),
 });
 export type Job = z.infer<typeof Job>;
 

@@ -1,11 +1,15 @@
 import { data, defineAgent, type Agent, type DelegateClient } from "@parley/a2a";
 import type { Job } from "./job.ts";
+import { sentences, type Language, type Seen } from "./words.ts";
 
 /** What the manager knows of a customer's car so far. */
 export interface Case {
-  job?: Job;
-  /** What the pictures show. */
-  seen?: string;
+  /** The customer's. */
+  language: Language;
+  complaint?: string;
+  vehicle?: Job["vehicle"];
+  /** What the video shows. */
+  seen?: Seen;
   /** For how long it has been like that. */
   since?: string;
 }
@@ -13,11 +17,11 @@ export interface Case {
 /** A message of the customer. */
 export interface Heard {
   readonly text: string;
-  readonly pictures: readonly Uint8Array[];
+  readonly videos: readonly Uint8Array[];
 }
 
-/** Understands a message, and looks at pictures: a model, or the scripted one of `scripted.ts`. `known`: what was understood before. */
-export type Listen = (heard: Heard, known: Case) => Promise<Case>;
+/** Understands a message, and watches videos: a model, or the scripted one of `scripted.ts`. `known`: what was understood before. */
+export type Listen = (heard: Heard, known: Partial<Case>) => Promise<Case>;
 
 /** Makes the shop manager: the agent that customers talk to. The mechanic is another agent. */
 export function shopManager(listen: Listen, mechanic: () => Promise<DelegateClient>): Agent {
@@ -25,22 +29,32 @@ export function shopManager(listen: Listen, mechanic: () => Promise<DelegateClie
     name: "Shop manager",
     description: "Finds out what is wrong with your car, and has it repaired.",
     version: "1.0.0",
-    skills: [{ id: "repair", name: "Repair", description: "Has a car diagnosed and repaired", tags: ["car"] }],
-    defaultInputModes: ["text/plain", "image/png", "image/jpeg"],
+    skills: [
+      {
+        id: "repair",
+        name: "Repair",
+        description: "Has a car diagnosed and repaired",
+        tags: ["car"],
+        examples: ["My car is making a rattling noise", "我的车有咔哒咔哒的异响"],
+      },
+    ],
+    defaultInputModes: ["text/plain", "video/x-msvideo", "video/mp4", "video/webm"],
     defaultOutputModes: ["text/plain", "application/json"],
     resumable: true,
     async *onMessage(turn) {
-      const pictures = await Promise.all(turn.files().map((picture) => picture.bytes()));
-      const found = await listen({ text: turn.text, pictures }, turn.state() ?? {});
+      const videos = await Promise.all(turn.files().map((video) => video.bytes()));
+      const found = await listen({ text: turn.text, videos }, turn.state() ?? {});
       turn.setState(found);
-      const { job, seen, since } = found;
-      if (job === undefined) yield turn.inputRequired("Which car is it, and what is wrong with it?");
-      else if (seen === undefined) yield turn.inputRequired("Please send me pictures of the left wheel.");
-      else if (since === undefined) yield turn.inputRequired(`I see ${seen}. How long has this been happening?`);
+      const { language, complaint, vehicle, seen, since } = found;
+      const say = sentences[language];
+      if (complaint === undefined) yield turn.inputRequired(say.whatIsWrong);
+      else if (seen === undefined) yield turn.inputRequired(videos.length > 0 ? say.sendAnother : say.sendVideo);
+      else if (since === undefined) yield turn.inputRequired(say.howLong(seen));
+      else if (vehicle === undefined) yield turn.inputRequired(say.whichCar);
       else {
-        const complaint = `${job.complaint}; ${seen}, ${since}`;
-        const { text } = yield* turn.delegate(await mechanic(), data({ ...job, complaint }));
-        yield turn.completed(`Your ${job.vehicle.model} is being repaired. ${text}`);
+        const job = { language, vehicle, complaint: `${complaint}; ${since}`, ...seen } satisfies Job;
+        const { text } = yield* turn.delegate(await mechanic(), data(job));
+        yield turn.completed(say.done(vehicle.model, text));
       }
     },
   });

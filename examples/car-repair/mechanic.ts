@@ -1,6 +1,7 @@
 import { data, defineAgent, text, type Agent, type DelegateClient, type JsonObject } from "@parley/a2a";
 import type { Client as Tools, Tool } from "@modelcontextprotocol/client";
 import { Job, Order, Stock } from "./job.ts";
+import { sentences } from "./words.ts";
 
 /** A call of a tool that is over. */
 export interface Done {
@@ -58,9 +59,8 @@ export function mechanic(think: Think, { tools, supplier }: Workshop): Agent {
         return;
       }
       const { part, diagnosis } = step;
-      const { year, make, model } = job.vehicle;
       const other = await supplier();
-      const asked = yield* turn.delegate(other, `Do you have part ${part} for a ${year} ${make} ${model} in stock?`);
+      const asked = yield* turn.delegate(other, sentences[job.language].inStock(part, job.vehicle));
       if ((await asked.data(Stock)).available === 0) {
         yield turn.failed(`${diagnosis} Part ${part} is out of stock.`);
         return;

@@ -1,18 +1,59 @@
 import type { Listen } from "./manager.ts";
 import type { Think } from "./mechanic.ts";
+import { fromAvi } from "./video.ts";
+import { fromChinese, type Seen } from "./words.ts";
 
-/* In place of two models: the one of the manager looks for “a 2018 Toyota Camry, XYZ123,” and takes the rest as it comes. */
+/*
+ * In place of two models. The manager's looks for “2018 Toyota Camry, XYZ123” or “2018 款丰田凯美瑞,XYZ123”, takes what came first for the complaint
+ * and what came after the video for its duration, and measures a video.
+ */
 
-export const listen: Listen = async ({ text, pictures }, known) => {
-  const [, year, make = "", model = "", id = ""] = /\b(\d{4}) (\w+) (\w+), (\w+)/.exec(text) ?? [];
-  const job = year === undefined ? known.job : { vehicle: { id, year: Number(year), make, model }, complaint: text };
-  if (pictures.length > 0) return { ...known, seen: "some fluid leaking" };
-  const since = known.seen !== undefined && known.job !== undefined ? text : undefined;
-  return { ...known, ...(job !== undefined && { job }), ...(since !== undefined && { since }) };
+export const listen: Listen = async ({ text, videos }, known) => {
+  const language = known.language ?? (/\p{Script=Han}/u.test(text) ? "zh" : "en");
+  const found =
+    /\b(?<year>\d{4}) (?<make>[A-Za-z]+) (?<model>\w+), ?(?<id>\w+)/.exec(text) ??
+    /(?<year>\d{4}) ?款(?<make>丰田|[A-Za-z]{1,20} )(?<model>凯美瑞|[A-Za-z]\w{0,20})[,，] ?(?<id>\w+)/.exec(text);
+  const { year, make = "", model = "", id = "" } = found?.groups ?? {};
+  const vehicle =
+    year === undefined
+      ? known.vehicle
+      : { id, year: Number(year), make: fromChinese(make.trim()), model: fromChinese(model) };
+  const [video] = videos;
+  const seen = video === undefined ? known.seen : watch(video);
+  const isComplaint = known.complaint === undefined && /noise|rattl|leak|响|漏/i.test(text);
+  const complaint = isComplaint ? text : known.complaint;
+  const since = known.seen !== undefined && found === null && text !== "" ? (known.since ?? text) : known.since;
+  return {
+    language,
+    ...(vehicle && { vehicle }),
+    ...(complaint !== undefined && { complaint }),
+    ...(seen && { seen }),
+    ...(since !== undefined && { since }),
+  };
 };
 
+/** Looks for a dark spot that grows in the lower half, and counts the knocks; `undefined` if there is neither. */
+export function watch(video: Uint8Array): Seen | undefined {
+  const film = fromAvi(video);
+  if (film === undefined) return undefined;
+  const { width, height, frames, sound, sampleRate, rate } = film;
+  const dark = (frame: Uint8Array | undefined) =>
+    (frame ?? new Uint8Array()).subarray(width * Math.floor(height / 2)).filter((light) => light < 50).length;
+  const leak = dark(frames.at(-1)) > dark(frames[0]) + (width * height) / 100;
+  let [knocks, last] = [0, -Infinity];
+  for (const [at, sample] of sound.entries()) {
+    if (Math.abs(sample - 128) < 60) continue;
+    // A twentieth of a second of silence comes before each.
+    if (at - last > sampleRate / 20) knocks += 1;
+    last = at;
+  }
+  const seconds = frames.length / rate;
+  const perSecond = Math.round(knocks / seconds);
+  return leak || perSecond > 0 ? { leak, knocks: perSecond } : undefined;
+}
+
 /** The mechanic's: it scans, reads the manual about what it found, raises the car, and believes the manual. */
-export const think: Think = async ({ vehicle, complaint }, done) => {
+export const think: Think = async ({ vehicle, complaint, leak, knocks }, done) => {
   const result = (name: string) => done.find((each) => each.name === name)?.result;
   const code = result("scan_vehicle_for_error_codes");
   const procedure = result("get_repair_procedure");
@@ -22,7 +63,8 @@ export const think: Think = async ({ vehicle, complaint }, done) => {
     return call("get_repair_procedure", { error_code: code, vehicle_make, vehicle_model });
   }
   if (result("raise_platform") === undefined) return call("raise_platform", { height_meters: 2 });
-  return { diagnosis: `${complaint}. ${code}, ${procedure}`, part: /#\d+/.exec(procedure)?.[0] ?? "" };
+  const seen = `${knocks} knocks a second${leak ? ", fluid leaking" : ""}`;
+  return { diagnosis: `${complaint} (${seen}). ${code}, ${procedure}`, part: /#\d+/.exec(procedure)?.[0] ?? "" };
 };
 
 const call = (name: string, args: Record<string, string | number>) => ({ call: { name, arguments: args } });

@@ -18,7 +18,11 @@ export function partsSupplier(warehouse: () => Promise<Tools>): Agent {
         const part = /#\d+/.exec(turn.text)?.[0] ?? "";
         const { structuredContent } = await tools.callTool({ name: "get_stock", arguments: { part } });
         const stock = Stock.parse(structuredContent);
-        yield turn.reply([text(`There are ${stock.available} of ${part}, for ${stock.price} dollars.`), data(stock)]);
+        const isChinese = /\p{Script=Han}/u.test(turn.text);
+        const says = isChinese
+          ? `零件 ${part} 有 ${stock.available} 件,每件 ${stock.price} 美元。`
+          : `There are ${stock.available} of ${part}, for ${stock.price} dollars.`;
+        yield turn.reply([text(says), data(stock)]);
         return;
       }
       const { order: part } = await turn.data(Order);

@@ -16,28 +16,38 @@ import * as z from "zod";
 
 const says = (text: string): CallToolResult => ({ content: [{ type: "text", text }] });
 
-/** What the mechanic works with: the scanner, the manual and the platform. `onCall`: a tool was called. */
-export function workshopTools(onCall: (name: string) => unknown = () => undefined): () => McpServer {
+/** A call of a tool. */
+export interface ToolCall {
+  readonly name: string;
+  readonly arguments: object;
+}
+
+/** Is told of a call before the tool does anything; the tool waits for it. */
+export type OnCall = (name: string, args: object) => unknown;
+
+/** What the mechanic works with: the scanner, the manual and the platform. */
+export function workshopTools(onCall: OnCall = () => undefined): () => McpServer {
   return () => {
     const server = new McpServer({ name: "workshop", version: "1.0.0" });
     const vehicle = z.object({ vehicle_id: z.string() });
     const scan = { description: "Reads the error codes of a vehicle", inputSchema: vehicle };
-    server.registerTool("scan_vehicle_for_error_codes", scan, async () => {
-      await onCall("scan_vehicle_for_error_codes");
+    server.registerTool("scan_vehicle_for_error_codes", scan, async (args) => {
+      await onCall("scan_vehicle_for_error_codes", args);
       return says("P0300");
     });
     const code = z.object({ error_code: z.string(), vehicle_make: z.string(), vehicle_model: z.string() });
     const manual = { description: "Finds the procedure for an error code in the repair manual", inputSchema: code };
-    server.registerTool("get_repair_procedure", manual, async ({ error_code, vehicle_make, vehicle_model }) => {
-      await onCall("get_repair_procedure");
+    server.registerTool("get_repair_procedure", manual, async (args) => {
+      await onCall("get_repair_procedure", args);
+      const { error_code, vehicle_make, vehicle_model } = args;
       if (error_code !== "P0300") return { ...says(`The manual has no ${error_code}.`), isError: true };
       return says(`${vehicle_make} ${vehicle_model}: random misfire. Raise it by 2 m, and replace part #12345.`);
     });
     const height = z.object({ height_meters: z.number().min(0).max(3) });
     const raise = { description: "Raises the platform with the vehicle", inputSchema: height };
-    server.registerTool("raise_platform", raise, async ({ height_meters }) => {
-      await onCall("raise_platform");
-      return says(`The platform is at ${height_meters} m.`);
+    server.registerTool("raise_platform", raise, async (args) => {
+      await onCall("raise_platform", args);
+      return says(`The platform is at ${args.height_meters} m.`);
     });
     return server;
   };

@@ -1,8 +1,9 @@
-import { data, defineAgent, file, type Agent, type Part } from "@parley/a2a";
+import { data, defineAgent, file, type Agent, type Part, type Turn } from "@parley/a2a";
 import * as z from "zod";
 import { card } from "./card.ts";
 import { geoJson, html, picture, type Drawing } from "./draw.ts";
 import { placeOf, places, Point, Preference, routeAlong, type Traffic } from "./roads.ts";
+import { within } from "./shops.ts";
 
 /** No control characters and no halves of characters: it goes into a document. */
 const Name = z
@@ -54,17 +55,31 @@ const MapRequest = z.object({
   style: z.object({ color: z.string().regex(/^#[0-9a-f]{6}$/i) }).optional(),
 });
 
+type MapRequest = z.infer<typeof MapRequest>;
+
+/** A map asked for in words: of the route that was planned before, or of what is near the caller. */
+export type MapWish =
+  { readonly map: "trip" } | { readonly map: "nearby"; readonly what: "coffee shop"; readonly miles: number };
+
 const [optimizer, generator] = card.skills;
 
 /** Reads a message in words: a model, or the scripted one of `scripted.ts`. */
-export type Read = (message: string) => Promise<RouteRequest | undefined>;
+export type Read = (message: string) => Promise<RouteRequest | MapWish | undefined>;
 
 /** Makes the route planner. */
 export function routePlanner(read: Read, traffic: Traffic): Agent {
-  return defineAgent({
+  return defineAgent<{ state: MapWish }>({
     ...card,
     async *onMessage(turn) {
-      const words = turn.message.parts.every((part) => part.text !== undefined) ? await read(turn.text) : undefined;
+      const said = turn.text === "" ? undefined : await read(turn.text);
+      const wish = turn.state() ?? (said !== undefined && "map" in said ? said : undefined);
+      const route = said === undefined || "map" in said ? undefined : said;
+      const words = wish === undefined ? route : await mapOf(turn, wish, route);
+      if (wish !== undefined) turn.setState(wish);
+      if (wish !== undefined && words === undefined) {
+        yield turn.inputRequired(questions[wish.map]);
+        return;
+      }
       const request =
         words ?? (await turn.data(z.union([RouteRequest, MapRequest]), { ask: `Try: ${optimizer.examples[0]}` }));
       const map = "points" in request ? request : undefined;
@@ -82,8 +97,8 @@ export function routePlanner(read: Read, traffic: Traffic): Agent {
         yield turn.inputRequired(`I know only ${places.map(({ name }) => name).join("; ")}. Please send it again.`);
         return;
       }
-      const route = wanted && (await routeAlong(found, wanted.preferences ?? [], traffic));
-      if (wanted !== undefined && route === undefined) {
+      const planned = wanted && (await routeAlong(found, wanted.preferences ?? [], traffic));
+      if (wanted !== undefined && planned === undefined) {
         yield turn.failed("No road leads there as you want it.");
         return;
       }
@@ -91,7 +106,7 @@ export function routePlanner(read: Read, traffic: Traffic): Agent {
         name: map === undefined ? "route" : "map",
         points: map?.points ?? [],
         layers: map?.layers ?? [],
-        route,
+        route: planned,
         ...map?.style,
       };
       // One image is enough: a JPEG is for those who do not accept a PNG.
@@ -99,6 +114,55 @@ export function routePlanner(read: Read, traffic: Traffic): Agent {
       yield turn.artifact({ name: drawing.name, parts: modes.map((mode) => partOf(mode, drawing)) });
     },
   });
+}
+
+const questions = {
+  trip: "Which trip? Send its stops: from 'A' to 'B', or as data.",
+  nearby: "Where are you? Send your location as latitude and longitude, or the name of a place.",
+} as const;
+
+/** What a message's data may add to its words. */
+const Location = z.object({ location: Point });
+
+/** The map that was wished for; `undefined` while the stops or the caller's location are unknown. */
+async function mapOf(
+  { context, message, text }: Turn,
+  wish: MapWish,
+  route: RouteRequest | undefined,
+): Promise<MapRequest | undefined> {
+  const sent = message.parts.map((part) => part.data);
+  if (wish.map === "trip") {
+    const given = route ?? sent.map((each) => RouteRequest.safeParse(each).data).find((each) => each !== undefined);
+    if (given !== undefined) return tripAlong([given.origin, ...(given.via ?? []), given.destination], given);
+    // The latest route of this conversation: its artifact lists the stops.
+    const history = await context.history({ limit: 1000 });
+    const routes = history.filter(({ artifactId, name }) => artifactId !== undefined && name === "route");
+    const plan = routes.at(-1)?.parts.map((part) => Planned.safeParse(part.data).data);
+    const latest = plan?.find((each) => each !== undefined);
+    return latest && tripAlong(latest.stops, latest);
+  }
+  const [, lat, lng] = /(?<![\d.])(-?\d{1,3}(?:\.\d{1,12})?)[,; ]{1,3}(-?\d{1,3}(?:\.\d{1,12})?)/.exec(text) ?? [];
+  const here =
+    sent.map((each) => Location.safeParse(each).data?.location ?? Point.safeParse(each).data).find((each) => each) ??
+    Point.safeParse({ lat: Number(lat), lng: Number(lng) }).data ??
+    placeOf(text);
+  if (here === undefined) return undefined;
+  const { lat: north, lng: east } = here;
+  return { points: [{ name: "You are here", lat: north, lng: east }, ...within(wish.what, wish.miles, here)] };
+}
+
+/** What a route's artifact says about the plan behind it. */
+const Planned = z.object({
+  stops: z.array(Point.extend({ name: Name })).min(2),
+  preferences: z.array(Preference).optional(),
+});
+
+/** A map with every stop of a trip as a point, and the route between them. */
+function tripAlong(stops: readonly z.infer<typeof Place>[], { preferences }: Pick<RouteRequest, "preferences">) {
+  const points = stops.map(placeOf).filter((place) => place !== undefined);
+  const [origin = "", ...rest] = stops;
+  const [destination = "", ...via] = rest.toReversed();
+  return { points, route: { origin, via: via.toReversed(), destination, ...(preferences && { preferences }) } };
 }
 
 /** Whether a caller accepts a media type. An empty list accepts everything (A2A 1.0 §3.2.2). */

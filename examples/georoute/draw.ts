@@ -73,10 +73,15 @@ function svg({ points, route, layers, color = "#1565c0" }: Drawing): string {
     });
     return `<g><title>${escape(name)}</title>${shapes.join("")}</g>`;
   });
-  const marks = all.map((place) => {
+  // Points stand out from the places that a route passes.
+  const mark = (place: Place, shape: string) => {
     const [cx, cy] = at(place).split(",");
-    return `<circle cx="${cx}" cy="${cy}" r="6" fill="${color}"><title>${escape(place.name)}</title></circle>`;
-  });
+    return `<circle cx="${cx}" cy="${cy}" ${shape}><title>${escape(place.name)}</title></circle>`;
+  };
+  const marks = [
+    ...(route?.places ?? []).map((place) => mark(place, `r="5" fill="${color}"`)),
+    ...points.map((place) => mark(place, `r="9" fill="${color}" stroke="#ffb300" stroke-width="4"`)),
+  ];
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"><rect width="${width}" height="${height}" fill="#eef3ea"/>${laid.join("")}${line}${marks.join("")}</svg>`;
 }
 

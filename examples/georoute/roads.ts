@@ -64,6 +64,10 @@ export function placeOf(wanted: string | Point): Place | undefined {
 
 /** A way along several places. */
 export interface Route {
+  /** Where it was asked to go, in order. */
+  readonly stops: readonly Place[];
+  readonly preferences: readonly Preference[];
+  /** All places on the way, the stops among them. */
   readonly places: readonly Place[];
   readonly roads: readonly string[];
   /** With traffic. */
@@ -84,7 +88,9 @@ export async function routeAlong(
     const dislike = wishes.includes("prefer_highways") && !road.has.includes("highway") ? 2 : 1;
     return minutes === Infinity ? [] : [{ road, minutes, cost: minutes * dislike }];
   });
-  const whole: { places: Place[]; roads: string[]; minutes: number } = {
+  const whole: Route & { places: Place[]; roads: string[]; minutes: number } = {
+    stops,
+    preferences: wishes,
     places: stops.slice(0, 1),
     roads: [],
     minutes: 0,
@@ -99,7 +105,7 @@ export async function routeAlong(
   return { ...whole, minutes: Math.round(whole.minutes) };
 }
 
-interface Way extends Route {
+interface Way extends Pick<Route, "places" | "roads" | "minutes"> {
   readonly cost: number;
 }
 
@@ -107,7 +113,7 @@ function fastest(
   from: Place,
   to: Place,
   open: readonly { readonly road: Road; readonly minutes: number; readonly cost: number }[],
-): Route | undefined {
+): Way | undefined {
   const known = new Map<Place, Way>();
   const ways: Way[] = [{ places: [from], roads: [], minutes: 0, cost: 0 }];
   for (;;) {

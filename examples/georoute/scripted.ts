@@ -1,8 +1,16 @@
 import { RouteRequest, type Read } from "./agent.ts";
 
-/** In place of a model: it reads JSON, or looks for “from 'A' to 'B'”, and for what to avoid. */
+/**
+ * In place of a model: it reads JSON, or looks for “from 'A' to 'B'” and what to avoid, for a map of a trip, and for coffee shops within some
+ * miles.
+ */
 export const read: Read = async (message) => {
   if (message.startsWith("{")) return RouteRequest.safeParse(jsonOf(message)).data;
+  if (/\bmap\b.*\btrip\b/i.test(message)) return { map: "trip" };
+  if (/\bmap\b.*\bcoffee shops?\b/i.test(message)) {
+    const [, miles = "1"] = /(?<!\d)(\d{1,4}(?:\.\d{1,3})?)[ -]miles?\b/i.exec(message) ?? [];
+    return { map: "nearby", what: "coffee shop", miles: Number(miles) };
+  }
   const [, origin, destination] = /from ['"](.+?)['"] to ['"](.+?)['"]/.exec(message) ?? [];
   if (origin === undefined || destination === undefined) return undefined;
   const tolls = /avoid\w* tolls/.test(message) ? ["avoid_tolls" as const] : [];

@@ -3,10 +3,10 @@ import type { Desk, Service } from "./agent.ts";
 /* In place of a model: the first of these words that a message has. In place of booking systems: a number made of the key. */
 
 const words: readonly (readonly [RegExp, Service])[] = [
-  [/\bspa\b/i, "spa"],
-  [/\bsnowmobil/i, "snowmobiling"],
-  [/\bhotel\b/i, "hotel"],
-  [/\b(flight|fly)\b/i, "flight"],
+  [/\bspa\b|水疗/i, "spa"],
+  [/\bsnowmobil|雪地摩托/i, "snowmobiling"],
+  [/\bhotel\b|酒店/i, "hotel"],
+  [/\b(flight|fly)\b|航班/i, "flight"],
 ];
 
 const pause = Number(process.env["PAUSE"] ?? 1000);

@@ -16,7 +16,7 @@ const [width, height] = [96, 64];
 
 /** `pause`: how long it takes for an image, in milliseconds. */
 export const scripted = (pause = 0): ImageModel => ({
-  changes: async (message) => /\b(make it|modify|change|paint|instead)\b/i.test(message),
+  changes: async (message) => /\b(make it|modify|change|paint|instead)\b|涂成|改成/i.test(message),
   async draw({ prompt, base, signal }) {
     await setTimeout(pause, undefined, { signal });
     const before = base && fromPng(base.bytes)?.description;
@@ -31,8 +31,10 @@ export const scripted = (pause = 0): ImageModel => ({
   },
 });
 
+const inChinese: Readonly<Record<string, string>> = { brown: "棕", red: "红", green: "绿", yellow: "黄", white: "白" };
+
 function colorIn(text: string): string | undefined {
-  return [...colors.keys()].find((name) => new RegExp(`\\b${name}\\b`, "i").test(text));
+  return [...colors.keys()].find((name) => new RegExp(`\\b${name}\\b|${inChinese[name]}色`, "i").test(text));
 }
 
 const colorOf = (name = "brown"): Color => colors.get(name) ?? [0, 0, 0];

@@ -1,18 +1,25 @@
 import { data, defineAgent, text } from "@parley/a2a";
-import { Expense, form, free } from "./form.ts";
+import { Expense, formAfter, free } from "./form.ts";
 
 export default defineAgent<{ state: Expense }>({
-  name: "Reimbursement",
-  description: "Pays back what you have paid for the company.",
+  name: "Reimbursement Agent",
+  description:
+    "This agent handles the reimbursement process for the employees given the amount and purpose of the reimbursement.",
   version: "1.0.0",
   skills: [
-    { id: "reimburse", name: "Reimburse", description: "Takes a form with an expense", tags: ["form", "money"] },
+    {
+      id: "process_reimbursement",
+      name: "Process Reimbursement Tool",
+      description: "Helps with the reimbursement process for users given the amount and purpose of the reimbursement.",
+      tags: ["reimbursement"],
+      examples: ["Can you reimburse me $20 for my lunch with the clients?"],
+    },
   ],
   defaultInputModes: ["text/plain", "application/json"],
   defaultOutputModes: ["text/plain", "application/json"],
   resumable: true,
   async *onMessage(turn) {
-    const ask = [text("Please fill in the form."), data({ form })];
+    const ask = [text("Please fill in the form."), data({ form: formAfter(turn.text) })];
     const waiting = turn.state();
     const expense = waiting ?? (await turn.data(Expense, { ask }));
     if (expense.amount > free && waiting === undefined) {

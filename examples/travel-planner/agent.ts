@@ -1,6 +1,7 @@
 import { data, defineAgent, text, type Agent } from "@parley/a2a";
 import type { Client } from "@parley/a2a/client";
 import { Option, Plan } from "./plan.ts";
+import { sentences } from "./words.ts";
 
 type Name = "planner" | "flights" | "hotels" | "cars";
 
@@ -16,12 +17,13 @@ export function orchestrator(connect: () => Promise<Readonly<Record<Name, Client
     async *onMessage(turn) {
       const { planner, flights, hotels, cars } = await connect();
       const planned = yield* turn.delegate(planner, turn.text, { artifacts: false });
-      const plan = data(await planned.data(Plan));
+      const wanted = await planned.data(Plan);
+      const plan = data(wanted);
       const found = yield* turn.all([flights, hotels, cars].map((expert) => turn.delegate(expert, plan)));
       const options = await Promise.all(found.map((each) => each.data(Option)));
       const price = options.reduce((sum, option) => sum + option.price, 0);
-      const lines = [...options.map(({ what }) => `${what}.`), `${price} dollars in all.`];
-      yield turn.artifact({ name: "trip", parts: [text(lines.join(" ")), data({ price })] });
+      const trip = sentences[wanted.language].trip(options, price);
+      yield turn.artifact({ name: "trip", parts: [text(trip), data({ price })] });
     },
   });
 }

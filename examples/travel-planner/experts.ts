@@ -1,5 +1,6 @@
 import { data, defineAgent, text, type Agent } from "@parley/a2a";
 import { Plan } from "./plan.ts";
+import { sentences } from "./words.ts";
 
 /* Three agents that know one thing each. In place of a search they make up a number from the name of the city. */
 
@@ -33,10 +34,11 @@ function makeExpert({ name, part, ask, find }: Expert, pause: number): Agent {
         yield turn.inputRequired(question);
         return;
       }
-      yield turn.working(`Looking for a ${part} in ${plan.city}`);
+      const say = sentences[plan.language];
+      yield turn.working(say.looking(part, plan.city));
       await new Promise<void>((resolve) => turn.clock.after(pause, resolve));
       const option = find(plan, turn.text);
-      if (option.price > plan.budget[part]) yield turn.failed(`No ${part} for ${plan.budget[part]} dollars.`);
+      if (option.price > plan.budget[part]) yield turn.failed(say.tooExpensive(part, plan.budget[part]));
       else yield turn.artifact({ artifactId: part, name: part, parts: [text(option.what), data(option)] });
     },
   });
@@ -45,9 +47,9 @@ function makeExpert({ name, part, ask, find }: Expert, pause: number): Agent {
 const flights: Expert = {
   name: "Flights",
   part: "flight",
-  ask: () => "Which airport do you want to leave from?",
-  find: ({ city, month }, airport) => ({
-    what: `Flight PY ${numberOf(city)} from ${airport} to ${city} in ${month}`,
+  ask: ({ language }) => sentences[language].whichAirport,
+  find: ({ language, city, month }, from) => ({
+    what: sentences[language].flight(`PY ${numberOf(city)}`, from, city, month),
     price: numberOf(city) * 2,
   }),
 };
@@ -55,9 +57,9 @@ const flights: Expert = {
 const hotels: Expert = {
   name: "Hotels",
   part: "hotel",
-  ask: ({ city }) => (city === "London" ? "Which Tube station do you want to be near?" : undefined),
-  find: ({ city, days }, station) => ({
-    what: `Hotel ${city === "London" ? station : city}, room ${numberOf(city)}, for ${days} days`,
+  ask: ({ language, city }) => (city === "London" ? sentences[language].whichStation : undefined),
+  find: ({ language, city, days }, station) => ({
+    what: sentences[language].hotel(city === "London" ? station : city, numberOf(city), days),
     price: days * Math.ceil(numberOf(city) / 2),
   }),
 };
@@ -66,12 +68,11 @@ const hotels: Expert = {
 const cars: Expert = {
   name: "Cars",
   part: "car",
-  ask: ({ city }) =>
-    city === "London" ? "Most people do not rent a car in London. Do you really want one?" : undefined,
-  find: ({ city, days }, answer) =>
-    city === "London" && !/^yes/i.test(answer)
-      ? { what: "No car", price: 0 }
-      : { what: `A car for ${days} days`, price: days * 20 },
+  ask: ({ language, city }) => (city === "London" ? sentences[language].reallyCar : undefined),
+  find: ({ language, city, days }, answer) =>
+    city === "London" && !/^(yes|确定|是|要|对)/i.test(answer)
+      ? { what: sentences[language].noCar, price: 0 }
+      : { what: sentences[language].car(days), price: days * 20 },
 };
 
 /** Makes the three. `pause`: how long each of them searches, in milliseconds. */

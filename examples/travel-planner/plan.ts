@@ -2,6 +2,8 @@ import * as z from "zod";
 
 /** What the search begins with. Amounts are in dollars. */
 export const Plan = z.object({
+  /** The traveller's. */
+  language: z.enum(["en", "zh"]),
   city: z.string(),
   month: z.string(),
   days: z.number().int().positive(),

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { file, text } from "@parley/a2a";
 import { connect, readAuthorization } from "@parley/a2a/client";
 import { expect, it, onTestFinished } from "vitest";
+import { film } from "../../examples/car-repair/film.ts";
 import { logInAt } from "../identity/links.ts";
 import { startProvider } from "../identity/provider.ts";
 import { Program } from "./program.ts";
@@ -56,7 +57,7 @@ it("address-change: goes on by itself after a login, although its process is kil
     await program.kill();
     await program.start({ ISSUER: provider.issuer });
   };
-  await conversation.send("Change my address to 221B Baker Street");
+  await conversation.send("Update the user's address to 221B Baker Street");
   await again();
   const { task } = await conversation.send("+44 20 7946 0000");
   const asked = readAuthorization(task?.status.message);
@@ -65,7 +66,9 @@ it("address-change: goes on by itself after a login, although its process is kil
   expect(readAuthorization(status.message)).toEqual(asked);
   expect((await logInAt(asked?.url ?? "")).status).toBe(200);
   const done = await client.waitFor(task!, { until: (each) => each.status.state === "TASK_STATE_COMPLETED" });
-  expect(done.artifacts).toMatchObject([{ name: "address", parts: [{ text: "ada lives at 221B Baker Street." }, {}] }]);
+  expect(done.artifacts).toMatchObject([
+    { name: "address", parts: [{ text: "The address of ada is 221B Baker Street." }, {}] },
+  ]);
 });
 
 it("car-repair: finds what is wrong and orders one part, although its process is killed between the calls of tools", async () => {
@@ -78,10 +81,11 @@ it("car-repair: finds what is wrong and orders one part, although its process is
       await program.kill();
       await program.start();
     });
-    const picture = file(new Uint8Array([1, 2, 3]), { filename: "left-wheel.png", mediaType: "image/png" });
-    await reader.send("My 2018 Toyota Camry, XYZ123, is making a rattling noise");
-    await reader.send([picture]);
-    const { state, said, artifacts } = await reader.send("For two weeks");
+    const video = file(film({ knocks: 5, leaks: true }), { filename: "noise.avi", mediaType: "video/x-msvideo" });
+    await reader.send("My car is making a rattling noise");
+    await reader.send([video]);
+    await reader.send("For two weeks");
+    const { state, said, artifacts } = await reader.send("2018 Toyota Camry, XYZ123");
     const orders = (await (await connect(`${program.url}/supplier`)).listTasks()).tasks.length;
     return { seen, state, said: said.at(-1), diagnosis: artifacts["diagnosis"], orders };
   };

@@ -124,7 +124,6 @@ test("the examples in TSDoc compile", async () => {
     target: "es2022",
     module: "nodenext",
     types: ["node"],
-    skipLibCheck: true,
   };
   await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions: options, include: ["*.ts"] }));
   await writeFile(join(project, "package.json"), JSON.stringify({ type: "module" }));

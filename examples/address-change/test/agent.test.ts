@@ -10,14 +10,15 @@ import { reservePort } from "../../../test/crash/supervisor.ts";
 import { logInAt } from "../../../test/identity/links.ts";
 import { startProvider } from "../../../test/identity/provider.ts";
 import { keepSecret } from "../../../test/secrets.ts";
-import { addressDesk } from "../agent.ts";
+import { addressDesk, type AddressKind } from "../agent.ts";
 import { recordsOf } from "../records.ts";
 import { read } from "../scripted.ts";
 
+const inEnglish = "Update the user's address to 221B Baker Street";
 const clientSecret = "secret-of-the-address-desk-0123456789";
 
 /** The agent over HTTP, with SQLite in a folder, and an OpenID provider that knows it. */
-async function given() {
+async function given(holds: AddressKind = "postal") {
   const folder = await mkdtemp(join(tmpdir(), "parley-address-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const store = await sqliteStore({ path: join(folder, "tasks.db") });
@@ -32,6 +33,7 @@ async function given() {
   const used: string[] = [];
   const agent = addressDesk({
     login: { server: provider.issuer, clientId: "address-desk", clientSecret },
+    holds,
     read,
     change: (accessToken, change) => {
       used.push(keepSecret(accessToken));
@@ -56,19 +58,19 @@ const question = ({ status }: Task) => status.message?.parts[0]?.text;
 
 it("asks for what is missing, then for a login, and goes on by itself after it (A2A 1.0 §7.6)", async () => {
   const { client, say, records, used, stored } = await given();
-  const asked = await say("Change my address to 221B Baker Street");
+  const asked = await say(inEnglish);
   expect(asked.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
-  expect(question(asked)).toContain("telephone number");
+  expect(question(asked)).toContain("phone number");
   const { id, status } = await say("+44 20 7946 0000");
   expect(id).toBe(asked.id);
   expect(status.state).toBe("TASK_STATE_AUTH_REQUIRED");
   expect(records.size).toBe(0);
-  expect(status.message?.parts[0]?.text).toContain("Change the address in your account to 221B Baker Street");
+  expect(status.message?.parts[0]?.text).toMatch(/^Yes, I can update the address\. .*: 221B Baker Street/);
   expect((await logInAt(readAuthorization(status.message)?.url ?? "")).status).toBe(200);
   // Nobody sends the task another message.
   const task = await client.waitFor(id, { until: (each) => each.status.state === "TASK_STATE_COMPLETED" });
-  expect(task.artifacts?.[0]?.parts[0]?.text).toBe("ada lives at 221B Baker Street.");
-  expect([...records]).toEqual([["ada", { address: "221B Baker Street", phone: "+44 20 7946 0000" }]]);
+  expect(task.artifacts?.[0]?.parts[0]?.text).toBe("The address of ada is 221B Baker Street.");
+  expect([...records]).toEqual([["ada", { language: "en", address: "221B Baker Street", phone: "+44 20 7946 0000" }]]);
   // The token was used once, and stands neither in the task nor in the files of the database.
   expect(used).toHaveLength(1);
   const everything = JSON.stringify(await client.getTask(id)) + (await stored());
@@ -78,9 +80,45 @@ it("asks for what is missing, then for a login, and goes on by itself after it (
 
 it("says that an email address is no postal one, and takes the next answer", async () => {
   const { say } = await given();
-  expect(question(await say("Change my address to ada@example.com"))).toMatch(/^ada@example.com is an email address/);
-  expect(question(await say("221B Baker Street"))).toContain("telephone number");
+  expect(question(await say("Update the user's address to ada@example.com"))).toMatch(
+    /^Sorry, I need a postal address/,
+  );
+  expect(question(await say("221B Baker Street"))).toContain("phone number");
 });
+
+it.each([
+  {
+    language: "English",
+    order: inEnglish,
+    wrongKind: "Sorry, I need an email address to update the profile, and you gave a postal one.",
+    phone: "I would be happy to update the address. The account has no phone number, and I need one for that.",
+    verify: /^Yes, I can update the address\. First you have to verify that it is you: ada@example\.com/,
+    done: "The address of ada is ada@example.com.",
+  },
+  {
+    language: "Chinese",
+    order: "将用户的地址更新为 贝克街221B号",
+    wrongKind: "抱歉,我需要电子邮件地址来更新用户资料,但您提供的是邮寄地址。",
+    phone: "我很乐意更新地址。看起来该帐户没有电话号码。我需要那个号码才能完成地址更新。",
+    verify: /^是的,我可以更新地址。但首先必须按照链接的步骤验证地址:ada@example\.com/,
+    done: "ada 的地址是 ada@example.com。",
+  },
+])(
+  "has the conversation of the guide in $language: an email address, a phone number, a link to verify it (What is A2A?)",
+  async ({ order, wrongKind, phone, verify, done }) => {
+    const { client, say } = await given("email");
+    const asked = await say(order);
+    expect(asked.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+    expect(question(asked)).toBe(wrongKind);
+    expect(question(await say("ada@example.com"))).toBe(phone);
+    const { id, status } = await say("+44 20 7946 0000");
+    expect(status.state).toBe("TASK_STATE_AUTH_REQUIRED");
+    expect(question({ status } as Task)).toMatch(verify);
+    expect((await logInAt(readAuthorization(status.message)?.url ?? "")).status).toBe(200);
+    const task = await client.waitFor(id, { until: (each) => each.status.state === "TASK_STATE_COMPLETED" });
+    expect(task.artifacts?.[0]?.parts[0]?.text).toBe(done);
+  },
+);
 
 it("asks for the address where there is none", async () => {
   const { say } = await given();
@@ -90,7 +128,7 @@ it("asks for the address where there is none", async () => {
 
 it("changes nothing where the login is refused (A2A 1.0 §7.6)", async () => {
   const { client, say, records } = await given();
-  await say("Change my address to 221B Baker Street");
+  await say(inEnglish);
   const { id, status } = await say("+44 20 7946 0000");
   const link = readAuthorization(status.message)?.url ?? "";
   const request = new URL(link).searchParams.get("request") ?? "";

@@ -1,20 +1,25 @@
 import { data, file, memoryStore, type JsonObject, type Task } from "@parley/a2a";
 import { connect, type Conversation } from "@parley/a2a/client";
+import type { Interceptor } from "@parley/a2a/protocol";
 import { testAgent } from "@parley/a2a/testing";
 import { serve } from "@parley/node";
 import { expect, it, onTestFinished } from "vitest";
+import { film, type Scene } from "../film.ts";
 import { shopManager } from "../manager.ts";
 import { mechanic, type Think } from "../mechanic.ts";
-import { listen, think } from "../scripted.ts";
+import { listen, think, watch } from "../scripted.ts";
 import { partsSupplier } from "../supplier.ts";
-import { serveTools, warehouseTools, workshopTools } from "../tools.ts";
+import { fromAvi, toAvi } from "../video.ts";
+import { serveTools, warehouseTools, workshopTools, type OnCall, type ToolCall } from "../tools.ts";
 
 const part = "#12345";
-const said = "My 2018 Toyota Camry, XYZ123, is making a rattling noise";
-const picture = file(new Uint8Array([1, 2, 3]), { filename: "left-wheel.png", mediaType: "image/png" });
+
+/** A video of a car, as a camera without compression makes it. */
+const video = (scene: Scene = { knocks: 5, leaks: true }) =>
+  file(film(scene), { filename: "noise.avi", mediaType: "video/x-msvideo" });
 
 /** The tools of both, over MCP. */
-async function tools(stock: Map<string, number>, onCall: (name: string) => unknown) {
+async function tools(stock: Map<string, number>, onCall: OnCall) {
   const workshop = await serveTools(workshopTools(onCall));
   const warehouse = await serveTools(warehouseTools(stock));
   onTestFinished(async () => {
@@ -27,12 +32,20 @@ async function tools(stock: Map<string, number>, onCall: (name: string) => unkno
 /** The three agents, over HTTP. */
 async function given({ stock = 1, thinks = think }: { readonly stock?: number; readonly thinks?: Think } = {}) {
   const parts = new Map([[part, stock]]);
-  const called: string[] = [];
-  const { workshop, warehouse } = await tools(parts, (name) => called.push(name));
+  const called: ToolCall[] = [];
+  const { workshop, warehouse } = await tools(parts, (name, args) => called.push({ name, arguments: args }));
   const one = { port: 0, store: memoryStore(), logger: false } as const;
+  const heard: string[] = [];
+  const hears: Interceptor = (next) => ({
+    call: (operation, asked, context) => next.call(operation, asked, context),
+    stream(operation, asked, context) {
+      if ("message" in asked) heard.push(asked.message.parts[0]?.text ?? "");
+      return next.stream(operation, asked, context);
+    },
+  });
   const supplier = await serve(
     partsSupplier(async () => warehouse),
-    one,
+    { ...one, interceptors: [hears] },
   );
   const other = { tools: async () => workshop, supplier: () => connect(supplier.url) };
   const garage = await serve(mechanic(thinks, other), { ...one, store: memoryStore() });
@@ -44,7 +57,7 @@ async function given({ stock = 1, thinks = think }: { readonly stock?: number; r
     for (const each of [shop, garage, supplier]) await each.close();
   });
   const conversation = (await connect(shop.url)).conversation();
-  return { called, parts, workshop, conversation, supplier: await connect(supplier.url) };
+  return { called, parts, workshop, conversation, heard, supplier: await connect(supplier.url) };
 }
 
 const question = ({ status }: Task) => {
@@ -54,9 +67,10 @@ const question = ({ status }: Task) => {
 
 /** The conversation with the manager, up to its end. */
 async function talk(conversation: Conversation): Promise<Task> {
-  await conversation.send(said);
-  await conversation.send({ message: { parts: [picture] } });
-  const { task } = await conversation.send("For two weeks");
+  await conversation.send("My car is making a rattling noise");
+  await conversation.send({ message: { parts: [video()] } });
+  await conversation.send("For two weeks");
+  const { task } = await conversation.send("2018 Toyota Camry, XYZ123");
   return task!;
 }
 
@@ -67,24 +81,87 @@ function signal() {
   return { given, give: () => give() };
 }
 
-it("asks for pictures of the left wheel, sees the leak, and has the car diagnosed and a part ordered", async () => {
-  const { conversation, called, parts, supplier } = await given();
-  expect(question((await conversation.send("Hello")).task!)).toBe("Which car is it, and what is wrong with it?");
-  expect(question((await conversation.send(said)).task!)).toBe("Please send me pictures of the left wheel.");
-  const seen = await conversation.send({ message: { parts: [picture] } });
-  expect(question(seen.task!)).toBe("I see some fluid leaking. How long has this been happening?");
-  const { task } = await conversation.send("For two weeks");
-  expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
-  expect(task?.status.message?.parts[0]?.text).toMatch(
-    /^Your Camry is being repaired\. .*rattling noise; some fluid leaking, For two weeks\. P0300, Toyota Camry: random misfire/,
-  );
-  // The mechanic called its tools over MCP, as the guide names them, and each once.
-  expect(called).toEqual(["scan_vehicle_for_error_codes", "get_repair_procedure", "raise_platform"]);
-  // The supplier is another agent: a question without a task, then a task, in one conversation.
-  expect(parts.get(part)).toBe(0);
-  const [ordered] = (await supplier.listTasks({ includeArtifacts: true })).tasks;
-  expect(ordered?.artifacts?.[0]?.parts[0]?.data).toEqual({ part, order: ordered?.id });
-  expect(task?.artifacts?.map(({ name }) => name).toSorted()).toEqual(["diagnosis", "order"]);
+/** What each side says, in the languages of the guide "A2A and MCP" and of its translation. */
+const stories = [
+  {
+    language: "English",
+    complaint: "My car is making a rattling noise",
+    askVideo: "Can you send me a video of the noise?",
+    leak: "I see some fluid leaking. How long has this been happening?",
+    since: "For two weeks",
+    whichCar: /^Which car is it\?/,
+    car: "2018 Toyota Camry, XYZ123",
+    toSupplier: "Do you have part #12345 in stock for a Toyota Camry 2018?",
+    fromSupplier: "There are 1 of #12345, for 49 dollars.",
+    done: /^Your Camry is being repaired\. .*rattling noise; For two weeks \(5 knocks a second, fluid leaking\)\. P0300, Toyota Camry/,
+  },
+  {
+    language: "Chinese",
+    complaint: "我的车有咔哒咔哒的异响",
+    askVideo: "你能发一段噪音的视频吗?",
+    leak: "我看到有液体渗漏,这种情况出现多久了?",
+    since: "两个星期",
+    whichCar: /^是哪辆车\?/,
+    car: "2018 款丰田凯美瑞,XYZ123",
+    toSupplier: "你们有 2018 款丰田凯美瑞的零件 #12345 库存吗?",
+    fromSupplier: "零件 #12345 有 1 件,每件 49 美元。",
+    done: /^您的凯美瑞正在维修。.*咔哒咔哒的异响; 两个星期 \(5 knocks a second, fluid leaking\)\. P0300, Toyota Camry/,
+  },
+];
+
+it.each(stories)(
+  "asks for a video of the noise, sees the leak, and has the car diagnosed and a part ordered, in $language (A2A and MCP)",
+  async (story) => {
+    const { conversation, called, parts, heard, supplier } = await given();
+    expect(question((await conversation.send(story.complaint)).task!)).toBe(story.askVideo);
+    expect(question((await conversation.send({ message: { parts: [video()] } })).task!)).toBe(story.leak);
+    expect(question((await conversation.send(story.since)).task!)).toMatch(story.whichCar);
+    const { task } = await conversation.send(story.car);
+    expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
+    expect(task?.status.message?.parts[0]?.text).toMatch(story.done);
+    // The mechanic called its tools over MCP, with the names and arguments of the guide, and each once.
+    expect(called).toEqual([
+      { name: "scan_vehicle_for_error_codes", arguments: { vehicle_id: "XYZ123" } },
+      {
+        name: "get_repair_procedure",
+        arguments: { error_code: "P0300", vehicle_make: "Toyota", vehicle_model: "Camry" },
+      },
+      { name: "raise_platform", arguments: { height_meters: 2 } },
+    ]);
+    // The supplier is another agent: a question without a task, then a task, in one conversation.
+    expect(heard).toContain(story.toSupplier);
+    expect(parts.get(part)).toBe(0);
+    const [ordered] = (await supplier.listTasks({ includeArtifacts: true })).tasks;
+    expect(ordered?.artifacts?.[0]?.parts[0]?.data).toEqual({ part, order: ordered?.id });
+    expect(task?.artifacts?.map(({ name }) => name).toSorted()).toEqual(["diagnosis", "order"]);
+    const { message } = await supplier.sendMessage(story.toSupplier);
+    expect(message?.parts[0]?.text).toBe(story.fromSupplier.replace("1 of", "0 of").replace("有 1 件", "有 0 件"));
+  },
+);
+
+it("says what it finds in the video, and asks for another one if there is nothing to find", async () => {
+  const { conversation } = await given();
+  expect(question((await conversation.send("Hello")).task!)).toBe("What is wrong with your car?");
+  await conversation.send("It rattles");
+  const still = await conversation.send({ message: { parts: [video({ knocks: 0, leaks: false })] } });
+  expect(question(still.task!)).toMatch(/^I can find neither a noise nor a leak/);
+  const broken = file(new TextEncoder().encode("RIFF"), { filename: "noise.mp4", mediaType: "video/mp4" });
+  expect(question((await conversation.send({ message: { parts: [broken] } })).task!)).toMatch(/^I can find neither/);
+  const loud = await conversation.send({ message: { parts: [video({ knocks: 4, leaks: false })] } });
+  expect(question(loud.task!)).toBe("I hear it knock 4 times a second. How long has this been happening?");
+});
+
+it("makes AVI files, and reads its own", () => {
+  const scene = film({ knocks: 8, leaks: true });
+  const read = fromAvi(scene);
+  expect(read).toMatchObject({ width: 48, height: 32, rate: 5, sampleRate: 8000 });
+  expect(Buffer.from(toAvi(read!))).toEqual(Buffer.from(scene));
+  expect(watch(scene)).toEqual({ leak: true, knocks: 8 });
+  for (let length = 0; length < scene.length; length += 997) fromAvi(scene.subarray(0, length));
+  expect(fromAvi(scene.subarray(0, 100))).toBeUndefined();
+  const timeless = scene.slice();
+  timeless.fill(0, timeless.indexOf(0x61, 20) + 8, timeless.indexOf(0x61, 20) + 12);
+  expect([String.fromCharCode(...timeless.subarray(24, 28)), watch(timeless)]).toEqual(["avih", undefined]);
 });
 
 it("speaks the newest version of MCP with its tools", async () => {
@@ -135,7 +212,7 @@ it("repeats only the call that was under way when the mechanic crashed, and take
   });
   const vehicle = { id: "XYZ123", year: 2018, make: "Toyota", model: "Camry" };
   const { task } = await garage.client.sendMessage({
-    message: { parts: [data({ vehicle, complaint: "It rattles" })] },
+    message: { parts: [data({ vehicle, complaint: "It rattles", language: "en", leak: true, knocks: 5 })] },
     configuration: { returnImmediately: true },
   });
   begun.give();

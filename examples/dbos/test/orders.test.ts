@@ -48,7 +48,7 @@ async function running(name: string, dies: readonly string[] = []) {
   await start(dies);
   const lines = async (word: string): Promise<readonly string[]> =>
     (await readFile(file, "utf8")).split("\n").filter((line) => line.startsWith(`${word} `));
-  const client = await connect(`http://127.0.0.1:${port}`, { retry: { attempts: 200, maxDelay: 500 } });
+  const client = await connect(`http://127.0.0.1:${port}`, { retry: { maxDelay: 500 } });
   return { client, lines, deaths: () => deaths };
 }
 

@@ -1,7 +1,14 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { memoryStore } from "@parley/a2a";
 import { connect } from "@parley/a2a/client";
 import { serve } from "@parley/node";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { reservePort } from "../../../test/crash/supervisor.ts";
+import { compiled } from "../../../test/programs.ts";
 import agent from "../agent.ts";
 import { konamiCode } from "../konami-code.ts";
 import { card, declaration, exchanges } from "./guide.ts";
@@ -74,6 +81,32 @@ describe.each(exchanges)("on the wire of $version", ({ version, header, request,
     // Each client counts its requests by itself.
     expect(inOrder({ ...(JSON.parse(body) as object), id: "1" })).toBe(inOrder(request));
   });
+});
+
+it("answers at the path of the guide, /agents/eightball, as the program that `npm start` runs", async () => {
+  const port = await reservePort();
+  const main = join(import.meta.dirname, "../main.ts");
+  const folder = await mkdtemp(join(tmpdir(), "parley-eight-ball-"));
+  const child = spawn(process.execPath, [compiled(main)], {
+    cwd: folder,
+    env: { ...process.env, PORT: String(port) },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  onTestFinished(async () => {
+    const ended = once(child, "exit");
+    child.kill("SIGKILL");
+    await ended;
+    await rm(folder, { recursive: true });
+  });
+  await once(child.stdout, "data");
+  const url = `http://127.0.0.1:${port}/agents/eightball`;
+  for (const { header, request } of exchanges) {
+    const answer = await post(url, header, request);
+    expect([answer.status, answer.headers.get(header)]).toEqual([200, konamiCode.uri]);
+    expect(await answer.text()).toContain("That's a bingo!");
+  }
+  const found = (await (await fetch(`${url}/.well-known/agent-card.json`)).json()) as { readonly url: string };
+  expect(found.url).toBe(url);
 });
 
 it("has the card of the guide", async () => {

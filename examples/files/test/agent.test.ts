@@ -1,5 +1,6 @@
-import { file } from "@parley/a2a";
+import { file, memoryStore } from "@parley/a2a";
 import { testAgent } from "@parley/a2a/testing";
+import { serve } from "@parley/node";
 import { expect, it, onTestFinished } from "vitest";
 import agent from "../agent.ts";
 
@@ -36,6 +37,18 @@ it("asks for a file where there is none, and says what is wrong with one", async
   expect(task?.status.state).toBe("TASK_STATE_FAILED");
   expect(task?.status.message?.parts[0]?.text).toMatch(/^This is no table: .*line 2/);
   expect(problems).toEqual([]);
+});
+
+it("refuses the document.pdf of the guide with the code of its table, over 0.3 (0.2.5, usage example 2)", async () => {
+  const server = await serve(agent, { port: 0, store: memoryStore(), logger: false });
+  onTestFinished(() => server.close());
+  const bytes = Buffer.from("%PDF-1.4\n%%EOF\n").toString("base64");
+  const part = { kind: "file", file: { bytes, name: "document.pdf", mimeType: "application/pdf" } };
+  const message = { kind: "message", messageId: "msg-002", role: "user", parts: [part] };
+  const body = { jsonrpc: "2.0", id: "req-001", method: "message/send", params: { message } };
+  const headers = { "Content-Type": "application/json" };
+  const answer = await fetch(server.url, { method: "POST", headers, body: JSON.stringify(body) });
+  expect(await answer.json()).toMatchObject({ id: "req-001", error: { code: -32005 } });
 });
 
 it("sends each byte once, although its process is killed between the chunks", async () => {

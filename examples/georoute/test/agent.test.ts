@@ -1,4 +1,4 @@
-import { data, hasCode, memoryStore, type Part, type Task } from "@parley/a2a";
+import { data, hasCode, memoryStore, text, type Part, type Task } from "@parley/a2a";
 import { openIdConnect } from "@parley/a2a/auth";
 import { cardKeySet, makeCardKey, trustCards } from "@parley/a2a/cards";
 import { connect } from "@parley/a2a/client";
@@ -10,6 +10,7 @@ import { card } from "../card.ts";
 import { geoJson } from "../draw.ts";
 import { placeOf, places, routeAlong, usualTraffic, type Preference } from "../roads.ts";
 import { read } from "../scripted.ts";
+import { within } from "../shops.ts";
 
 const one = { port: 0, store: memoryStore(), logger: false } as const;
 
@@ -94,6 +95,21 @@ it("has the sample card of the specification (A2A 1.0 §8.5)", async () => {
   expect(supportedInterfaces).toContainEqual(
     expect.objectContaining({ url: new URL(server.url).host, protocolBinding: "GRPC", protocolVersion: "1.0" }),
   );
+  // Readers of 0.3 find the card of that specification (0.3 §5.7) in the same document.
+  const old = (await (await fetch(`${server.url}/.well-known/agent-card.json`)).json()) as object;
+  expect(old).toMatchObject({
+    url: `${server.url}/a2a/v1`,
+    preferredTransport: "JSONRPC",
+    additionalInterfaces: expect.arrayContaining([
+      { url: `${server.url}/a2a/v1`, transport: "JSONRPC" },
+      { url: `${server.url}/a2a/json`, transport: "HTTP+JSON" },
+    ]),
+    iconUrl: "https://georoute-agent.example.com/icon.png",
+    documentationUrl: "https://docs.examplegeoservices.com/georoute-agent/api",
+    security: [{ google: scopes }],
+    skills: card.skills.map(({ id, name, description, tags, examples }) => ({ id, name, description, tags, examples })),
+    supportsAuthenticatedExtendedCard: true,
+  });
   // Who trusts the key takes the card, with a signature as the sample has it (A2A 1.0 §8.4).
   const trust = trustCards({ keys: [{ keySet: await cardKeySet([key]) }] });
   const client = await connect(server.url, { trust });
@@ -199,6 +215,75 @@ it("lays data over a map, in each of its forms (the card: “Can overlay data la
   ]) {
     expect((await send(data({ ...cafes, layers: [wrong] } as never))).status.state).toBe("TASK_STATE_INPUT_REQUIRED");
   }
+});
+
+/** The agent over HTTP, and a conversation with it. */
+async function talking() {
+  const server = await serve(routePlanner(read, usualTraffic), { ...one, store: memoryStore() });
+  onTestFinished(() => server.close());
+  const conversation = (await connect(server.url)).conversation();
+  return async (...parts: readonly Part[]): Promise<Task> => (await conversation.send({ message: { parts } })).task!;
+}
+
+const [ofTrip, ofShops] = card.skills[1].examples;
+const namesOf = (task: Task) => {
+  const map = part(task, "application/json")?.data as { readonly points: readonly { readonly name: string }[] };
+  return map.points.map(({ name }) => name);
+};
+
+it("maps the trip that was planned in the conversation, with every stop highlighted (0.3 §5.7, the sample card's second skill)", async () => {
+  const say = await talking();
+  await say(text(inWords));
+  const task = await say(text(ofTrip));
+  expect(task.status.state).toBe("TASK_STATE_COMPLETED");
+  expect(typesOf(task)).toEqual(["image/png", "application/json", "text/html"]);
+  expect(namesOf(task)).toEqual([
+    "1600 Amphitheatre Parkway, Mountain View, CA",
+    "San Francisco International Airport",
+  ]);
+  // The preferences of the plan hold for its map, and the rings around the stops are in the image.
+  expect(part(task, "application/json")?.data).toMatchObject({ minutes: 51, preferences: ["avoid_tolls"] });
+  expect(colorsOf(part(task, "image/png"))).toContain(0xff_00_b3_ff);
+});
+
+it.each(["words", "data"])("asks for the stops where no trip is planned, and takes them as %s", async (form) => {
+  const say = await talking();
+  const asked = await say(text(ofTrip));
+  expect(asked.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+  expect(asked.status.message?.parts[0]?.text).toMatch(/^Which trip\?/);
+  const stops = { origin: "Palo Alto", via: ["San Mateo"], destination: "San Francisco" };
+  const task = await say(form === "data" ? data(stops) : text("from 'Palo Alto' to 'San Francisco'"));
+  expect(task.id).toBe(asked.id);
+  const via = form === "data" ? ["San Mateo"] : [];
+  expect(namesOf(task)).toEqual(["Palo Alto", ...via, "San Francisco"]);
+});
+
+it("finds the coffee shops within a mile of the location in the message, and no other (the second skill's second example)", async () => {
+  const say = await talking();
+  const location = { lat: 37.422, lng: -122.084 };
+  const task = await say(text(ofShops), data({ location }));
+  const found = ["Shoreline Coffee", "Charleston Beans", "Bayshore Roasters"];
+  expect(namesOf(task)).toEqual(["You are here", ...found]);
+  for (const { lat, lng } of within("coffee shop", 1, location)) {
+    // A mile is 1/69 of a degree of latitude.
+    expect(Math.hypot(lat - location.lat, (lng - location.lng) * Math.cos(0.653)) * 69).toBeLessThan(1.01);
+  }
+  // The radius is the message's.
+  expect(namesOf(await say(text(ofShops.replace("1-mile", "3-mile")), data({ location })))).toContain(
+    "Castro Street Espresso",
+  );
+});
+
+it.each([
+  [data({ lat: 37.775, lng: -122.4194 }), ["Market Street Coffee", "Hayes Valley Espresso"]],
+  [text("37.775, -122.4194"), ["Market Street Coffee", "Hayes Valley Espresso"]],
+  [text("Fremont"), []],
+])("asks where the caller is, and takes the answer %#", async (answer, found) => {
+  const say = await talking();
+  const asked = await say(text(ofShops));
+  expect(asked.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+  expect(asked.status.message?.parts[0]?.text).toMatch(/^Where are you\?/);
+  expect(namesOf(await say(answer))).toEqual(["You are here", ...found]);
 });
 
 it("answers in what the caller accepts, and in nothing else (A2A 1.0 §3.2.2)", async () => {

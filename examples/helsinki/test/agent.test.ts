@@ -40,6 +40,44 @@ it("books four parts as four tasks of one conversation, each on the task that it
   expect(spa?.artifacts?.[0]?.parts[1]?.data).toEqual({ service: "spa", on: hotel?.id });
 });
 
+it.each([
+  {
+    language: "English",
+    tasks: [
+      "Book a flight to Helsinki.",
+      "Based on Task 1, book a hotel.",
+      "Based on Task 1, book a snowmobile activity.",
+      "Based on Task 2, add a spa reservation to the hotel booking.",
+    ],
+  },
+  {
+    language: "Chinese",
+    tasks: [
+      "预订飞往赫尔辛基的航班。",
+      "基于 Task 1,预订酒店。",
+      "基于 Task 1,预订雪地摩托活动。",
+      "基于 Task 2,在酒店预订中增加水疗预约。",
+    ],
+  },
+])(
+  "takes the four tasks of the guide in its words, in $language (Life of a Task, parallel follow-ups)",
+  async ({ tasks }) => {
+    const { say } = await given();
+    const [first = "", second = "", third = "", fourth = ""] = tasks;
+    const flight = await say(first);
+    const { contextId = "" } = flight;
+    const on = ({ id }: Task) => ({ contextId, referenceTaskIds: [id] });
+    const [hotel, snowmobiling] = await Promise.all([say(second, on(flight)), say(third, on(flight))]);
+    const spa = await say(fourth, on(hotel));
+    expect([flight, hotel, snowmobiling, spa].map(booked)).toEqual([
+      "flight",
+      "hotel + flight",
+      "snowmobiling + flight",
+      "spa + hotel + flight",
+    ]);
+  },
+);
+
 it("books what can be booked at the same time at the same time", async () => {
   const begun = new Map<Service, () => void>();
   const both = new Promise<void>((resolve) => {

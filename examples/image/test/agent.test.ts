@@ -80,6 +80,48 @@ it("draws a sailboat, then a red one: a new task, the same context, the same art
   expect((await client.getTask(boat.task)).artifacts).toEqual(boat.task.artifacts);
 });
 
+it("answers the requests of the guide, as JSON over HTTP, and the request for red in Chinese (Life of a Task, follow-up)", async () => {
+  const url = await served();
+  const post = async (id: string, message: object) => {
+    const response = await fetch(url, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "A2A-Version": "1.0" },
+      body: JSON.stringify({ jsonrpc: "2.0", id, method: "SendMessage", params: { message } }),
+    });
+    return ((await response.json()) as { readonly result: { readonly task: Task } }).result.task;
+  };
+  const boat = await post("req-001", {
+    role: "ROLE_USER",
+    parts: [{ text: "Generate an image of a sailboat on the ocean." }],
+    messageId: "msg-user-001",
+  });
+  for (const [id, said] of [
+    ["2", "Please modify the sailboat to be red."],
+    ["3", "把船涂成红色"],
+  ]) {
+    const red = await post(`req-00${id}`, {
+      role: "ROLE_USER",
+      messageId: `msg-user-00${id}`,
+      contextId: boat.contextId,
+      referenceTaskIds: [boat.id],
+      parts: [{ text: said }],
+    });
+    expect(red.contextId).toBe(boat.contextId);
+    expect(red.id).not.toBe(boat.id);
+    expect(red).toMatchObject({
+      status: { state: "TASK_STATE_COMPLETED" },
+      artifacts: [
+        {
+          name: "sailboat_image.png",
+          description: "A generated image of a red sailboat on the ocean.",
+          parts: [{ filename: "sailboat_image.png", mediaType: "image/png" }],
+        },
+      ],
+    });
+    expect(red.artifacts?.[0]?.artifactId).not.toBe(boat.artifacts?.[0]?.artifactId);
+  }
+});
+
 it("is in the sub-state generating-image while it is WORKING, for callers who asked for it (Extensions, profile extensions)", async () => {
   let release = (): void => {};
   const gate = new Promise<void>((resolve) => (release = resolve));

@@ -40,6 +40,24 @@ it("asks with a form, says what is wrong with it, and pays", async () => {
   expect(paid.artifacts?.[0]?.parts).toEqual([{ data: { ...taxi, status: "paid" } }]);
 });
 
+it("takes the example of the guide: the form has its amount and its purpose (Extensions, packaging)", async () => {
+  const server = await serve(withTimestamp(agent), { port: 0, store: memoryStore(), logger: false });
+  onTestFinished(() => server.close());
+  const client = await connect(server.url);
+  const [skill] = client.card.skills;
+  expect(skill).toMatchObject({ id: "process_reimbursement", name: "Process Reimbursement Tool" });
+  const conversation = client.conversation();
+  const { task } = await conversation.send(skill?.examples?.[0] ?? "");
+  expect(skill?.examples).toEqual(["Can you reimburse me $20 for my lunch with the clients?"]);
+  expect(task?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+  const asked = task?.status.message?.parts[1]?.data as { form: { properties: Record<string, { default?: unknown }> } };
+  const { amount, purpose, date } = asked.form.properties;
+  expect([amount?.default, purpose?.default, date?.default]).toEqual([20, "lunch with the clients", undefined]);
+  const filled = { date: "2026-01-02", amount: amount?.default as number, purpose: purpose?.default as string };
+  const paid = await conversation.send({ message: { parts: [data(filled)] } });
+  expect(paid.task?.artifacts?.[0]?.parts).toEqual([{ data: { ...filled, status: "paid" } }]);
+});
+
 it("asks who has approved a large amount, and knows the form after a crash", async () => {
   const { say, crash, restart, problems } = await given();
   expect(question(await say({ ...taxi, amount: 4_000 }))).toBe("4000 is more than 100. Who has approved it?");

@@ -27,7 +27,27 @@ async function given() {
   return { ...tested, all, conversation: tested.client.conversation() };
 }
 
-const wish = "I want to go to London for 5 days in July, for less than 4000 dollars.";
+/** A conversation with the orchestrator over HTTP, which calls the four others over HTTP. */
+async function overHttp(): Promise<Conversation> {
+  const paths = { planner: planner(scripted), ...makeExperts(1) };
+  const behind = await serve(
+    Object.entries(paths).map(([name, agent]) => ({ agent, path: `/${name}` as const })),
+    { port: 0, store: memoryStore(), logger: false },
+  );
+  onTestFinished(() => behind.close());
+  const at = (name: string) => connect(`${behind.url}/${name}`);
+  const agent = orchestrator(async () => ({
+    planner: await at("planner"),
+    flights: await at("flights"),
+    hotels: await at("hotels"),
+    cars: await at("cars"),
+  }));
+  const server = await serve(agent, { port: 0, store: memoryStore(), logger: false });
+  onTestFinished(() => server.close());
+  return (await connect(server.url)).conversation();
+}
+
+const wish = "I want to go to London for 5 days in July, with a budget of less than 4000 dollars.";
 
 /** What a traveller answers, by a word of the question. */
 const answers = { airport: "Oslo", Tube: "Holborn", car: "No" };
@@ -60,22 +80,7 @@ const tasksOf = async (all: Readonly<Record<string, TestAgent>>) =>
 
 describe("the travel planner", () => {
   it("asks what each agent behind it asks, gives it the answer, and plans with all of them, over HTTP", async () => {
-    const paths = { planner: planner(scripted), ...makeExperts(1) };
-    const behind = await serve(
-      Object.entries(paths).map(([name, agent]) => ({ agent, path: `/${name}` as const })),
-      { port: 0, store: memoryStore(), logger: false },
-    );
-    onTestFinished(() => behind.close());
-    const at = (name: string) => connect(`${behind.url}/${name}`);
-    const agent = orchestrator(async () => ({
-      planner: await at("planner"),
-      flights: await at("flights"),
-      hotels: await at("hotels"),
-      cars: await at("cars"),
-    }));
-    const server = await serve(agent, { port: 0, store: memoryStore(), logger: false });
-    onTestFinished(() => server.close());
-    const conversation = (await connect(server.url)).conversation();
+    const conversation = await overHttp();
     const { task, asked } = await talk(conversation, "I want to go to London", {
       ...answers,
       month: "July",
@@ -90,6 +95,28 @@ describe("the travel planner", () => {
       "Which airport do you want to leave from?",
     ]);
     expect(textOf(task)).toBe(london);
+  });
+
+  it("plans with the wish and the questions of the guide in Chinese, over HTTP (What is A2A?)", async () => {
+    const conversation = await overHttp();
+    const chinese = { 航空公司: "挪威航空,从奥斯陆出发", 地铁站: "霍本", 租车: "不用了" };
+    const { task, asked } = await talk(conversation, "我想在 7 月去伦敦待 5 天,预算在 4000 美元以下。", chinese);
+    expect(asked.toSorted()).toEqual(
+      ["大多数人在伦敦不租车,你确定要租车吗?", "你想靠近伦敦的哪个地铁站?", "你要从哪家航空公司出发?"].toSorted(),
+    );
+    expect(textOf(task)).toBe(
+      "航班 PY 435(挪威航空,从奥斯陆出发),7 月前往伦敦。霍本酒店,435 号房,5 天。不租车。共 1960 美元。",
+    );
+    // What is missing is asked for in the traveller's language.
+    const other = await talk(await overHttp(), "我想去伦敦", {
+      ...chinese,
+      几月: "7 月",
+      几天: "5 天",
+      预算: "4000",
+      租车: "确定",
+    });
+    expect(other.asked.slice(0, 3)).toEqual(["几月出发?", "待几天?", "预算是多少美元?"]);
+    expect(textOf(other.task)).toContain("租车 5 天");
   });
 
   it("takes the answer about the car down to the agent of cars", async () => {

@@ -3,6 +3,7 @@ import { defineAgent, jsonRpcBinding, memoryStore } from "@parley/a2a";
 import { connect } from "@parley/a2a/client";
 import { serve } from "@parley/node";
 import { webSocketBinding as webSocketClient } from "./client.ts";
+import { printedTable } from "./errors.ts";
 import { bindingName } from "./frames.ts";
 import { webSocketBinding } from "./server.ts";
 
@@ -34,4 +35,5 @@ const counted = await Promise.all(
 
 assert.deepEqual(counted, ["1", "1 2", "1 2 3"]);
 console.log(`Counted over ${server.agents[0]?.card.supportedInterfaces.at(-1)?.url}: ${counted.join(", ")}`);
+console.log(`Errors over ${bindingName}:\n\n${printedTable()}`);
 await server.close();

@@ -1,13 +1,25 @@
+import { readFile } from "node:fs/promises";
 import { request } from "node:http";
+import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { defineAgent, jsonRpcBinding, memoryStore, restBinding, type Agent } from "@parley/a2a";
+import {
+  A2AError,
+  defineAgent,
+  jsonRpcBinding,
+  memoryStore,
+  restBinding,
+  type A2AErrorCode,
+  type Agent,
+} from "@parley/a2a";
 import { bearer } from "@parley/a2a/auth";
 import { connect, type Client, type ConnectOptions } from "@parley/a2a/client";
+import { wireErrorCodes } from "@parley/a2a/model";
 import type { Interceptor } from "@parley/a2a/protocol";
 import { conform } from "@parley/conform";
 import { serve, type ServeOptions, type Server } from "@parley/node";
 import { actsAgent } from "../../../kits/agents/acts.ts";
 import { webSocketBinding as webSocketClient } from "../src/client.ts";
+import { errorTable, printedTable } from "../src/errors.ts";
 import { bindingName, window } from "../src/frames.ts";
 import { webSocketBinding } from "../src/server.ts";
 import { Proxy } from "./proxy.ts";
@@ -116,6 +128,27 @@ describe("the binding", () => {
     await expect(stranger.sendMessage("hi")).rejects.toMatchObject({ code: "Unauthenticated", challenge: "Bearer" });
     const ada = await open(server, { headers: { authorization: "Bearer secret" } });
     expect((await ada.sendMessage("hi")).message?.parts).toEqual([{ text: "hi" }]);
+  });
+
+  it("sends each error as the table of README.md says, which the program prints (A2A 1.0 §12.4)", async () => {
+    const rows = errorTable();
+    expect(rows.map(({ error }) => error)).toEqual(wireErrorCodes);
+    const throwing: Interceptor = (next) => ({
+      stream: (operation, asked, context) => next.stream(operation, asked, context),
+      call(operation, asked) {
+        throw new A2AError(("id" in asked ? asked.id : operation) as A2AErrorCode);
+      },
+    });
+    const server = await start(echo, { interceptors: [throwing] });
+    using raw = await RawClient.to(server);
+    for (const [id, { error, status, name, reason }] of rows.entries()) {
+      raw.send({ id, method: "GetTask", params: { id: error } });
+      const frame = await raw.until((each) => each.id === id);
+      const details = reason === "" ? [] : [expect.objectContaining({ reason })];
+      expect(frame, error).toMatchObject({ status, error: { error: { status: name } } });
+      expect((frame.error as { error: { details?: object[] } }).error.details ?? [], error).toEqual(details);
+    }
+    expect(await readFile(join(import.meta.dirname, "../README.md"), "utf8")).toContain(printedTable());
   });
 
   it("tells errors with their details", async () => {

@@ -11,6 +11,7 @@ types.define(
   {
     "application/x-ndjson": ["ndjson", "jsonl"],
     "text/x-python": ["py"],
+    "video/x-msvideo": ["avi"],
     "text/x-typescript": ["ts", "tsx", "mts"],
   },
   true,

@@ -28,6 +28,7 @@ test.each([
   ["a.tsv", "text/tab-separated-values"],
   ["a.jsonl", "application/x-ndjson"],
   ["a.ts", "text/x-typescript"],
+  ["a.avi", "video/x-msvideo"],
   ["a.parquet", "application/vnd.apache.parquet"],
 ])("%s is %s", async (name, type) => {
   expect(await typeOf(name)).toBe(type);

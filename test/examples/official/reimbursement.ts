@@ -17,13 +17,14 @@ import {
 } from "@a2a-js/sdk/server";
 import { agentCardHandler, jsonRpcHandler, UserBuilder } from "@a2a-js/sdk/server/express";
 import express from "express";
-import { Expense, form, free } from "../../../examples/reimbursement/form.ts";
+import { Expense, formAfter, free } from "../../../examples/reimbursement/form.ts";
 
 const port = Number(process.env["PORT"] ?? 4000);
 
 const card: AgentCard = {
-  name: "Reimbursement",
-  description: "Pays back what you have paid for the company.",
+  name: "Reimbursement Agent",
+  description:
+    "This agent handles the reimbursement process for the employees given the amount and purpose of the reimbursement.",
   version: "1.0.0",
   provider: undefined,
   supportedInterfaces: [
@@ -41,11 +42,11 @@ const card: AgentCard = {
   defaultOutputModes: ["text/plain", "application/json"],
   skills: [
     {
-      id: "reimburse",
-      name: "Reimburse",
-      description: "Takes a form with an expense",
-      tags: ["form", "money"],
-      examples: [],
+      id: "process_reimbursement",
+      name: "Process Reimbursement Tool",
+      description: "Helps with the reimbursement process for users given the amount and purpose of the reimbursement.",
+      tags: ["reimbursement"],
+      examples: ["Can you reimburse me $20 for my lunch with the clients?"],
       inputModes: [],
       outputModes: [],
       securityRequirements: [],
@@ -118,7 +119,8 @@ class ReimbursementExecutor implements AgentExecutor {
     const waiting = this.#waiting.get(taskId);
     let expense = waiting;
     if (expense === undefined) {
-      const ask = [textPart("Please fill in the form."), dataPart({ form })];
+      const said = userMessage.parts.flatMap(({ content }) => (content?.$case === "text" ? [content.value] : []));
+      const ask = [textPart("Please fill in the form."), dataPart({ form: formAfter(said.join("\n")) })];
       const at = userMessage.parts.findIndex(({ content }) => content?.$case === "data");
       const content = userMessage.parts[at]?.content;
       if (content?.$case !== "data") {

@@ -19,6 +19,8 @@ import {
 } from "@a2a-js/sdk/server";
 import { agentCardHandler, jsonRpcHandler, UserBuilder } from "@a2a-js/sdk/server/express";
 import express from "express";
+import { Plan } from "../../../examples/travel-planner/plan.ts";
+import { sentences } from "../../../examples/travel-planner/words.ts";
 
 const port = Number(process.env["PORT"] ?? 4000);
 const expertsAt = process.env["EXPERTS"] ?? "http://127.0.0.1:4001";
@@ -242,12 +244,12 @@ class PlannerExecutor implements AgentExecutor {
         return;
       }
       const price = options.reduce((sum, option) => sum + option.price, 0);
-      const lines = [...options.map(({ what }) => `${what}.`), `${price} dollars in all.`];
+      const { language } = Plan.parse(trip.planner.data);
       const artifact: Artifact = {
         artifactId: "trip",
         name: "trip",
         description: "",
-        parts: [textPart(lines.join(" ")), dataPart({ price })],
+        parts: [textPart(sentences[language].trip(options, price)), dataPart({ price })],
         metadata: undefined,
         extensions: [],
       };
