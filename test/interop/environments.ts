@@ -19,6 +19,11 @@ export interface Environments {
   readonly python1: Environment;
   readonly python03: Environment;
   readonly go: Environment;
+  readonly adk: Environment;
+  readonly strands: Environment;
+  readonly langgraph: Environment;
+  /** Its programs are those of Node 22, which Mastra needs; the frameworks are in `peers/node`. */
+  readonly node: Environment;
 }
 
 declare module "vitest" {
@@ -61,7 +66,25 @@ async function python(name: string): Promise<string> {
 async function go(): Promise<string> {
   const programs = join(cache, "go");
   await mkdir(programs, { recursive: true });
-  await run(await findGo(), ["build", "-o", `${programs}/`, "./..."], join(peers, "go"));
+  // The command line of the SDK is a tool of go.mod.
+  const all = ["./...", "github.com/a2aproject/a2a-go/v2/cmd/a2a"];
+  await run(await findGo(), ["build", "-o", `${programs}/`, ...all], join(peers, "go"));
+  return programs;
+}
+
+/** The frameworks for JavaScript, and Node 22 with them. */
+async function node(): Promise<string> {
+  const folder = join(peers, "node");
+  const lock = await readFile(join(folder, "package-lock.json"));
+  const digest = createHash("sha256").update(lock).digest("hex");
+  const done = join(folder, "node_modules", `.done-${digest.slice(0, 16)}`);
+  if (!existsSync(done)) {
+    await run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], folder);
+    await writeFile(done, "");
+  }
+  const programs = join(folder, "node_modules", `node-22-${process.platform}-${process.arch}`, "bin");
+  if (!existsSync(programs))
+    throw new Error(`npm has no Node 22 for ${process.platform} on ${process.arch} that is named`);
   return programs;
 }
 
@@ -92,10 +115,14 @@ async function attempt(what: string, make: () => Promise<string>): Promise<Envir
 
 /** Vitest calls it once, before the tests of this project. */
 export default async function setup(project: TestProject): Promise<void> {
-  const [python1, python03, golang] = await Promise.all([
+  const [python1, python03, golang, adk, strands, langgraph, frameworks] = await Promise.all([
     attempt("Python, the SDK 1.3.0", () => python("requirements-1.txt")),
     attempt("Python, the SDK 0.3.26", () => python("requirements-0.3.txt")),
     attempt("Go, the SDKs 2.3.1 and 0.3.15", go),
+    attempt("ADK for Python 2.13.0", () => python("requirements-adk.txt")),
+    attempt("Strands 1.62.0", () => python("requirements-strands.txt")),
+    attempt("LangGraph's server 0.16.7", () => python("requirements-langgraph.txt")),
+    attempt("ADK for JavaScript 2.0.0 and Mastra 1.71.0", node),
   ]);
-  project.provide("environments", { python1, python03, go: golang });
+  project.provide("environments", { python1, python03, go: golang, adk, strands, langgraph, node: frameworks });
 }

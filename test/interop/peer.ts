@@ -21,7 +21,7 @@ export interface PeerProgram {
   /** As tests name it. */
   readonly name: string;
   readonly environment: keyof Environments;
-  /** A script of `peers/python`, or a folder of `peers/go`. */
+  /** A script of `peers/python` or `peers/node`, or a folder of `peers/go`. */
   readonly program: string;
 }
 
@@ -42,7 +42,9 @@ function start({ environment, program }: PeerProgram, args: readonly string[], s
   const [file, first] =
     environment === "go"
       ? [join(made.programs, program), []]
-      : [join(made.programs, "python"), [join(peers, "python", program)]];
+      : environment === "node"
+        ? [join(made.programs, "node"), [join(peers, "node", program)]]
+        : [join(made.programs, "python"), [join(peers, "python", program)]];
   return spawn(file, [...first, ...args], {
     env: { ...env, ...settings.env },
     stdio: ["pipe", "pipe", settings.quiet === true ? "ignore" : "inherit"],
@@ -141,6 +143,20 @@ export function describePeer(program: PeerProgram, tests: () => void): void {
       throw new Error(made.missing);
     });
   });
+}
+
+/** What a program prints, and how it ends. */
+export async function runCommand(
+  program: PeerProgram,
+  args: readonly string[],
+): Promise<{ readonly code: number | null; readonly printed: string }> {
+  const made = inject("environments")[program.environment];
+  if ("missing" in made) throw new Error(made.missing);
+  const child = spawn(join(made.programs, program.program), [...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+  let text = "";
+  for (const output of [child.stdout, child.stderr]) output.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, printed: text };
 }
 
 /** What a program prints. */
