@@ -159,7 +159,7 @@ export default defineConfig({
         test: {
           name: "interop",
           include: interop,
-          globalSetup: "test/interop/environments.ts",
+          globalSetup: ["test/built.ts", "test/interop/environments.ts"],
           sequence: { groupOrder: 4 },
         },
       },

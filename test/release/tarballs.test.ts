@@ -39,7 +39,7 @@ async function compile(
 ): Promise<string> {
   const web = { module: "esnext", lib: ["es2022", "dom", "dom.iterable"] };
   const host = resolution === "nodenext" ? { module: "nodenext", lib: ["es2022"] } : web;
-  const checks = { noEmit: true, strict: true, exactOptionalPropertyTypes: true, skipLibCheck: true };
+  const checks = { noEmit: true, strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false };
   const config = { target: "es2022", types: ["node"], moduleResolution: resolution, ...host, ...checks };
   const file = join(project, `tsconfig.${resolution}.json`);
   await writeFile(file, JSON.stringify({ compilerOptions: config, files }));

@@ -1,96 +1,115 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
+import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { publishedPackages } from "../../scripts/tarballs.mjs";
+import { publishAll, type Published } from "../release/published.ts";
+
+/** The declarations of all packages, compiled by their users: `skipLibCheck` is off, so every error in any of them counts. */
 
 const exec = promisify(execFile);
 const folder = fileURLToPath(new URL(".", import.meta.url));
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** The oldest compiler that the README promises, and the one that this project is built with. */
-const compilers = {
-  "5.0": createRequire(import.meta.url).resolve("typescript/package.json"),
-  newest: join(root, "node_modules", "typescript", "package.json"),
-};
+/** The oldest compiler that the README promises, the last one written in JavaScript, and the newest. */
+const compilers = ["5.0", "5.9", "7"] as const;
+/** Versions of `@types/node`. */
+const nodes = ["20", "22", "24", "latest"] as const;
+
+type Compiler = (typeof compilers)[number];
+type NodeTypes = (typeof nodes)[number];
 
 /** What is compiled beside the entry points. */
 const programs = ["extensions.ts", "use.ts", "values.ts"];
 
-/** Those that programs import from. */
-const packages = ["a2a", "conform", "grpc", "nats", "node", "sql"];
+let published: Published;
+let project = "";
+beforeAll(async () => {
+  published = await publishAll();
+  project = join(published.home, "project");
+  await mkdir(project);
+  await writeFile(join(project, "package.json"), JSON.stringify({ private: true, type: "module" }));
+  const packages = [
+    ...publishedPackages().map(({ manifest }) => manifest.name),
+    ...compilers.map((version) => `typescript-${version}@npm:typescript@${version}`),
+    ...nodes.map((version) => `node-${version}@npm:@types/node@${version}`),
+  ];
+  await published.shell(`npm install --no-audit --no-fund --ignore-scripts ${packages.join(" ")}`, project);
+  for (const version of nodes) {
+    await mkdir(join(project, "types", version), { recursive: true });
+    await symlink(join(project, `node_modules/node-${version}`), join(project, "types", version, "node"));
+  }
+  await writeFile(join(project, "nothing.ts"), "export {};\n");
+  await writeFile(join(project, "entries.ts"), everyEntry());
+  for (const file of programs) await writeFile(join(project, file), await readFile(join(folder, file)));
+});
+afterAll(() => published.close());
 
-interface Manifest {
-  readonly name: string;
-  readonly version: string;
-  readonly exports: Readonly<Record<string, string | { readonly types?: string }>>;
-}
-
-async function readManifest(path: string): Promise<Manifest> {
-  return JSON.parse(await readFile(path, "utf8")) as Manifest;
-}
-
-function run(compiler: string, args: readonly string[], cwd: string): Promise<string> {
-  const tsc = join(compiler, "..", "bin", "tsc");
-  return exec(process.execPath, [tsc, ...args], { cwd }).then(
-    ({ stdout }) => stdout,
-    (error: unknown) => (error as { stdout: string }).stdout,
-  );
-}
-
-/** Imports of every entry point with types, so that each of its declarations is looked at. */
-async function everyEntry(): Promise<string> {
-  const manifests = await Promise.all(
-    packages.map((name) => readManifest(join(root, "packages", name, "package.json"))),
-  );
-  return manifests
-    .flatMap(({ name, exports }) =>
+/** Imports of every entry point with types, so that each of its declarations is checked. */
+function everyEntry(): string {
+  return publishedPackages()
+    .flatMap(({ manifest: { name, exports = {} } }) =>
       Object.entries(exports)
-        .filter(([, target]) => typeof target === "object" && target.types !== undefined)
-        .map(([path]) => `${name}${path.slice(1)}`),
+        .filter(([, target]) => typeof target === "object")
+        .map(([path]) => name + path.slice(1)),
     )
     .map((entry, i) => `export * as entry${i} from "${entry}";\n`)
     .join("");
 }
 
-let project = "";
-beforeAll(async () => {
-  const said = await run(compilers.newest, ["-b", "packages/cli"], root);
-  if (said !== "") throw new Error(`the packages cannot be built:\n${said}`);
-  // Below this folder, so that the packages are found as they are by any program beside a node_modules.
-  project = await mkdtemp(join(folder, ".project-"));
-  await writeFile(join(project, "package.json"), JSON.stringify({ type: "module" }));
-  await writeFile(join(project, "entries.ts"), await everyEntry());
-  for (const file of programs) await writeFile(join(project, file), await readFile(join(folder, file)));
-});
-afterAll(() => rm(project, { recursive: true, force: true }));
+interface Project {
+  readonly files: readonly string[];
+  readonly compiler: Compiler;
+  readonly node: NodeTypes;
+  /** Options besides those that each project has. */
+  readonly options: Readonly<Record<string, unknown>>;
+}
 
-describe("the declarations that are published", () => {
-  test("5.0 is the compiler that the pages name, and the one that is tried here", async () => {
-    expect((await readManifest(compilers["5.0"])).version).toMatch(/^5\.0\./);
-    for (const page of ["README.md", ...packages.map((name) => `packages/${name}/README.md`)])
-      expect(await readFile(join(root, page), "utf8"), page).toContain("TypeScript 5.0");
+/** What the compiler prints. */
+async function compile({ files, compiler, node, options }: Project): Promise<string> {
+  const name = `tsconfig.${[compiler, node, ...Object.values(options), files.length].join("-").replaceAll(/[^\w.]+/g, "-")}.json`;
+  const checks = { noEmit: true, strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false };
+  const types = { typeRoots: [`types/${node}`], types: ["node"] };
+  await writeFile(join(project, name), JSON.stringify({ compilerOptions: { ...checks, ...types, ...options }, files }));
+  const tsc = join(project, `node_modules/typescript-${compiler}/bin/tsc`);
+  return exec(process.execPath, [tsc, "-p", name, "--pretty", "false"], { cwd: project }).then(
+    ({ stdout }) => stdout,
+    (error: unknown) => (error as { stdout: string }).stdout,
+  );
+}
+
+test("5.0 is the compiler that the pages name, and every package is compiled", async () => {
+  const { version } = JSON.parse(await readFile(join(project, "node_modules/typescript-5.0/package.json"), "utf8")) as {
+    version: string;
+  };
+  expect(version).toMatch(/^5\.0\./);
+  const pages = publishedPackages().map(
+    ({ manifest }) => `packages/${manifest.name.slice("@parley/".length)}/README.md`,
+  );
+  for (const page of ["README.md", ...pages.filter((page) => !page.includes("/cli/"))])
+    expect(await readFile(join(root, page), "utf8"), page).toContain("TypeScript 5.0");
+});
+
+describe.concurrent.each(compilers)("TypeScript %s", (compiler) => {
+  describe.each(nodes)("@types/node %s", (node) => {
+    // As programs for Node are compiled. esnext has the types of explicit resource management.
+    test.each(["es2022", "esnext"])("compiles programs and every declaration, for %s", async (target) => {
+      const options = { target, lib: [target], module: "nodenext", moduleResolution: "nodenext" };
+      const said = await compile({ files: ["entries.ts", ...programs], compiler, node, options });
+      // `@types/node` 24 and newer needs TypeScript 5.6: with 5.0 it does not compile, whatever else is imported.
+      const tooOld = compiler === "5.0" && (node === "24" || node === "latest");
+      const without = tooOld ? await compile({ files: ["nothing.ts"], compiler, node, options }) : "";
+      expect(said).toBe(without);
+    });
   });
 
-  describe.each(["5.0", "newest"] as const)("TypeScript %s", (version) => {
-    // As a program for Node is compiled, and as one that a bundler takes to a browser as well. What an optional member may be
-    // depends on an option, and both values are common.
-    test.each([
-      ["nodenext", "nodenext", ["es2022"], true],
-      ["bundler", "esnext", ["es2022", "dom", "dom.iterable"], false],
-    ])("compiles programs and every declaration behind them, with %s resolution", async (...options) => {
-      const [resolution, module, lib, exactOptionalPropertyTypes] = options;
-      const config = join(project, `tsconfig.${resolution}.json`);
-      const checks = { noEmit: true, strict: true, exactOptionalPropertyTypes, skipLibCheck: false };
-      const host = { target: "es2022", lib, types: ["node"], module, moduleResolution: resolution };
-      await writeFile(
-        config,
-        JSON.stringify({ compilerOptions: { ...checks, ...host }, files: ["entries.ts", ...programs] }),
-      );
-      const said = await run(compilers[version], ["-p", config], project);
-      expect(said).toBe("");
-    });
+  // As bundlers compile programs for a browser too, and without exactOptionalPropertyTypes: both values are common.
+  test("compiles programs and every declaration, for a bundler", async () => {
+    const lib = ["es2022", "dom", "dom.iterable"];
+    const host = { target: "es2022", lib, module: "esnext", moduleResolution: "bundler" };
+    const options = { ...host, exactOptionalPropertyTypes: false };
+    expect(await compile({ files: ["entries.ts", ...programs], compiler, node: "20", options })).toBe("");
   });
 });

@@ -51,31 +51,27 @@ export async function* once<T>(value: T): AsyncGenerator<T, void, void> {
   yield value;
 }
 
-/** A generator that can be left while it waits: `return()` and `throw()` of a plain one wait until it yields. */
-export class LeavableGenerator<T, Result> implements AsyncGenerator<T, Result, void> {
-  readonly #left = new AbortController();
-  readonly #inner: AsyncGenerator<T, Result, void>;
-
-  /** `make`: gets a signal that is aborted when the generator is left. */
-  constructor(make: (left: AbortSignal) => AsyncGenerator<T, Result, void>) {
-    this.#inner = make(this.#left.signal);
-  }
-
-  next(): Promise<IteratorResult<T, Result>> {
-    return this.#inner.next();
-  }
-
-  return(value: Result | PromiseLike<Result>): Promise<IteratorResult<T, Result>> {
-    this.#left.abort();
-    return this.#inner.return(value);
-  }
-
-  throw(error: unknown): Promise<IteratorResult<T, Result>> {
-    this.#left.abort();
-    return this.#inner.throw(error);
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
+/**
+ * A generator that stops while it waits: `return()` and `throw()` of a plain one only take effect at its next `yield`. It is a
+ * function, not a class that implements `AsyncGenerator`: the members of that interface depend on the user's `lib`.
+ *
+ * @param make Its signal is aborted when the generator is left.
+ */
+export function leavable<T, Result>(
+  make: (left: AbortSignal) => AsyncGenerator<T, Result, void>,
+): AsyncGenerator<T, Result, void> {
+  const left = new AbortController();
+  const generator = make(left.signal);
+  const { return: leave, throw: fail } = generator;
+  const leaving: Pick<AsyncGenerator<T, Result, void>, "return" | "throw"> = {
+    return(value) {
+      left.abort();
+      return leave.call(generator, value);
+    },
+    throw(error) {
+      left.abort();
+      return fail.call(generator, error);
+    },
+  };
+  return Object.assign(generator, leaving);
 }
