@@ -51,7 +51,7 @@ async function fetchCard(io: Io, at: string, options: CallOptions): Promise<Card
     return body === undefined ? response : new Response(body, { status: response.status, headers: response.headers });
   };
   try {
-    await open(io, at, options, recording);
+    await open(io, at, options, { fetch: recording, retry: false });
   } catch (error) {
     // A card that a client cannot use is still a card. One that was found at the root of a host can be that of another agent.
     if (found === undefined || (error instanceof Error && isMissing(error))) throw error;

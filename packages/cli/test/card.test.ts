@@ -125,6 +125,21 @@ describe("parley card lint", () => {
     expect(JSON.parse(json.out)).toMatchObject({ findings: [{ level: "error" }, { level: "error" }] });
   });
 
+  test("lists every fault of a card of 0.3", async () => {
+    const bad = { protocolVersion: "0.3.0", url: "https://a.example", name: 1, skills: [{}, {}], capabilities: 1 };
+    await writeFile(join(folder, "bad.json"), JSON.stringify(bad));
+    const { code, out } = await run(["lint", "bad.json"]);
+    expect(code).toBe(1);
+    const fields = [...out.matchAll(/^error {2}(.+?): /gm)].map(([, field]) => field);
+    expect(new Set(fields)).toEqual(
+      new Set(
+        ["name", "description", "version", "capabilities", "defaultInputModes", "defaultOutputModes"].concat(
+          ["id", "name", "description", "tags"].flatMap((name) => [`skills[0].${name}`, `skills[1].${name}`]),
+        ),
+      ),
+    );
+  });
+
   test("takes what is only a warning for a success", async () => {
     await writeFile(join(folder, "plain.json"), JSON.stringify(card("http://agent.example/")));
     const { code, out } = await run(["lint", "-"], await readFile(join(folder, "plain.json"), "utf8"));

@@ -1,20 +1,26 @@
+import { mapValues } from "../base/index.ts";
 import { isObject } from "../model/schema.ts";
 import { cardV03, cardV1, type Message, type Presence, type Shape } from "./fields.ts";
 import { canonicalJson } from "../jws/jcs.ts";
-import { ascii, isImplied, withoutDefaults } from "./reduced-v03.ts";
+import { ascii, hasDefaulted, isImplied, withoutDefaults } from "./reduced-v03.ts";
 import type { CardReading } from "./port.ts";
 
-/* The forms of a card that a signature can be over. */
+/*
+ * The forms of a card that a signature can be over. A form keeps every member of the card, unknown ones too. It leaves out only what reads
+ * the same when it is absent, so a reader finds nothing in a verified card that the signer did not sign.
+ */
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The bytes of one form of a card, as text. */
+/** One text that a signature may be over. */
 export interface CardForm {
   readonly version: "1.0" | "0.3";
   readonly reading: CardReading;
   readonly text: string;
-  /** Whether something of the card is not in it, so that a signature over it proves nothing. */
+  /** Whether the text lacks something of the card, so that a signature over it proves nothing. */
   readonly lacking: boolean;
+  /** The members that a signature over the text covers, for a reader to use in place of the document. */
+  readonly covered: Json;
 }
 
 /** The two texts that a signer of one version may have to sign. */
@@ -25,42 +31,46 @@ export interface SignableForms {
   readonly reduced: string;
   /** Whether `reduced` lacks only empty texts and required values that are empty, and so means the same. */
   readonly same: boolean;
+  /** The value of `specification`. */
+  readonly canonical: Json;
 }
 
-/** The members of a card by version. A document may be a card of both. */
+/** The versions whose members a card has. A document may be a card of both. */
 export function versionsOf(card: Json): readonly CardForm["version"][] {
   return [
-    ...("supportedInterfaces" in card ? (["1.0"] as const) : []),
+    ...(card["supportedInterfaces"] === undefined ? [] : (["1.0"] as const)),
     ...(typeof card["url"] === "string" ? (["0.3"] as const) : []),
   ];
 }
 
-/** The forms of a card in one version. */
-export function signableForms(card: Json, version: CardForm["version"]): SignableForms {
-  const message = version === "1.0" ? cardV1 : cardV03;
-  const canonical = messageOf(message, card, false);
+/** The forms of a card in one version. Members of the other version are left out where the card is one of both. */
+export function signableForms({ signatures: _, ...card }: Json, version: CardForm["version"]): SignableForms {
+  const [message, other] = version === "1.0" ? [cardV1, cardV03] : [cardV03, cardV1];
+  const left = versionsOf(card).length > 1 ? other : undefined;
+  const canonical = messageOf(message, left, card, false) as Json;
   const specification = canonicalJson(canonical);
-  const short = messageOf(message, card, true);
+  const short = messageOf(message, left, card, true);
   if (version === "1.0") {
     const reduced = canonicalJson(reducedOf(canonical) ?? {});
-    return { specification, reduced, same: reduced === canonicalJson(short) };
+    return { specification, reduced, same: reduced === canonicalJson(short), canonical };
   }
   const reduced = ascii(canonicalJson(reducedOf(withoutDefaults(canonical, () => true)) ?? {}));
-  return { specification, reduced, same: reduced === ascii(canonicalJson(withoutDefaults(short, isImplied))) };
+  const same = hasDefaulted(canonical) && reduced === ascii(canonicalJson(withoutDefaults(short, isImplied)));
+  return { specification, reduced, same, canonical };
 }
 
-/**
- * The forms of a card that a signature may be over, each once: as it came, then as the specification demands, then the reduced one.
- */
+/** The forms of a card that a signature may be over, each once: as received, as the specification demands, and reduced. */
 export function verifiableForms(document: Json): readonly CardForm[] {
   const { signatures: _, ...card } = document;
   const versions = versionsOf(card);
   const exact = canonicalJson(withoutUndefined(card));
-  const forms: CardForm[] = [{ version: versions[0] ?? "1.0", reading: "exact", text: exact, lacking: false }];
+  const forms: CardForm[] = [
+    { version: versions[0] ?? "1.0", reading: "exact", text: exact, lacking: false, covered: card },
+  ];
   for (const version of versions) {
-    const { specification, reduced, same } = signableForms(card, version);
-    forms.push({ version, reading: "specification", text: specification, lacking: false });
-    forms.push({ version, reading: "reduced", text: reduced, lacking: !same });
+    const { specification, reduced, same, canonical: covered } = signableForms(card, version);
+    forms.push({ version, reading: "specification", text: specification, lacking: false, covered });
+    forms.push({ version, reading: "reduced", text: reduced, lacking: !same, covered });
   }
   return forms.filter(({ text }, at) => forms.findIndex((other) => other.text === text) === at);
 }
@@ -69,18 +79,24 @@ function withoutUndefined(card: Json): Json {
   return Object.fromEntries(Object.entries(card).filter(([, value]) => value !== undefined));
 }
 
-/** The known members of an object. `short`: without texts that are empty, and without required members that are. */
-function messageOf(message: Message, value: unknown, short: boolean): unknown {
+/**
+ * The members of an object: the known ones in canonical form, the others as they are, but for those of the `other` version. `short`:
+ * without texts that are empty, and without required members that are.
+ */
+function messageOf(message: Message, other: Message | undefined, value: unknown, short: boolean): unknown {
   if (!isObject(value)) return value;
   const members = Object.entries(message).flatMap(([name, [presence, shape]]) => {
     const given = Object.hasOwn(value, name) ? (value[name] ?? undefined) : undefined;
-    const member = given === undefined ? emptyOf(presence, shape) : shaped(shape, given, short);
+    const member = given === undefined ? emptyOf(presence, shape) : shaped(shape, other?.[name]?.[1], given, short);
     const drops =
       presence === "implicit" || (short && (presence === "required" || (presence === "optional" && shape === "text")));
     const left = member === undefined || (drops && isEmpty(shape, member));
     return left ? [] : [[name, member] as const];
   });
-  return Object.fromEntries(members);
+  const unknown = Object.entries(value).filter(
+    ([name]) => !Object.hasOwn(message, name) && !(other !== undefined && Object.hasOwn(other, name)),
+  );
+  return Object.fromEntries([...members, ...unknown]);
 }
 
 /** What an absent member is in the canonical form; `undefined`: it is not there. */
@@ -90,23 +106,30 @@ function emptyOf(presence: Presence, shape: Shape): unknown {
   return shape === "texts" || (typeof shape === "object" && "list" in shape) ? [] : {};
 }
 
-function shaped(shape: Shape, value: unknown, short: boolean): unknown {
-  if (typeof shape === "string") return value;
-  if ("message" in shape) return messageOf(shape.message, value, short);
-  if ("list" in shape) {
-    return Array.isArray(value) ? value.map((item) => messageOf(shape.list, item, short)) : value;
-  }
-  const { map } = shape;
-  if (typeof map === "string" || !isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, messageOf(map, item, short)]));
+function shaped(shape: Shape, otherShape: Shape | undefined, value: unknown, short: boolean): unknown {
+  const message = messageIn(shape);
+  if (message === undefined || typeof shape === "string") return value;
+  const canonical = (item: unknown): unknown => messageOf(message, messageIn(otherShape), item, short);
+  if ("message" in shape) return canonical(value);
+  if ("list" in shape) return Array.isArray(value) ? value.map(canonical) : value;
+  return isObject(value) ? mapValues(value, canonical) : value;
+}
+
+/** The objects in a member: itself, its elements, or its values. */
+export function messageIn(shape: Shape | undefined): Message | undefined {
+  if (shape === undefined || typeof shape === "string") return undefined;
+  if ("message" in shape) return shape.message;
+  if ("list" in shape) return shape.list;
+  return typeof shape.map === "string" ? undefined : shape.map;
 }
 
 /** Whether a value is the default of its type. An object is one only where it is required, since it was set otherwise. */
 function isEmpty(shape: Shape, value: unknown): boolean {
   if (shape === "flag") return value === false;
+  if (shape === "text") return value === "";
   if (shape === "any") return false;
-  if (value === "") return true;
-  return Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0;
+  if (shape === "texts" || "list" in shape) return Array.isArray(value) && value.length === 0;
+  return isObject(value) && Object.keys(value).length === 0;
 }
 
 /** Without empty texts, lists, objects and nulls at any depth, as the SDKs of JavaScript and Python do it. */

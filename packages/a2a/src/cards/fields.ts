@@ -21,7 +21,7 @@ export type Shape =
   | { readonly list: Message }
   | { readonly map: Message | "text" | "any" };
 
-/** The members of an object, by their names. Others are left out: no reader of this version knows them. */
+/** The members of an object, by their names. */
 export type Message = Readonly<Record<string, readonly [Presence, Shape]>>;
 
 const text: readonly [Presence, Shape] = ["implicit", "text"];

@@ -1,3 +1,4 @@
+import { fromBase64Url } from "../base/base64.ts";
 import { isObject } from "../model/schema.ts";
 
 /** The members of a signature's protected header that are read here (A2A 1.0 §8.4.2). */
@@ -21,9 +22,9 @@ const longest = 8192;
 
 /** Reads a protected header. `undefined` where it is none that can be verified. */
 export function readHeader(value: unknown): SignatureHeader | undefined {
-  if (typeof value !== "string" || value.length > longest || !/^[\w-]+$/.test(value)) return undefined;
+  const bytes = typeof value !== "string" || value.length > longest ? undefined : fromBase64Url(value);
+  if (bytes === undefined) return undefined;
   try {
-    const bytes = Uint8Array.from(atob(value.replaceAll("-", "+").replaceAll("_", "/")), (unit) => unit.charCodeAt(0));
     const header: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
     // A critical extension changes what is signed, or how (RFC 7515 §4.1.11). None is known here.
     if (!isObject(header) || typeof header["alg"] !== "string" || header["crit"] !== undefined) return undefined;

@@ -1,31 +1,21 @@
-import { agentCardSchema, check } from "../model/index.ts";
+import { agentCardSchema, check, type Schema } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
-import { signableForms, versionsOf } from "./canonical.ts";
-import { cardV03, cardV1 } from "./fields.ts";
+import { signableForms, versionsOf, type CardForm } from "./canonical.ts";
 import { rules } from "./lint-rules.ts";
+import { strictCardV03 } from "./lint-schema-v03.ts";
 import { viewOf } from "./lint-view.ts";
 import type { CardFinding } from "./port.ts";
+import { strayMembers } from "./stray.ts";
 
-/** Most findings. A card that somebody else wrote must not fill a screen. */
+/** Maximum number of findings. A card that somebody else wrote must not fill a screen. */
 const most = 100;
-
-/** Members that a card of 0.3 has to have (0.3 §5.5). */
-const requiredIn03 = [
-  "name",
-  "description",
-  "version",
-  "capabilities",
-  "defaultInputModes",
-  "defaultOutputModes",
-  "skills",
-];
 
 /**
  * Finds what readers of a card could stumble over: what breaks the specification, and what works, but not for all or not as it
  * seems. A card of 1.0, of 0.3, or of both.
  *
  * @param card - The card, parsed from JSON.
- * @returns At most 100 findings, errors first.
+ * @returns Every finding, errors first; at most 100, the last of which says that there are more.
  *
  * @example
  * ```ts
@@ -34,27 +24,54 @@ const requiredIn03 = [
  */
 export function lintCard(card: unknown): readonly CardFinding[] {
   if (!isObject(card) || Array.isArray(card)) return [{ level: "error", field: "", message: "A card is an object" }];
-  const findings = [...formFindings(card), ...memberFindings(card), ...readingFindings(card)];
+  const versions = intendedVersions(card);
+  if (versions.length === 0)
+    return [{ level: "error", field: "", message: "The card has neither supportedInterfaces (1.0) nor url (0.3)" }];
+  const form = formFindings(card, versions);
+  const findings = [...form, ...memberFindings(card, versions), ...readingFindings(card)];
   const view = viewOf(card);
-  for (const rule of rules) findings.push(...rule(view));
+  const known = new Set(form.map(({ field }) => field));
+  // What has a wrong type needs no second finding on its content.
+  for (const rule of rules) findings.push(...rule(view).filter(({ field }) => field === "" || !known.has(field)));
   const weight = ({ level }: CardFinding): number => (level === "error" ? 0 : 1);
-  return findings.sort((one, other) => weight(one) - weight(other)).slice(0, most);
+  findings.sort((one, other) => weight(one) - weight(other));
+  return findings.length <= most ? findings : [...findings.slice(0, most - 1), more];
 }
 
-function formFindings(card: Readonly<Record<string, unknown>>): CardFinding[] {
+const more: CardFinding = { level: "warning", field: "", message: `Only the first ${most - 1} findings are listed` };
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** The versions that a card is meant to be of. One without its address is told by the members of its version alone. */
+function intendedVersions(card: Json): readonly CardForm["version"][] {
   const versions = versionsOf(card);
-  const message = "The card has neither supportedInterfaces (1.0) nor url (0.3)";
-  if (versions.length === 0) return [{ level: "error", field: "", message }];
-  if (versions.includes("1.0")) {
-    const checked = check(agentCardSchema, cloned(card), "copy");
-    return checked.ok
-      ? []
-      : checked.violations.map(({ field, description }) => ({ level: "error", field, message: description }));
-  }
-  return requiredIn03
-    .filter((name) => card[name] === undefined)
-    .map((field) => ({ level: "error", field, message: "is required" }));
+  if (versions.length > 0) return versions;
+  if ("supported_interfaces" in card) return ["1.0"];
+  const isOld = ["url", "protocolVersion", "preferredTransport", "additionalInterfaces", "security"].some(
+    (name) => name in card,
+  );
+  return isOld ? ["0.3"] : [];
 }
+
+function formFindings(card: Json, versions: readonly CardForm["version"][]): CardFinding[] {
+  const findings = versions.flatMap((version) => {
+    // A member that both versions have is checked by the first.
+    const schema: Schema<unknown> = version === "1.0" ? agentCardSchema : strictCardV03;
+    const checked = check(schema, cloned(card), "copy", most + 1);
+    return checked.ok ? [] : checked.violations;
+  });
+  const first = findings.filter(({ field }, at) => findings.findIndex((other) => other.field === field) === at);
+  return [
+    ...first.map(({ field, description }): CardFinding => ({ level: "error", field, message: description })),
+    ...(versions.includes("0.3") && card["protocolVersion"] === undefined ? [withoutVersion] : []),
+  ];
+}
+
+const withoutVersion: CardFinding = {
+  level: "warning",
+  field: "protocolVersion",
+  message: "A card of 0.3 must have it (0.3 §5.5). Readers take a card without it for one of 0.2.5",
+};
 
 /** The check may change what it checks. A value that cannot be copied came from no JSON. */
 function cloned(card: object): unknown {
@@ -65,22 +82,15 @@ function cloned(card: object): unknown {
   }
 }
 
-/** Members of a card that nobody reads, such as a misspelled one. */
-function memberFindings(card: Readonly<Record<string, unknown>>): CardFinding[] {
-  const versions = versionsOf(card);
-  const known = new Set([
-    "signatures",
-    ...(versions.includes("1.0") ? Object.keys(cardV1) : []),
-    ...(versions.includes("0.3") ? Object.keys(cardV03) : []),
-  ]);
-  return Object.keys(card)
-    .filter((name) => !known.has(name))
-    .slice(0, most)
-    .map((name) => ({
-      level: "warning",
-      field: name.slice(0, 100),
-      message: "No reader of this version knows this member",
-    }));
+/** Members that the versions of the card do not define, at any depth. */
+function memberFindings(card: Json, versions: readonly CardForm["version"][]): CardFinding[] {
+  return strayMembers(card, versions).map(({ field: path, readAs }) => {
+    const field = path.slice(0, 200);
+    if (readAs === undefined)
+      return { level: "warning", field, message: "The version of this card does not define this member" };
+    const message = `Some readers take this member for ${readAs}, others ignore it. Write ${readAs} (A2A 1.0 §5.5)`;
+    return { level: "error", field, message };
+  });
 }
 
 /** Members that the SDKs leave out of what they verify. */

@@ -50,14 +50,18 @@ export interface TrustedKeys {
 /** Decides whether a client uses a card. `trustCards()` makes one. */
 export interface CardCheck {
   /**
-   * Returns where the card may be used.
+   * Returns the card to use: what the trusted signatures cover, or the first document where the policy accepts it without them.
    *
    * @param documents - The same card in each form in which it may have been signed.
    * @param address - Where it was asked for. `undefined`: the card itself was given.
-   * @param logger - Is told of a card that is used without a valid signature.
-   * @throws A2AError `InvalidResponse` where it may not, `Unavailable` where the keys for it cannot be read now.
+   * @param logger - Logs a card that is used without a valid signature.
+   * @throws A2AError `InvalidResponse` where the card is not trusted, `Unavailable` where the keys for it cannot be read now.
    */
-  check(documents: readonly object[], address: string | undefined, logger: Logger): Promise<void>;
+  check(
+    documents: readonly [object, ...(readonly object[])],
+    address: string | undefined,
+    logger: Logger,
+  ): Promise<object>;
 }
 
 /** What a client trusts. */
@@ -117,8 +121,10 @@ export interface SignatureVerdict {
 
 /** What is known about the signatures of a card. */
 export interface CardVerdict {
-  /** Whether at least one signature is valid. */
+  /** Whether signatures of trusted keys cover the card. */
   readonly trusted: boolean;
+  /** What these signatures cover. Use it in place of the document. Only where the card is trusted. */
+  readonly card?: object;
   /** One for each signature of the card, in its order. Only the first 16 are looked at. */
   readonly signatures: readonly SignatureVerdict[];
 }

@@ -28,6 +28,15 @@ export function withoutDefaults(card: unknown, drops: (scheme: Json) => boolean)
   };
 }
 
+/**
+ * Whether a card has the members whose default values are left out. A card without its version is read as one of 0.2.5, and a scheme
+ * without its type as one that nobody knows, so the reduced form would mean something else.
+ */
+export function hasDefaulted({ protocolVersion, securitySchemes }: Json): boolean {
+  const schemes = isObject(securitySchemes) ? Object.values(securitySchemes) : [];
+  return protocolVersion !== undefined && schemes.every((one) => isObject(one) && one["type"] !== undefined);
+}
+
 /** Whether the other members of a scheme say of what type it is, so that nothing is lost without it. */
 export function isImplied({ type, ...scheme }: Json): boolean {
   const own =

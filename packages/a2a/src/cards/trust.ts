@@ -1,4 +1,4 @@
-import type { Clock, Logger } from "../base/index.ts";
+import type { Clock } from "../base/index.ts";
 import { A2AError, invalidParams } from "../model/index.ts";
 import type { CardCheck, CardTrust, CardVerdict } from "./port.ts";
 import { cardVerifier } from "./verify.ts";
@@ -21,23 +21,25 @@ export function trustCards(trust: CardTrust, clock?: Clock): CardCheck {
     throw invalidParams([{ field: "trust.policy", description: 'must be "require", "prefer" or "ignore"' }]);
   }
   const verify = cardVerifier(trust, clock);
-  async function check(documents: readonly object[], address: string | undefined, logger: Logger): Promise<void> {
-    if (policy === "ignore") return;
+  const check: CardCheck["check"] = async (documents, address, logger) => {
+    const [first] = documents;
+    if (policy === "ignore") return first;
     const verdicts: CardVerdict[] = [];
     for (const document of documents) {
       const verdict = await verify(document, address);
-      if (verdict.trusted) return;
+      if (verdict.card !== undefined) return verdict.card;
       verdicts.push(verdict);
     }
-    const [{ name } = {}]: readonly { readonly name?: unknown }[] = documents;
+    const { name } = first as { readonly name?: unknown };
     const problem = `The card of ${JSON.stringify(name)} is not signed by a trusted key: ${reasonsOf(verdicts)}`;
-    const forged = verdicts.length > 0 && verdicts.every(isForged);
+    const forged = verdicts.every(isForged);
     if (forged) throw new A2AError("InvalidResponse", problem);
     // With its keys it may be trusted a moment later.
     const unread = verdicts.some(({ signatures }) => signatures.some(({ outcome }) => outcome === "unreadable-keys"));
     if (policy === "require") throw new A2AError(unread ? "Unavailable" : "InvalidResponse", problem);
     logger.warn(problem);
-  }
+    return first;
+  };
   return { check };
 }
 

@@ -1,7 +1,9 @@
+import { isBase64Url } from "../base/base64.ts";
 import { systemClock, type Clock } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 import { verifiableForms, versionsOf, type CardForm } from "./canonical.ts";
+import { strayMembers, type StrayMember } from "./stray.ts";
 import { acceptedAlgorithms, bareKey, fitsAlgorithm, outdated } from "../jws/keys.ts";
 import { KeySources, type FoundKey } from "./key-sources.ts";
 import type { CardTrust, CardVerdict, PublicCardKey, SignatureVerdict } from "./port.ts";
@@ -18,13 +20,15 @@ export interface VerifyCardOptions {
 /** Verifies cards, and keeps the key sets that it has read. */
 type CardVerifier = (card: object, address?: string) => Promise<CardVerdict>;
 
-/** Most signatures of a card that are looked at. */
+/** Maximum number of signatures of a card that are verified. */
 const mostSignatures = 16;
 
 /**
- * Verifies the signatures of one card (A2A 1.0 §8.4.3). It never throws because of what the card says.
+ * Verifies the signatures of one card (A2A 1.0 §8.4.3). The content of a card never makes it throw.
  *
- * @param card - The card as it came, parsed from JSON: also members that are not known here may be signed.
+ * Use `card` of the verdict, which has what the signatures cover, in place of the document.
+ *
+ * @param card - The card as received, parsed from JSON. Members that its version does not define must be signed too.
  * @throws A2AError `InvalidParams` where `trust` is not valid.
  *
  * @example
@@ -49,35 +53,58 @@ export async function verifyCard(
  */
 export function cardVerifier(trust: CardTrust, clock: Clock = systemClock): CardVerifier {
   const sources = new KeySources(trust, clock);
-  return async (card, address) => {
-    const given = (card as { readonly signatures?: unknown }).signatures;
-    const signatures = Array.isArray(given) ? given.slice(0, mostSignatures) : [];
+  return async (given, address) => {
+    const card = given as Json;
+    const { signatures: listed } = card;
+    const signatures = Array.isArray(listed) ? listed.slice(0, mostSignatures) : [];
     if (signatures.length === 0) return { trusted: false, signatures: [] };
-    let forms: readonly CardForm[];
-    try {
-      forms = verifiableForms(card as Readonly<Record<string, unknown>>);
-    } catch (thrown) {
-      const reason = thrown instanceof A2AError ? thrown.message : "The card cannot be read";
-      return { trusted: false, signatures: signatures.map(() => ({ outcome: "unsupported", reason })) };
+    const read = formsOf(card);
+    if (typeof read === "string") {
+      return { trusted: false, signatures: signatures.map(() => ({ outcome: "unsupported", reason: read })) };
     }
     const origins = originsOf(card, address);
     const verdicts: SignatureVerdict[] = [];
-    const covered = new Set<CardForm["version"]>();
+    const covered = new Map<CardForm["version"], Json>();
     for (const signature of signatures) {
-      const { form, ...verdict } = await verdictOf(signature, forms, origins, sources, clock);
+      const { form, ...verdict } = await verdictOf(signature, read, origins, sources, clock);
       verdicts.push(verdict);
-      for (const version of form === undefined ? [] : versionsIn(form, card)) covered.add(version);
+      for (const version of form === undefined ? [] : versionsIn(form, card)) covered.set(version, form?.covered ?? {});
     }
     // A document of both versions may have been one of a single version, before somebody added the interfaces of the other one.
-    const whole = versionsOf(card as Readonly<Record<string, unknown>>).every((version) => covered.has(version));
-    const trusted = whole && verdicts.some(({ outcome }) => outcome === "valid");
-    return { trusted, signatures: whole ? verdicts : verdicts.map(halved) };
+    const whole = versionsOf(card).every((version) => covered.has(version));
+    if (!whole) return { trusted: false, signatures: verdicts.map(halved) };
+    if (!verdicts.some(({ outcome }) => outcome === "valid")) return { trusted: false, signatures: verdicts };
+    const used = [...covered.values()].reduce<unknown>(merged, {});
+    return { trusted: true, card: { ...(used as Json), signatures: listed }, signatures: verdicts };
   };
 }
 
-/** The versions of a card whose members are in a form. As it came, a card has them all. */
-function versionsIn({ reading, version }: CardForm, card: object): readonly CardForm["version"][] {
-  return reading === "exact" ? versionsOf(card as Readonly<Record<string, unknown>>) : [version];
+/** What can be verified of a card; where it cannot be, the reason. */
+function formsOf(card: Json): Forms | string {
+  try {
+    const stray = strayMembers(card);
+    const note = noteOn(stray);
+    // No signature holds for a card that two readers read differently.
+    const isAmbiguous = stray.some(({ readAs }) => readAs !== undefined);
+    return { forms: isAmbiguous ? [] : verifiableForms(card), note };
+  } catch (thrown) {
+    return thrown instanceof A2AError ? thrown.message : "the card cannot be read";
+  }
+}
+
+/** The members that either of two forms of the same card has. */
+function merged(one: unknown, other: unknown): unknown {
+  if (Array.isArray(one) && Array.isArray(other)) return one.map((item, at) => merged(item, other[at]));
+  if (!isObject(one) || !isObject(other)) return one;
+  const both = Object.entries(other).map(
+    ([name, value]) => [name, Object.hasOwn(one, name) ? merged(one[name], value) : value] as const,
+  );
+  return Object.fromEntries([...Object.entries(one), ...both]);
+}
+
+/** The versions of a card whose members are in a form. The card as received has them all. */
+function versionsIn({ reading, version }: CardForm, card: Json): readonly CardForm["version"][] {
+  return reading === "exact" ? [...new Set([...versionsOf(card), version])] : [version];
 }
 
 /** The verdict on a signature of a card of which no signature covers all versions. */
@@ -87,13 +114,32 @@ function halved(verdict: SignatureVerdict): SignatureVerdict {
   return { ...rest, outcome: "unsupported", reason: "the card is also one of a version that is not signed" };
 }
 
+type Json = Readonly<Record<string, unknown>>;
+
+/** What can be verified of a card. */
+interface Forms {
+  readonly forms: readonly CardForm[];
+  /** What to say of its members where a signature does not hold. */
+  readonly note: string;
+}
+
+/** Names the members that the versions of a card do not define. They must be signed too, in the spelling of A2A. */
+function noteOn(stray: readonly StrayMember[]): string {
+  if (stray.length === 0) return "";
+  const names = stray.slice(0, 5).map(({ field, readAs }) => {
+    const name = JSON.stringify(field.slice(0, 100));
+    return readAs === undefined ? name : `${name}, which some readers take for ${readAs}`;
+  });
+  return `. It has members that its version does not define: ${names.join("; ")}`;
+}
+
 /** A verdict, with the form that a valid signature is over. */
 type FormVerdict = SignatureVerdict & { readonly form?: CardForm };
 
 /** The origins that a card belongs to: that of its address, or else those of all its interfaces. */
-function originsOf(card: object, address: string | undefined): readonly string[] {
+function originsOf(card: Json, address: string | undefined): readonly string[] {
   if (address !== undefined) return [originOf(address)];
-  const { supportedInterfaces, additionalInterfaces, url } = card as Readonly<Record<string, unknown>>;
+  const { supportedInterfaces, additionalInterfaces, url } = card;
   const interfaces = [supportedInterfaces, additionalInterfaces].flatMap((list): readonly unknown[] =>
     Array.isArray(list) ? list : [],
   );
@@ -114,14 +160,14 @@ const partial = "it does not cover what is empty, such as a security requirement
 
 async function verdictOf(
   value: unknown,
-  forms: readonly CardForm[],
+  forms: Forms,
   origins: readonly string[],
   sources: KeySources,
   clock: Clock,
 ): Promise<FormVerdict> {
   const { protected: head, signature } = isObject(value) ? value : {};
   const header = readHeader(head);
-  if (header === undefined || typeof signature !== "string" || !/^[\w-]+$/.test(signature)) {
+  if (header === undefined || typeof signature !== "string" || signature === "" || !isBase64Url(signature)) {
     return { outcome: "unsupported", reason: "the signature cannot be read" };
   }
   const { alg, kid, jku } = header;
@@ -148,7 +194,7 @@ async function verdictOf(
 async function tried(
   jws: { readonly protected: string; readonly signature: string },
   { key, named }: FoundKey,
-  forms: readonly CardForm[],
+  { forms, note }: Forms,
   alg: string,
   clock: Clock,
 ): Promise<FormVerdict> {
@@ -158,7 +204,7 @@ async function tried(
   if (form?.lacking === true) return { outcome: "unsupported", reason: partial };
   if (form !== undefined) return { outcome: "valid", reading: form.reading, form };
   return named
-    ? { outcome: "invalid", reason: "the card is not what this key has signed" }
+    ? { outcome: "invalid", reason: `the card is not what this key has signed${note}` }
     : { outcome: "unknown-key", reason: "its key is not trusted for this card" };
 }
 

@@ -82,15 +82,36 @@ export function withSchemesOf(card: AgentCard, others: readonly AgentCard[]): Ag
   return entries.length === 0 ? card : { ...card, securitySchemes: Object.fromEntries(entries) };
 }
 
-/** The codec, whose extended cards are read like those that are fetched. */
-export function respelling<Version extends JsonRpcCodec & RestCodec>(codec: Version): Version {
+/**
+ * The documents that extended cards were read from, as received: a signature covers the document. REST of 0.3 has a form of cards of its
+ * own, which nobody signs: such a card is written again as JSON-RPC of 0.3 writes it.
+ */
+export type CardDocuments = WeakMap<AgentCard, object>;
+
+/** The codec, whose extended cards are read like those that are fetched, and whose documents are kept. */
+export function respelling<Version extends JsonRpcCodec & RestCodec>(
+  codec: Version,
+  documents: CardDocuments,
+): Version {
   const { bindings } = codec;
-  const both = { JSONRPC: withCards(bindings.JSONRPC), "HTTP+JSON": withCards(bindings["HTTP+JSON"]) };
+  const both = {
+    JSONRPC: withCards(bindings.JSONRPC, documents, () => true),
+    "HTTP+JSON": withCards(bindings["HTTP+JSON"], documents, (document) => "supportedInterfaces" in document),
+  };
   return { ...codec, bindings: { ...bindings, ...both } };
 }
 
-function withCards<Wire extends Pick<Shapes, "decodeResponse">>(wire: Wire): Wire {
-  const decodeResponse: Shapes["decodeResponse"] = (operation, value) =>
-    wire.decodeResponse(operation, operation === "GetExtendedAgentCard" ? respelled(value) : value);
+function withCards<Wire extends Pick<Shapes, "decodeResponse">>(
+  wire: Wire,
+  documents: CardDocuments,
+  isSignedForm: (document: object) => boolean,
+): Wire {
+  const decodeResponse: Shapes["decodeResponse"] = (operation, value) => {
+    if (operation !== "GetExtendedAgentCard") return wire.decodeResponse(operation, value);
+    const document = structuredClone(value);
+    const response = wire.decodeResponse(operation, respelled(value));
+    if (isObject(document) && isSignedForm(document)) documents.set(response as AgentCard, document);
+    return response;
+  };
   return { ...wire, decodeResponse };
 }

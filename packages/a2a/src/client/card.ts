@@ -15,11 +15,11 @@ export interface CachedCard {
   readonly lastModified?: string | undefined;
   /** Until when it may be used, in milliseconds since the Unix epoch. */
   readonly freshUntil: number;
-  /** The card as it came, which its signatures cover. Only where a client with `trust` has put it here. */
+  /** The card as received, which its signatures cover. A client with `trust` does not use an entry without it. */
   readonly document?: object;
 }
 
-/** Keeps cards by their URL: a `Map` will do. Share it among clients that use the same credentials. */
+/** Keeps cards by their URL: a `Map` will do. Share it only among clients that use the same credentials. */
 export interface CardCache {
   /** The card of a URL. */
   get(url: string): CachedCard | undefined;
@@ -27,9 +27,14 @@ export interface CardCache {
   set(url: string, entry: CachedCard): unknown;
 }
 
+/** Makes the key of a card in a cache that clients with other credentials share. */
+export type CardKey = (url: string, headers: Readonly<Record<string, string>>) => Promise<string>;
+
 export interface CardSource {
   readonly host: ClientHost;
-  readonly cache: CardCache;
+  cache: CardCache;
+  /** The key of a card in the cache, by its URL and the headers of its request. Absent: its URL. */
+  readonly keyOf: CardKey | undefined;
   readonly version: string;
   /** Largest card in bytes. */
   readonly maxBytes: number;
@@ -81,24 +86,34 @@ export async function findCard(given: URL, source: CardSource, signal: AbortSign
 }
 
 async function fetchCard(url: string, source: CardSource, signal: AbortSignal | undefined): Promise<AgentCard> {
-  const known = source.cache.get(url);
-  if (known !== undefined && source.host.clock.now() < known.freshUntil) return known.card;
-  return endedBy(source.observer?.card?.({ url }), requestCard(url, known, source, signal));
-}
-
-async function requestCard(
-  url: string,
-  known: CachedCard | undefined,
-  source: CardSource,
-  signal: AbortSignal | undefined,
-): Promise<AgentCard> {
-  const { host } = source;
+  const { host, keyOf } = source;
   const headers = await requestHeaders(
     host,
     { url, operation: "AgentCard" },
     { version: source.version, extensions: [] },
   );
   headers["accept"] = "application/json";
+  const request = { url, headers, key: keyOf === undefined ? url : await keyOf(url, headers) };
+  const known = source.cache.get(request.key);
+  if (known !== undefined && host.clock.now() < known.freshUntil) return known.card;
+  return endedBy(source.observer?.card?.({ url }), requestCard(request, known, source, signal));
+}
+
+/** A request for a card. */
+interface CardRequest {
+  readonly url: string;
+  readonly headers: Record<string, string>;
+  /** The key of the card in the cache. */
+  readonly key: string;
+}
+
+async function requestCard(
+  { url, headers, key }: CardRequest,
+  known: CachedCard | undefined,
+  source: CardSource,
+  signal: AbortSignal | undefined,
+): Promise<AgentCard> {
+  const { host } = source;
   if (known?.etag) headers["if-none-match"] = known.etag;
   else if (known?.lastModified) headers["if-modified-since"] = known.lastModified;
   // A redirect is followed only without headers of the caller: credentials belong to the origin that the caller named.
@@ -106,13 +121,13 @@ async function requestCard(
   const answer = await sendRequest(host, { method: "GET", url, headers, redirect }, { signal });
   const text = await answer.text(source.maxBytes);
   if (answer.status === 304 && known !== undefined) {
-    return keep(source, url, known, answer);
+    return keep(source, key, known, answer);
   }
   if (answer.status !== 200) throw refusal(answer, host.clock, url, text, undefined);
   const value = parseJson(answer, text);
   if (value === undefined) throw strangeAnswer(answer, url, text);
-  const card = source.decode(value);
-  return keep(source, url, { card, etag: answer.header("etag"), lastModified: answer.header("last-modified") }, answer);
+  const [etag, lastModified] = [answer.header("etag"), answer.header("last-modified")];
+  return keep(source, key, { card: source.decode(value), document: value as object, etag, lastModified }, answer);
 }
 
 /** Stands for: the caller gave no headers. */
@@ -121,7 +136,7 @@ export const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
 /** Keeps a card in the cache for as long as its response allows. */
 function keep(
   source: CardSource,
-  url: string,
+  key: string,
   entry: Omit<CachedCard, "freshUntil">,
   answer: ClientResponse,
 ): AgentCard {
@@ -130,7 +145,7 @@ function keep(
   const fresh =
     age === undefined || /\bno-cache\b/i.test(control) ? 0 : Number(age) - Number(answer.header("age") ?? 0);
   const freshUntil = source.host.clock.now() + fresh * 1000;
-  if (!/\bno-store\b/i.test(control)) source.cache.set(url, { ...entry, freshUntil });
+  if (!/\bno-store\b/i.test(control) && answer.header("vary") !== "*") source.cache.set(key, { ...entry, freshUntil });
   return entry.card;
 }
 

@@ -1,9 +1,9 @@
 import type { Logger } from "../base/index.ts";
-import { A2AError, type A2AErrorOptions, type AgentCard, type AgentInterface, hasCode } from "../model/index.ts";
+import { A2AError, type AgentCard, type AgentInterface, hasCode } from "../model/index.ts";
 import { type AgentService, type CallContext, type OperationName } from "../protocol/index.ts";
 import type { ClientBinding, ClientHost } from "../transport/client/binding.ts";
 import { noHeaders } from "./card.ts";
-import { isIdempotent, neverProcessed } from "./retry.ts";
+import { isIdempotent, neverProcessed, reworded } from "./retry.ts";
 
 /** How many interfaces of a card are read. */
 const mostInterfaces = 100;
@@ -97,12 +97,6 @@ function tenanted<T extends { readonly tenant?: string }>(request: T, { tenant }
   return (tenant ? { tenant, ...rest } : rest) as T;
 }
 
-/** The same error with another message and more metadata. */
-function extended(error: A2AError, message: string, metadata: Readonly<Record<string, string>>): A2AError {
-  const options: A2AErrorOptions = error;
-  return new A2AError(error.code, message, { ...options, metadata: { ...error.metadata, ...metadata }, cause: error });
-}
-
 /** Whether nobody has answered. That says nothing about versions: the same binding of an older one would be as silent. */
 const isSilence = (error: A2AError): boolean => hasCode(error, "ConnectionFailed", "Timeout", "Unavailable");
 
@@ -152,7 +146,7 @@ export function firstAlive(
         if (withheldFrom && had && hasCode(thrown, "Unauthenticated", "PermissionDenied")) {
           proven = true;
           const why = `${thrown.message}. Credentials are not sent to ${withheldFrom}, only named by the card: see credentialOrigins`;
-          throw extended(thrown, why, { withheldFrom });
+          throw reworded(thrown, why, { withheldFrom });
         }
         if (!(thrown instanceof A2AError) || proven || context.signal?.aborted) throw thrown;
         if (!isDead(thrown)) {
@@ -171,7 +165,7 @@ export function firstAlive(
         if (last) {
           silent = [];
           const tried = candidates.map(({ target }) => target.url).join(" ");
-          throw extended(thrown, `No interface of the card ${card} works:\n  ${failures.join("\n  ")}`, { tried });
+          throw reworded(thrown, `No interface of the card ${card} works:\n  ${failures.join("\n  ")}`, { tried });
         }
         if (!isIdempotent(operation, context) && !neverProcessed(thrown)) throw thrown;
       }

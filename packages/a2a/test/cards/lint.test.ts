@@ -21,6 +21,33 @@ const oldCard = {
 
 const said = (card: unknown): readonly string[] =>
   lintCard(card).map(({ level, field, message }) => `${level} ${field}: ${message}`);
+const fieldsOf = (card: unknown): readonly string[] => lintCard(card).map(({ field }) => field);
+
+/** Each member and element of a value, by its path, and what puts another value in its place. */
+function membersOf(root: object): readonly { readonly path: string; put(value: unknown): object }[] {
+  const paths: (string | number)[][] = [];
+  const walk = (value: unknown, path: (string | number)[]): void => {
+    if (path.length > 0) paths.push(path);
+    if (typeof value !== "object" || value === null) return;
+    for (const [name, member] of Object.entries(value))
+      walk(member, [...path, Array.isArray(value) ? Number(name) : name]);
+  };
+  walk(root, []);
+  return paths.map((path) => ({
+    path: path.map((step) => (typeof step === "number" ? `[${step}]` : step)).join("."),
+    put(value) {
+      const copy = structuredClone(root);
+      let at = copy as Record<string | number, unknown>;
+      for (const step of path.slice(0, -1)) at = at[step] as Record<string | number, unknown>;
+      const last = path.at(-1) ?? "";
+      // A value that fits no member.
+      if (value === undefined) delete at[last];
+      else at[last] = typeof value === "symbol" ? (typeof at[last] === "object" ? 7 : { no: "member" }) : value;
+      return copy;
+    },
+  }));
+}
+
 const oneSkill = { id: "a", name: "A", description: "A", tags: ["a"] };
 const signature = (header: object) => [
   { protected: Buffer.from(JSON.stringify(header)).toString("base64url"), signature: "AA" },
@@ -163,7 +190,7 @@ describe("lintCard", () => {
       { ...fullCard, skills: [{ ...oneSkill, tags: ["\u001b[2J"] }] },
       /^warning skills\[0\]\.tags\[0\]: .*control/,
     ],
-    ["a misspelled member", { ...fullCard, skils: [] }, /^warning skils: No reader/],
+    ["a misspelled member", { ...fullCard, skils: [] }, /^warning skils: The version of this card does not define/],
     ["a requirement that the SDKs do not verify", keyCard, /^warning : The SDKs of JavaScript and Python/],
     [
       "a signature that cannot be read",
@@ -233,6 +260,101 @@ describe("lintCard", () => {
     const findings = lintCard(card);
     expect(findings.length).toBeGreaterThan(0);
     expect(findings.length).toBeLessThanOrEqual(100);
+  });
+
+  it("checks a card of 0.3 to the letter: every member of a wrong type, and every one that is missing (0.3 §5.5)", () => {
+    const flow = { authorizationUrl: "https://a.example/a", tokenUrl: "https://a.example/t", scopes: { s: "S" } };
+    const { authorizationUrl: _, ...atToken } = flow;
+    const whole = {
+      ...oldCard,
+      iconUrl: "https://a.example/icon",
+      documentationUrl: "https://a.example/docs",
+      provider: { organization: "A", url: "https://a.example" },
+      capabilities: {
+        streaming: true,
+        pushNotifications: true,
+        stateTransitionHistory: false,
+        extensions: [{ uri: "urn:a", description: "A", required: false, params: {} }],
+      },
+      securitySchemes: {
+        key: { type: "apiKey", in: "header", name: "x-key" },
+        http: { type: "http", scheme: "Bearer", bearerFormat: "JWT" },
+        oauth: {
+          type: "oauth2",
+          flows: { authorizationCode: flow, clientCredentials: atToken },
+          oauth2MetadataUrl: "https://a.example/m",
+        },
+        openId: { type: "openIdConnect", openIdConnectUrl: "https://a.example/o" },
+        mtls: { type: "mutualTLS", description: "A certificate" },
+      },
+      security: [{ key: [] }, { http: [] }, { oauth: ["s"] }, { openId: [] }, { mtls: [] }],
+      skills: [
+        {
+          ...oneSkill,
+          examples: ["a"],
+          inputModes: ["text/plain"],
+          outputModes: ["text/plain"],
+          security: [{ key: [] }],
+        },
+      ],
+      supportsAuthenticatedExtendedCard: true,
+    };
+    expect(said(whole)).toEqual([]);
+    const required = new Set(
+      (
+        "name description url version capabilities defaultInputModes defaultOutputModes skills provider.organization " +
+        "provider.url additionalInterfaces[0].url additionalInterfaces[0].transport capabilities.extensions[0].uri " +
+        "securitySchemes.key.type securitySchemes.key.in securitySchemes.key.name securitySchemes.http.type " +
+        "securitySchemes.http.scheme securitySchemes.oauth.type securitySchemes.oauth.flows " +
+        "securitySchemes.oauth.flows.authorizationCode.authorizationUrl securitySchemes.oauth.flows.authorizationCode.tokenUrl " +
+        "securitySchemes.oauth.flows.authorizationCode.scopes securitySchemes.oauth.flows.clientCredentials.tokenUrl " +
+        "securitySchemes.oauth.flows.clientCredentials.scopes securitySchemes.openId.type " +
+        "securitySchemes.openId.openIdConnectUrl securitySchemes.mtls.type skills[0].id skills[0].name skills[0].description " +
+        "skills[0].tags"
+      ).split(" "),
+    );
+    for (const { path, put } of membersOf(whole)) {
+      const field = path.replace(/\.(?=\[)/g, "");
+      if (/params|signatures/.test(field)) continue;
+      const wrong = put(Symbol.for("wrong"));
+      expect(said(wrong), field).toContainEqual(expect.stringMatching(/^error /));
+      expect(
+        fieldsOf(wrong).some((one) => field.startsWith(one) || one.startsWith(field)),
+        field,
+      ).toBe(true);
+      if (field.endsWith("]")) continue;
+      const absent = said(put(undefined));
+      if (required.has(field)) expect(absent.join("\n"), field).toContain(`error ${field}: `);
+      else
+        expect(
+          absent.filter((each) => each.startsWith("error") && each.includes(`${field}:`)),
+          field,
+        ).toEqual([]);
+    }
+  });
+
+  it("lists every fault of a card, not the first ones alone, and says where it stops", () => {
+    const skills = Array.from({ length: 60 }, () => ({ id: 1 }));
+    expect(fieldsOf({ ...oldCard, skills }).filter((field) => field.endsWith(".id")).length).toBeGreaterThan(20);
+    const some = said({ ...oldCard, name: 1, skills: skills.slice(0, 12), defaultInputModes: 1, version: 1 });
+    expect(some.filter((each) => each.startsWith("error"))).toHaveLength(3 + 12 * 4);
+    expect(said({ ...oldCard, skills }).at(-1)).toMatch(/Only the first 99 findings/);
+  });
+
+  it("checks a card of both versions by both, and names a member in the spelling of the proto", () => {
+    const both = {
+      ...oldCard,
+      ...fullCard,
+      securitySchemes: { key: { type: "apiKey", in: "header" } },
+      security: [{ key: 1 }],
+    };
+    expect(fieldsOf(both)).toEqual(expect.arrayContaining(["securitySchemes.key.name", "security[0].key"]));
+    expect(said({ ...fullCard, security_schemes: {} })).toContainEqual(
+      expect.stringMatching(/^error security_schemes: Some readers take this member for securitySchemes/),
+    );
+    expect(said({ ...oldCard, protocolVersion: undefined })).toContainEqual(
+      expect.stringMatching(/^warning protocolVersion: .*0\.2\.5/),
+    );
   });
 
   it("says errors first", () => {

@@ -38,7 +38,7 @@ describe("the canonical form (A2A 1.0 §8.4.1)", () => {
     );
   });
 
-  it("has no signatures, no unknown members and no defaults of members that are neither required nor optional", () => {
+  it("has no signatures, no defaults of members that are neither required nor optional, and all unknown members", () => {
     const card = {
       ...copyOf(fullCard),
       signatures: [{ protected: "a", signature: "b" }],
@@ -52,8 +52,11 @@ describe("the canonical form (A2A 1.0 §8.4.1)", () => {
     const { text } = verifiableForms(card).find(({ reading }) => reading === "specification") ?? { text: "{}" };
     const form = JSON.parse(text) as Record<string, unknown>;
     expect(Object.keys(form)).not.toContain("signatures");
-    expect(Object.keys(form)).not.toContain("unknown");
-    expect(form["securitySchemes"]).toEqual({ mtls: { mtlsSecurityScheme: {} }, later: {} });
+    expect(form["unknown"]).toBe(1);
+    expect(form["securitySchemes"]).toEqual({
+      mtls: { mtlsSecurityScheme: {} },
+      later: { quantumSecurityScheme: { level: 1 } },
+    });
     expect(form["securityRequirements"]).toEqual([{ schemes: { mtls: {} } }]);
   });
 });
@@ -82,10 +85,10 @@ describe("signCard and verifyCard (A2A 1.0 §8.4.2, §8.4.3)", () => {
     ]);
   });
 
-  it("hold after the card was written by another serializer: other order, other members, no empty lists", async () => {
+  it("hold after the card was written by another serializer: other order, no empty lists", async () => {
     const signed = await signCard({ ...fullCard, skills: [], defaultInputModes: [] }, key());
     const { skills: _, defaultInputModes: __, ...rest } = signed;
-    const reordered = Object.fromEntries(Object.entries({ ...rest, addedLater: true }).reverse());
+    const reordered = Object.fromEntries(Object.entries(rest).reverse());
     const { trusted, signatures } = await verifyCard(reordered, await trustIn(key()));
     expect(trusted).toBe(true);
     expect(signatures[0]).toMatchObject({ outcome: "valid", reading: "specification" });
@@ -206,17 +209,20 @@ describe("a card of both versions", () => {
       preferredTransport: "JSONRPC",
       security: [{ oauth: ["ask"] }],
     };
-    const { supportedInterfaces, securityRequirements, ...shared } = fullCard;
-    const signed = await signCard({ ...fullCard, ...old }, key(), { reduced: false });
+    const { supportedInterfaces, securityRequirements, securitySchemes, ...shared } = fullCard;
+    const schemes = { oauth: { ...fullCard.securitySchemes?.["oauth"], type: "oauth2" } };
+    const signed = await signCard({ ...fullCard, ...old, securitySchemes: schemes }, key(), { reduced: false });
     expect(signed.signatures).toHaveLength(2);
     const trust = await trustIn(key());
     const { signatures } = signed;
-    const only1 = { ...shared, supportedInterfaces, securityRequirements, signatures };
-    const only03 = { ...shared, ...old, signatures };
+    const only1 = { ...shared, supportedInterfaces, securityRequirements, securitySchemes, signatures };
+    const only03 = { ...shared, ...old, securitySchemes: { oauth: { type: "oauth2" } }, signatures };
     expect((await verifyCard(only1, trust)).signatures.map(({ outcome }) => outcome)).toEqual(["valid", "invalid"]);
     expect((await verifyCard(only03, trust)).signatures.map(({ outcome }) => outcome)).toEqual(["invalid", "valid"]);
     const { security: _, ...downgraded } = only03;
     expect((await verifyCard(downgraded, trust)).trusted).toBe(false);
+    // Readers of 0.3 know the schemes of 1.0 as well, so those are no part of a card that is signed as one of 0.3.
+    expect((await verifyCard({ ...only03, securitySchemes: schemes }, trust)).trusted).toBe(false);
   });
 });
 

@@ -37,7 +37,7 @@ export async function checkCard(io: Io, at: string, options: CallOptions): Promi
   const { finding, date } = await lookAt(address, callHeaders(options, io.env));
   const findings = [finding, ...lint(document.card, at)];
   try {
-    const { card } = await open(io, at, anyBinding);
+    const { card } = await open(io, at, anyBinding, { retry: false });
     return { findings, card, ...(date && { date }) };
   } catch (error) {
     const cure = "Correct supportedInterfaces of the card: url, protocolBinding and protocolVersion (A2A 1.0 §4.4.6)";

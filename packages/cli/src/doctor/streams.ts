@@ -34,7 +34,7 @@ export async function* checkStreams(io: Io, at: string, card: AgentCard, options
     return response;
   };
   try {
-    const client = await open(io, at, options, watching);
+    const client = await open(io, at, options, { fetch: watching, retry: false });
     yield verdictOf(await follow(client, options.message));
   } catch (error) {
     const cure = "See the log of the server, and that the proxy keeps connections open for an hour without an event";

@@ -16,9 +16,24 @@ export interface DocumentOptions {
   readonly clock: Clock;
 }
 
-/** Headers that tell how long a document may be kept, and since when it is as it is. */
-export function cacheHeaders({ maxAge, clock }: DocumentOptions): Headers {
-  return { "cache-control": `public, max-age=${maxAge}`, "last-modified": new Date(clock.now()).toUTCString() };
+/** Decides who reads a document. */
+export interface CardGate {
+  /** Headers that readers authenticate by. */
+  readonly vary: readonly string[];
+  /**
+   * Resolves where the sender of a request may read. A refusal is recorded, but for one that leaves a card out of a list (`isListed`).
+   *
+   * @throws A2AError `Unauthenticated`, `PermissionDenied` or `TooManyRequests`.
+   */
+  check(request: UniversalRequest, isListed?: boolean): Promise<void>;
+}
+
+/** Headers that tell how long a document may be kept, and since when it is as it is. Behind a gate its reader alone may keep it. */
+export function cacheHeaders({ maxAge, clock }: DocumentOptions, gate?: CardGate): Headers {
+  return {
+    "cache-control": gate === undefined ? `public, max-age=${maxAge}` : "private, no-cache",
+    "last-modified": new Date(clock.now()).toUTCString(),
+  };
 }
 
 const allow = "GET, HEAD";

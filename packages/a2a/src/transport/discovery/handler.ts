@@ -1,4 +1,4 @@
-import type { Logger } from "../../base/index.ts";
+import { withoutQuery, type Logger } from "../../base/index.ts";
 import {
   A2AError,
   type AgentCard,
@@ -14,9 +14,9 @@ import { returned, type AgentAddress, type HttpEndpoint, type ServerBinding } fr
 import { requestedVersion } from "../server/request.ts";
 import { errorResponse, failureOf, type WireError } from "../server/response.ts";
 import { answerWith, writeDocument, type Document } from "../server/document.ts";
-import { cacheHeaders, refuseToWrite, type DocumentOptions } from "./document.ts";
+import { cacheHeaders, refuseToWrite, type CardGate, type DocumentOptions } from "./document.ts";
 
-export { documentEndpoint, type DocumentOptions, type PublicDocument } from "./document.ts";
+export { documentEndpoint, type CardGate, type DocumentOptions, type PublicDocument } from "./document.ts";
 
 /* Cards: what a card says, where it is found, and the endpoint that serves it. */
 
@@ -33,16 +33,18 @@ export function cardPathsOf(tenant: string | undefined, codecs: readonly Codec[]
 /**
  * Serves a card, with a strong `ETag`, `Last-Modified` and `Cache-Control`, and with 304 for a card that the client has (A2A 1.0
  * §8.6). A request that names a version gets the card of that version. Other requests get a card with the members of all
- * versions, which clients of every version can read, because they ignore unknown members. Callers need no credentials: the card
- * says how to authenticate.
+ * versions, which clients of every version can read, because they ignore unknown members. Callers need credentials only where
+ * there is a `gate`.
  */
 export function cardEndpoint(
   load: () => AgentCard | Promise<AgentCard>,
   codecs: readonly [Codec, ...Codec[]],
   options: DocumentOptions & { readonly logger: Logger },
+  gate?: CardGate,
 ): HttpEndpoint {
   const named = byVersion(codecs);
-  const cached = cacheHeaders(options);
+  const cached = cacheHeaders(options, gate);
+  const vary = [...(codecs.length > 1 ? ["A2A-Version"] : []), ...(gate?.vary ?? [])].join(", ");
   const documents = new Map<Codec | undefined, Promise<Document>>();
   const documentOf = (codec: Codec | undefined) => {
     const known = documents.get(codec);
@@ -53,7 +55,7 @@ export function cardEndpoint(
       return writeDocument(written.reduce(merge), {
         "content-type": "application/json",
         ...cached,
-        ...(codecs.length > 1 && { vary: "A2A-Version" }),
+        ...(vary !== "" && { vary }),
       });
     };
     const document = write();
@@ -68,9 +70,11 @@ export function cardEndpoint(
       if (refusal !== undefined) return refusal;
       const version = codecs.length > 1 ? requestedVersion(request, query) : undefined;
       try {
+        await gate?.check(request);
         return answerWith(await documentOf(named.get(version ?? "")), request);
       } catch (thrown) {
-        const failure = failureOf(thrown, options.logger, { url: request.url }, () => false);
+        // The query may have a credential.
+        const failure = failureOf(thrown, options.logger, { url: withoutQuery(request.url) }, () => false);
         return errorResponse(codecs[0], failure);
       }
     },
