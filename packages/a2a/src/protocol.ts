@@ -96,6 +96,7 @@ export type {
   ObservedCommit,
   ObservedDelivery,
   ObservedRequest,
+  ObservedRetry,
   ObservedTurn,
   Observer,
 } from "./protocol/index.ts";

@@ -192,8 +192,11 @@ describe("gRPC-Web", () => {
     [404, "InvalidResponse"],
   ])("whose proxy says %i is %s", async (status, expected) => {
     await against(
-      (_request, response) => void response.writeHead(status).end("sorry"),
-      async (client) => expect((await failureOf(client.getTask("t"))).code).toBe(expected),
+      (_request, response) => void response.writeHead(status, { "retry-after": "7" }).end("sorry"),
+      async (client) => {
+        const retryAfter = status === 503 ? { retryAfter: 7 } : {};
+        expect(await failureOf(client.getTask("t"))).toMatchObject({ code: expected, ...retryAfter });
+      },
     );
   });
 

@@ -307,6 +307,15 @@ describe("a call that goes wrong", () => {
     expect((await failureOf((await open(server)).getTask("t"))).code).toBe(expected);
   });
 
+  it("before gRPC is reached has the Retry-After of the proxy", async () => {
+    await using server = await peer((stream) => {
+      stream.respond({ ":status": 503, "content-type": "text/html", "retry-after": "7" });
+      stream.end("<h1>proxy</h1>");
+    });
+    const error = await failureOf((await open(server)).getTask("t"));
+    expect(error).toMatchObject({ code: "Unavailable", retryAfter: 7 });
+  });
+
   it("without a status at the end is ConnectionLost", async () => {
     await using server = await peer((stream) => {
       stream.respond(grpcHead);

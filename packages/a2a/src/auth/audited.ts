@@ -3,6 +3,7 @@ import { toA2AError, type A2AErrorCode } from "../model/index.ts";
 import {
   auditedSubject,
   hasWrongCredentials,
+  resourceOf,
   type AgentService,
   type Audit,
   type AuditRecord,
@@ -11,7 +12,6 @@ import {
   type Principal,
   type UniversalRequest,
 } from "../protocol/index.ts";
-import { resourceOf } from "./authorized.ts";
 
 /* The audit records of callers who are refused. */
 
@@ -98,7 +98,7 @@ export function refusedCall(
   clock: Clock,
 ): Omit<AuditRecord, "event"> {
   const { principal, address, trace } = context;
-  const { taskId } = resourceOf(operation, request);
-  const subject = auditedSubject({ principal, address, taskId, trace });
+  const { taskId, contextId } = resourceOf(operation, request);
+  const subject = auditedSubject({ principal, address, taskId, contextId, trace });
   return { outcome: "refused", time: clock.now(), agent, operation, ...subject };
 }

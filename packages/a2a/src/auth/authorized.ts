@@ -1,13 +1,14 @@
-import { A2AError, type AgentSkill, type JsonObject } from "../model/index.ts";
+import { A2AError, type AgentSkill } from "../model/index.ts";
 import {
   isMethod,
+  resourceOf,
   spreadable,
   type AgentService,
   type CallContext,
   type OperationName,
   type Operations,
 } from "../protocol/index.ts";
-import type { Authorizer, AuthorizerRequest, SkillOf } from "./port.ts";
+import type { Authorizer, SkillOf } from "./port.ts";
 
 /** The skill that a message is for, in its metadata: `skillId`. */
 export const skillInMetadata: SkillOf = ({ message }) => {
@@ -68,47 +69,4 @@ function canHide(operation: OperationName, request: unknown): boolean {
   // Only operations of the protocol are known to look at `hidden`.
   if (isMethod(operation)) return false;
   return operation === "ListTasks" || resourceOf(operation, request).taskId !== undefined;
-}
-
-/** What the request of a method of an extension names: its texts `taskId` and `contextId`. */
-function namedIn({ taskId, contextId }: JsonObject): Pick<AuthorizerRequest, "taskId" | "contextId"> {
-  return {
-    ...(typeof taskId === "string" && { taskId }),
-    ...(typeof contextId === "string" && { contextId }),
-  };
-}
-
-/** The task and what belongs to it, as a request names them. */
-export function resourceOf(
-  operation: OperationName,
-  request: unknown,
-): Pick<AuthorizerRequest, "taskId" | "contextId" | "referenceTaskIds" | "configId"> {
-  switch (operation) {
-    case "SendMessage":
-    case "SendStreamingMessage": {
-      const { taskId, contextId, referenceTaskIds } = (request as Operations["SendMessage"]["request"]).message;
-      return {
-        ...(taskId !== undefined && { taskId }),
-        ...(contextId !== undefined && { contextId }),
-        ...(referenceTaskIds !== undefined && { referenceTaskIds }),
-      };
-    }
-    case "GetTask":
-    case "CancelTask":
-    case "SubscribeToTask":
-      return { taskId: (request as Operations["GetTask"]["request"]).id };
-    case "ListTasks": {
-      const { contextId } = request as Operations["ListTasks"]["request"];
-      return contextId === undefined ? {} : { contextId };
-    }
-    case "GetExtendedAgentCard":
-      return {};
-    case "ListTaskPushNotificationConfigs":
-      return { taskId: (request as Operations["ListTaskPushNotificationConfigs"]["request"]).taskId };
-    default: {
-      if (isMethod(operation)) return namedIn(request as JsonObject);
-      const { taskId, id } = request as Operations["CreateTaskPushNotificationConfig"]["request"];
-      return { ...(taskId !== undefined && { taskId }), ...(id !== undefined && { configId: id }) };
-    }
-  }
 }

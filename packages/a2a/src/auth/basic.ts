@@ -1,9 +1,10 @@
 import { secretDigest } from "../base/secret-digest.ts";
-import { A2AError, fromBase64, invalidParams } from "../model/index.ts";
+import { fromCanonicalBase64 } from "../base/base64.ts";
+import { A2AError, invalidParams } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 import type { Principal, UniversalRequest } from "../protocol/index.ts";
 import { challenge, problemParams } from "./challenge.ts";
-import { isPassword, nobodysHash, parsePasswordHash, Turns, type PasswordHash } from "./password.ts";
+import { nobodysHash, parsePasswordHash, passwordCheck, Turns, type PasswordHash } from "./password.ts";
 import type { Authenticator } from "./port.ts";
 import { defineScheme } from "./scheme.ts";
 
@@ -70,8 +71,10 @@ export function basic(
 const control = /[\x00-\x1f\x7f]/;
 
 function decode(text: string): { readonly name: string; readonly password: string } | undefined {
+  const bytes = fromCanonicalBase64(text);
+  if (bytes === undefined) return undefined;
   try {
-    const pair = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(fromBase64(text));
+    const pair = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
     const colon = pair.indexOf(":");
     return colon < 0 || control.test(pair)
       ? undefined
@@ -96,7 +99,10 @@ interface KnownUser {
 function knownUsers(users: Readonly<Record<string, BasicUser>>): VerifyPassword {
   if (!isObject(users)) throw invalidParams([{ field: "users", description: "are required, by their names" }]);
   const known = new Map(Object.entries(users).map(([name, user]) => [name, knownUser(name, user)]));
-  const nobody = nobodysHash(Math.max(...[...known.values()].map(({ hash }) => hash.iterations), 1));
+  const iterations = [...known.values()].map(({ hash }) => hash.iterations);
+  const nobody = nobodysHash(Math.max(...iterations, 1));
+  // Hashes may have different iterations, as after their default was raised. The time must not tell which user exists, or which is old.
+  const isPassword = passwordCheck(iterations);
   const digest = secretDigest();
   const turns = new Turns(
     atOnce,

@@ -58,6 +58,7 @@ export function bearer(
     },
     scopes,
     credentials: (request) => bearerToken(request),
+    accessToken: (token) => token,
     verify: (token, request) => (tokenPattern.test(token) ? verify(token, request) : undefined),
     challenge: ({ metadataUrl }, problem) =>
       challenge("Bearer", { realm, ...problemParams(problem), resource_metadata: metadataUrl }),

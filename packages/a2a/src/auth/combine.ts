@@ -1,12 +1,5 @@
 import { A2AError, hasCode, invalidParams, type SecurityRequirement, type SecurityScheme } from "../model/index.ts";
-import {
-  anonymous,
-  callerToken,
-  keepCallerToken,
-  unmet,
-  type Principal,
-  type UniversalRequest,
-} from "../protocol/index.ts";
+import { anonymous, carryVerifiedToken, unmet, type Principal, type UniversalRequest } from "../protocol/index.ts";
 import { unauthenticated } from "./challenge.ts";
 import type { AuthenticationPlace, Authenticator, ProtectedResource } from "./port.ts";
 import { vouched } from "./guarded.ts";
@@ -108,8 +101,7 @@ function withSchemes(caller: Principal, other: Principal, { demanded = [] }: Aut
     schemes: { ...caller.schemes, ...Object.fromEntries(added) },
     ...(audience !== undefined && { audience }),
   };
-  keepCallerToken(made, callerToken(caller));
-  return made;
+  return carryVerifiedToken(made, caller, other);
 }
 
 function has(schemes: Principal["schemes"], name: string): boolean {
@@ -182,8 +174,7 @@ function together(one: Principal, other: Principal): Principal {
     schemes: { ...other.schemes, ...one.schemes },
     ...(places !== undefined && { audience: places }),
   };
-  keepCallerToken(made, callerToken(one) ?? callerToken(other));
-  return made;
+  return carryVerifiedToken(made, one, other);
 }
 
 /** Where the credentials of two both count. `undefined`: everywhere. */

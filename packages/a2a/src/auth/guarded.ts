@@ -2,8 +2,7 @@ import { withoutSlashes } from "../base/index.ts";
 import { A2AError, type AgentCard, type SecurityRequirement } from "../model/index.ts";
 import {
   anonymous,
-  callerToken,
-  keepCallerToken,
+  carryVerifiedToken,
   unmet,
   type CallContext,
   type OperationName,
@@ -42,7 +41,7 @@ export function checkCaller(guard: Guard, operation: OperationName, request: unk
   }
   if (principal.schemes !== undefined || !byAuthenticator) demand(guard, card.securityRequirements, principal);
   if (operation === "GetExtendedAgentCard" && principal === anonymous) {
-    throw unauthenticated("Only known callers get the extended card", challengesOf(guard));
+    throw unauthenticated("Only known callers may read this card", challengesOf(guard));
   }
   if (operation !== "SendMessage" && operation !== "SendStreamingMessage") return;
   const skill = guard.skillOf(request as Operations["SendMessage"]["request"], context);
@@ -94,9 +93,7 @@ export function vouched({ securityRequirements }: Authenticator, principal: Prin
   const [only, ...others] = securityRequirements;
   if (principal.schemes !== undefined || principal === anonymous) return principal;
   if (only === undefined || others.length > 0) return principal;
-  const made = { ...principal, schemes: grantsOf(only, principal.scopes ?? []) };
-  keepCallerToken(made, callerToken(principal));
-  return made;
+  return carryVerifiedToken({ ...principal, schemes: grantsOf(only, principal.scopes ?? []) }, principal);
 }
 
 /**

@@ -2,7 +2,7 @@ import { A2AError, invalidParams, type SecurityScheme } from "../model/index.ts"
 import {
   isOfOtherPage,
   judgeCredentials,
-  keepCallerToken,
+  withVerifiedToken,
   type Principal,
   type UniversalRequest,
 } from "../protocol/index.ts";
@@ -50,6 +50,7 @@ export function hostUser({ scheme: given, name, scopes = [] }: HostUserOptions):
   const { scheme, usual } = schemeOf(given);
   const called = name ?? usual;
   const shown = headerOf(scheme);
+  const showsToken = shown !== undefined && /^(?:bearer|dpop) $/.test(shown.begin);
   const carries = (request: UniversalRequest): boolean =>
     shown !== undefined && request.header(shown.name)?.toLowerCase().startsWith(shown.begin) === true;
   const challengeWith = challengeOf(scheme);
@@ -71,8 +72,8 @@ export function hostUser({ scheme: given, name, scopes = [] }: HostUserOptions):
         throw new A2AError("PermissionDenied", "Pages of other origins cannot use these credentials");
       }
       const caller = withScheme(found, called);
-      keepCallerToken(caller, bearerToken(request));
-      return caller;
+      const token = isShown && showsToken ? tokenIn(request) : undefined;
+      return token === undefined ? caller : withVerifiedToken(caller, request, token);
     },
   };
 }
@@ -112,7 +113,7 @@ function withScheme(found: Principal, name: string): Principal {
   throw new TypeError("The option `principal` has returned a caller whose `subject` is no text, or an empty one");
 }
 
-/** The token of a request, for token exchange (RFC 8693): the framework has checked it. */
-function bearerToken(request: UniversalRequest): string | undefined {
+/** The token that the framework has checked, for token exchange (RFC 8693). */
+function tokenIn(request: UniversalRequest): string | undefined {
   return /^(?:bearer|dpop) +(\S+)/i.exec(request.header("authorization") ?? "")?.[1];
 }

@@ -55,11 +55,22 @@ export function parsePasswordHash(text: unknown): PasswordHash | undefined {
   }
 }
 
-/** Whether a password has a hash. */
-export async function isPassword(password: string, { iterations, salt, hash }: PasswordHash): Promise<boolean> {
-  const derived = new Uint8Array(await derive(password, salt, iterations));
-  // All bytes are compared, so that the time does not tell how many are right.
-  return derived.reduce((difference, byte, at) => difference | (byte ^ (hash[at] as number)), 0) === 0;
+/**
+ * Makes a function that tells whether a password has a hash, and does the same work for every hash: as many derivations, with as many
+ * iterations in all.
+ *
+ * @param all - The iterations of all hashes that are checked.
+ */
+export function passwordCheck(all: readonly number[]): (password: string, hash: PasswordHash) => Promise<boolean> {
+  const most = Math.max(...all, 1);
+  const areEqual = all.every((one) => one === most);
+  return async (password, { iterations, salt, hash }) => {
+    const derived = new Uint8Array(await derive(password, salt, iterations));
+    // What this hash needs less than the slowest one. One iteration at least, so that there are always two derivations.
+    if (!areEqual) await derive(password, salt, most - iterations + 1);
+    // All bytes are compared, so that the time does not tell how many are right.
+    return derived.reduce((difference, byte, at) => difference | (byte ^ (hash[at] as number)), 0) === 0;
+  };
 }
 
 /** A hash that no password is known to have, for users who do not exist: finding that out must take as long. */

@@ -2,7 +2,7 @@ import { A2AError, hasCode, type SecurityScheme } from "../model/index.ts";
 import {
   isOfOtherPage,
   judgeCredentials,
-  keepCallerToken,
+  withVerifiedToken,
   type Principal,
   type UniversalRequest,
 } from "../protocol/index.ts";
@@ -38,6 +38,11 @@ export interface SchemeDefinition<Credentials> {
     request: UniversalRequest,
     place: AuthenticationPlace,
   ): Promise<Principal | undefined> | Principal | undefined;
+  /**
+   * The access token in credentials that `verify` has accepted. `tokenExchange()` exchanges it for agents that act for the caller
+   * (RFC 8693). Default: there is none, and an exchange fails.
+   */
+  accessToken?(credentials: Credentials): string | undefined;
   /** The challenge for callers without credentials, and for those whose credentials have a problem. */
   challenge(place: AuthenticationPlace, problem?: ChallengeProblem): string;
 }
@@ -95,8 +100,8 @@ export function defineScheme<Credentials>(definition: SchemeDefinition<Credentia
       const principal = await verify(credentials, request, place);
       if (principal !== undefined) {
         const caller = satisfying(principal);
-        keepCallerToken(caller, tokenIn(request));
-        return caller;
+        const token = definition.accessToken?.(credentials);
+        return token === undefined ? caller : withVerifiedToken(caller, request, token);
       }
       throw unauthenticated("The credentials are not valid", [definition.challenge(place, invalidToken)]);
     },
@@ -107,9 +112,4 @@ export function defineScheme<Credentials>(definition: SchemeDefinition<Credentia
 function sourceOf({ apiKeySecurityScheme: key, mtlsSecurityScheme }: SecurityScheme): string | undefined {
   if (mtlsSecurityScheme !== undefined) return undefined;
   return key === undefined ? "authorization" : `${key.location} ${key.name.toLowerCase()}`;
-}
-
-/** The token of a request, for token exchange (RFC 8693). */
-function tokenIn(request: UniversalRequest): string | undefined {
-  return /^(?:bearer|dpop) +(\S+)/i.exec(request.header("authorization") ?? "")?.[1];
 }

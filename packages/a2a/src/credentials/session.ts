@@ -1,9 +1,9 @@
 import { isLoopback, type Logger, withoutSlashes } from "../base/index.ts";
-import { A2AError, type AgentCard, hasCode } from "../model/index.ts";
+import { A2AError, type AgentCard, hasCode, type SecurityScheme } from "../model/index.ts";
 import type { AgentService, CallContext, UnaryName } from "../protocol/index.ts";
 import type { AnswerHeaders, CredentialedRequest, RequestCredentialing } from "../transport/client/binding.ts";
 import { aborted } from "../transport/client/signals.ts";
-import { challengesOf, parameterOf, scopesOf } from "./challenge.ts";
+import { type Challenge, challengesOf, parameterOf, scopesOf } from "./challenge.ts";
 import { chooseSchemes, type ChosenScheme, describeRequirements } from "./choose.ts";
 import type { CredentialProvider, RequestCredentials, SchemeRequest } from "./port.ts";
 
@@ -44,6 +44,7 @@ export class CredentialSession implements RequestCredentialing {
   use(card: AgentCard, named: URL | undefined, trusted: readonly (string | undefined)[] | undefined): void {
     this.#resource = resourceOf(card, named);
     this.#trusted = trusted;
+    this.#chosen = undefined;
     this.#choose(card);
   }
 
@@ -52,6 +53,27 @@ export class CredentialSession implements RequestCredentialing {
     const chosen = chooseSchemes(card, this.#resource, this.#providers);
     // Whoever gets an extended card has authenticated. Some servers leave out of it what they ask for.
     this.#chosen = chosen?.length === 0 ? (this.#chosen ?? chosen) : (chosen ?? this.#chosen);
+  }
+
+  /**
+   * The server wants credentials for its card, so there is no card yet that says which. Chooses them by the challenges of its refusal, for
+   * the requests for the card alone. An authorization server that a challenge names is not called: nothing vouches for it here.
+   * Returns whether there are any.
+   */
+  refusedCard({ challenge }: A2AError, named: URL): boolean {
+    if (this.#card !== undefined || this.#chosen !== undefined) return false;
+    const challenges = challengesOf(challenge);
+    const scopes = scopesOf(parameterOf(challenges, "scope"));
+    this.#resource = resourceOf(unknownCard, named);
+    const chosen = schemesOf(challenges).flatMap(([name, scheme]) => {
+      const request = { name, scheme, scopes, card: unknownCard, resource: this.#resource };
+      const provider = this.#providers.find((one) => one.supports(request));
+      return provider === undefined ? [] : [{ name, scheme, scopes, provider }];
+    });
+    // A request has one Authorization header, and a header for each API key.
+    const first = chosen.find(({ scheme }) => scheme.apiKeySecurityScheme === undefined);
+    this.#chosen = chosen.filter((one) => one === first || one.scheme.apiKeySecurityScheme !== undefined);
+    return this.#chosen.length > 0;
   }
 
   async add<Request extends CredentialedRequest>(request: Request, signal: AbortSignal | undefined): Promise<Request> {
@@ -167,7 +189,7 @@ export class CredentialSession implements RequestCredentialing {
       name,
       scheme,
       scopes: [...new Set([...scopes, ...(this.#asked.get(name) ?? [])])],
-      card: this.#card as AgentCard,
+      card: this.#card ?? unknownCard,
       resource: this.#resource,
       ...(signal !== undefined && { signal }),
     };
@@ -194,6 +216,27 @@ export class CredentialSession implements RequestCredentialing {
 function kindOf({ code, challenge }: A2AError): string {
   const nonce = parameterOf(challengesOf(challenge), "error") === "use_dpop_nonce";
   return nonce ? "nonce" : code;
+}
+
+/** Stands for the card where a server gives it to known callers alone. */
+const unknownCard: AgentCard = {
+  name: "",
+  description: "",
+  supportedInterfaces: [],
+  version: "",
+  capabilities: {},
+  defaultInputModes: [],
+  defaultOutputModes: [],
+  skills: [],
+};
+
+/** The schemes that challenges ask for. Those of API keys are written as servers of this project write them. */
+function schemesOf(challenges: readonly Challenge[]): readonly (readonly [string, SecurityScheme])[] {
+  return challenges.map(({ scheme, parameters: { in: location = "", name = "" } }) =>
+    scheme === "apikey"
+      ? [name, { apiKeySecurityScheme: { location, name } }]
+      : [scheme, { httpAuthSecurityScheme: { scheme: scheme === "dpop" ? "bearer" : scheme } }],
+  );
 }
 
 const wellKnown = /\/\.well-known\/agent(-card)?\.json$/;

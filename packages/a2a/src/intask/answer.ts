@@ -3,7 +3,7 @@ import { authorizationMember, isAuthorizationAnswer, memberOf } from "../protoco
 import { receiptOf } from "../seal/index.ts";
 import { answered, problemOf, type Answer } from "./credential.ts";
 import type { InTaskParts } from "./parts.ts";
-import { audited, type TakenAnswer } from "./port.ts";
+import { audited, auditedContext, type TakenAnswer } from "./port.ts";
 import { findRequest, isOpen } from "./row.ts";
 
 /* A credential in a message (A2A 1.0 §7.6.3, 0.3 §4.5): it is taken out before anything is stored. */
@@ -20,6 +20,7 @@ export async function takeAnswer(parts: InTaskParts, message: Message, answer: P
   if ((credential === undefined) === (denied !== true)) throw refused(field, "must have a credential, or denied: true");
   const member = credential === undefined ? { id, denied: true } : { id, received: await receipt(parts, credential) };
   const data = { data: { [authorizationMember]: member } };
+  let contextId: string | undefined;
   return {
     message: { ...message, parts: message.parts.map((part) => (part === answer ? data : part)) },
     id,
@@ -36,12 +37,12 @@ export async function takeAnswer(parts: InTaskParts, message: Message, answer: P
       const problem = credential === undefined ? undefined : problemOf(form, credential);
       if (problem !== undefined) throw refused(`${field}.credential`, problem);
       const value: Answer = credential === undefined ? { kind: "denied" } : { kind: "credential", value: credential };
+      contextId = await auditedContext(parts.host, task);
       return [await answered(parts, task, found, value)];
     },
     stored(task) {
-      const { agent, taskId } = task;
       const outcome = credential === undefined ? "refused" : "success";
-      audited(parts.host, { action: "authorize.message", outcome, agent, taskId });
+      audited(parts.host, task, contextId, { action: "authorize.message", outcome });
       parts.waits.changed(task);
     },
   };

@@ -4,7 +4,7 @@ import { answered, problemOf, type Answer } from "./credential.ts";
 import { readToken, type Linked } from "./link.ts";
 import { askingPage, gonePage, invalidPage, thanksPage } from "./page.ts";
 import type { InTaskParts } from "./parts.ts";
-import { audited } from "./port.ts";
+import { audited, auditedContext } from "./port.ts";
 import { findRequest, isOpen, mostCredentialBytes, type FoundRequest } from "./row.ts";
 
 /*
@@ -17,6 +17,7 @@ const mostBodyBytes = 3 * mostCredentialBytes + 16_384;
 
 /** A link that works, with its request. */
 interface OpenLink extends Linked {
+  readonly contextId: string;
   readonly found: FoundRequest;
 }
 
@@ -65,12 +66,12 @@ async function posted(
   query: URLSearchParams,
   bodies: BodyBudget | undefined,
 ): Promise<UniversalResponse> {
+  // A page of another origin would answer in the browser of a person who has not seen what is asked. A preflight is no reason to trust JSON:
+  // the server may allow the page in its CORS option for calls of agents.
+  const isJson = (request.header("content-type") ?? "").startsWith("application/json");
+  if (isOfOtherPage(request, parts.settings.url)) return isJson ? goneJson() : gonePage();
   const body = await request.text(mostBodyBytes, bodies);
-  if ((request.header("content-type") ?? "").startsWith("application/json")) {
-    return postedJson(parts, request, query.get("request"), body);
-  }
-  // A form of another page would answer in the browser of somebody who has not seen what is asked. JSON needs its consent (CORS).
-  if (isOfOtherPage(request, parts.settings.url)) return gonePage();
+  if (isJson) return postedJson(parts, request, query.get("request"), body);
   const form = new URLSearchParams(body);
   const link = await openLink(parts, request, form.get("request"));
   if (link === undefined) return gonePage();
@@ -103,7 +104,7 @@ async function postedJson(
   body: string,
 ): Promise<UniversalResponse> {
   const link = await openLink(parts, request, token);
-  if (link === undefined) return json(410, { error: "This link does not work" });
+  if (link === undefined) return goneJson();
   const given = readJson(body);
   const { form } = link.found.request;
   const problem = given?.denied === true ? undefined : problemOf(form, given?.credential);
@@ -112,7 +113,7 @@ async function postedJson(
   }
   const answer: Answer =
     given.denied === true ? { kind: "denied" } : { kind: "credential", value: given.credential as JsonValue };
-  if (!(await store(parts, link, answer))) return json(410, { error: "This link does not work" });
+  if (!(await store(parts, link, answer))) return goneJson();
   return json(200, { status: "received" });
 }
 
@@ -125,20 +126,24 @@ function readJson(body: string): { readonly credential?: JsonValue; readonly den
   }
 }
 
+/** The answer to every JSON body whose link does not work, whatever the reason. */
+function goneJson(): UniversalResponse {
+  return json(410, { error: "This link does not work" });
+}
+
 function json(status: number, value: JsonValue): UniversalResponse {
   const headers = { "content-type": "application/json", "cache-control": "no-store" };
   return { status, headers, body: JSON.stringify(value) };
 }
 
 /** Stores an answer. `false`: another one came first. */
-async function store(parts: InTaskParts, { task, found }: OpenLink, answer: Answer): Promise<boolean> {
+async function store(parts: InTaskParts, { task, contextId, found }: OpenLink, answer: Answer): Promise<boolean> {
   const { host, waits } = parts;
   const effects = [await answered(parts, task, found, answer)];
   const [outcome] = await host.store.append([{ task, records: [], effects }]);
-  const { agent, taskId } = task;
   const stored = outcome?.ok === true;
   const refused = answer.kind === "denied" || !stored;
-  audited(host, { action: "authorize.callback", outcome: refused ? "refused" : "success", agent, taskId });
+  audited(host, task, contextId, { action: "authorize.callback", outcome: refused ? "refused" : "success" });
   if (stored) waits.changed(task);
   return stored;
 }
@@ -156,11 +161,12 @@ async function openLink(
   const found = await findRequest(host.store, task, id);
   const works = found !== undefined && found.request.nonce === nonce && isOpen(found, host.clock.now());
   if (!works || !(await isOfPrincipal(parts, request, task.owner))) {
-    audited(host, { action: "authorize.callback", outcome: "refused", agent: task.agent, taskId: task.taskId });
+    const contextId = await auditedContext(host, task);
+    audited(host, task, contextId, { action: "authorize.callback", outcome: "refused" });
     return undefined;
   }
   const head = await host.store.head(task, task.taskId);
-  return head === undefined || isTerminal(head.state) ? undefined : { ...linked, found };
+  return head === undefined || isTerminal(head.state) ? undefined : { ...linked, contextId: head.contextId, found };
 }
 
 /** Whether the sender of a request may be the principal of the task, as far as the server can know. */

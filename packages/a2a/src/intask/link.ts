@@ -1,3 +1,6 @@
+import { fromBase64Url } from "../base/base64.ts";
+import type { Bytes } from "../base/index.ts";
+import { toBase64 } from "../model/index.ts";
 import type { Seal } from "../seal/index.ts";
 import type { TaskKey } from "../store/index.ts";
 
@@ -23,9 +26,11 @@ export async function makeToken(seal: Seal, { task: { agent, owner, taskId }, id
 
 /** Reads a token. `undefined`: it is not one of this server. */
 export async function readToken(seal: Seal, token: string | null | undefined): Promise<Linked | undefined> {
-  if (typeof token !== "string" || token.length > longest || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return undefined;
+  if (typeof token !== "string" || token.length > longest) return undefined;
+  const parts = token.split(".").map(fromBase64Url);
+  if (parts.includes(undefined)) return undefined;
   try {
-    const opened = await seal.open(token.replaceAll("-", "+").replaceAll("_", "/"), bound);
+    const opened = await seal.open((parts as readonly Bytes[]).map(toBase64).join("."), bound);
     const [agent, owner, taskId, id, nonce] = opened as [string, string, string, string, string];
     return { task: { agent, owner, taskId }, id, nonce };
   } catch {

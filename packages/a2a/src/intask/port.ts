@@ -56,6 +56,7 @@ export interface InTaskHost {
 /** The turn that asks. */
 export interface AuthorizingTurn {
   readonly task: TaskKey;
+  readonly contextId: string;
   /** Name of the agent, for the page. */
   readonly agentName: string;
   readonly principal: Principal;
@@ -101,7 +102,18 @@ export interface TakenAnswer {
 /** Reports what became of a request. */
 export function audited(
   { audit, clock }: Pick<InTaskHost, "audit" | "clock">,
+  { agent, taskId }: TaskKey,
+  contextId: string | undefined,
   record: Pick<AuditRecord, "action" | "outcome"> & Partial<AuditRecord>,
 ): void {
-  audit?.({ event: "credential", time: clock.now(), ...record });
+  const about = { agent, taskId, ...(contextId !== undefined && { contextId }) };
+  audit?.({ event: "credential", time: clock.now(), ...about, ...record });
+}
+
+/** The context of a task, for the audit. `undefined` where there is no audit, or no such task. */
+export async function auditedContext(
+  { audit, store }: Pick<InTaskHost, "audit" | "store">,
+  task: TaskKey,
+): Promise<string | undefined> {
+  return audit === undefined ? undefined : (await store.head(task, task.taskId))?.contextId;
 }

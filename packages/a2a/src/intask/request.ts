@@ -6,8 +6,8 @@ import {
   type AuthorizationRequest,
   type Credentials,
   type OpenAuthorization,
+  taskFields,
 } from "../protocol/index.ts";
-import type { TaskKey } from "../store/index.ts";
 import { openAnswer } from "./credential.ts";
 import { makeToken } from "./link.ts";
 import type { InTaskParts } from "./parts.ts";
@@ -146,7 +146,9 @@ class Wait {
     if (!goesOn) {
       const item = { task: this.#turn.task, records: [], effects: [deleteRequest(this.#id)] };
       await host.store.append([item]).catch((cause: unknown) => {
-        host.logger.warn("A request for an authorization could not be deleted", { taskId: item.task.taskId, cause });
+        const { contextId } = this.#turn;
+        const about = taskFields({ ...item.task, contextId });
+        host.logger.warn("A request for an authorization could not be deleted", { ...about, cause });
       });
     }
     return reason;
@@ -176,17 +178,10 @@ class Wait {
   }
 
   #audit(action: string, outcome: "success" | "failed"): void {
-    const { task, principal } = this.#turn;
-    const { agent, taskId }: TaskKey = task;
+    const { task, contextId, principal } = this.#turn;
     const { subject, organization } = principal;
-    audited(this.#parts.host, {
-      action,
-      outcome,
-      agent,
-      taskId,
-      subject,
-      ...(organization !== undefined && { organization }),
-    });
+    const by = { subject, ...(organization !== undefined && { organization }) };
+    audited(this.#parts.host, task, contextId, { action, outcome, ...by });
   }
 }
 

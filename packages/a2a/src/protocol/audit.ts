@@ -1,6 +1,7 @@
 import type { Logger } from "../base/index.ts";
 import { invalidParams, type A2AErrorCode, type TaskState } from "../model/index.ts";
 import type { OperationName } from "./operations.ts";
+import { longestName, taskFields } from "./task-fields.ts";
 import type { Principal } from "./service.ts";
 
 /**
@@ -36,6 +37,8 @@ export interface AuditRecord {
   readonly operation?: OperationName;
   /** The task. */
   readonly taskId?: string;
+  /** The context of the task. For a caller who is refused: the context that the request names. */
+  readonly contextId?: string;
   /** The state that the task has now. */
   readonly state?: TaskState;
   /** Trace id of the call (W3C Trace Context), 32 hexadecimal digits. */
@@ -83,9 +86,6 @@ export function safeAudit(audit: Audit, logger: Logger): Audit {
   };
 }
 
-/** Longest name in an audit record, in characters: callers choose the ids of tasks that they ask for. */
-const longestName = 256;
-
 /** Who and what an audit record is about. */
 interface AuditSubject {
   /** The caller. Absent: it is not known. */
@@ -94,6 +94,8 @@ interface AuditSubject {
   readonly address?: string | undefined;
   /** The task. */
   readonly taskId?: string | undefined;
+  /** Its context. */
+  readonly contextId?: string | undefined;
   /** W3C `traceparent` of the call. Anybody may have written it, so only a trace id is taken from it. */
   readonly trace?: string | undefined;
 }
@@ -102,16 +104,13 @@ interface AuditSubject {
 export function auditedSubject({
   principal,
   address,
-  taskId,
-  trace,
-}: AuditSubject): Pick<AuditRecord, "subject" | "organization" | "address" | "taskId" | "traceId"> {
-  const traceId = /^[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-/.exec(trace ?? "")?.[1];
+  ...about
+}: AuditSubject): Pick<AuditRecord, "subject" | "organization" | "address" | "taskId" | "contextId" | "traceId"> {
   const { subject, organization } = principal ?? {};
   return {
     ...(subject !== undefined && { subject: subject.slice(0, longestName) }),
     ...(organization !== undefined && { organization: organization.slice(0, longestName) }),
     ...(address !== undefined && { address }),
-    ...(taskId !== undefined && { taskId: taskId.slice(0, longestName) }),
-    ...(traceId !== undefined && { traceId }),
+    ...taskFields(about),
   };
 }

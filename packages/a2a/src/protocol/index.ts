@@ -3,7 +3,9 @@
 // Calls.
 export * from "./operations.ts";
 export * from "./service.ts";
-export { callerToken, keepCallerToken } from "./caller-token.ts";
+export { resourceOf, type CalledResource } from "./resource.ts";
+export { longestName, taskFields, traceIdOf, type LoggedTask } from "./task-fields.ts";
+export { callerToken, carryVerifiedToken, principalOfCall, withVerifiedToken } from "./caller-token.ts";
 export { hasWrongCredentials, judgeCredentials } from "./judged-credentials.ts";
 export { Payload, TextPayload } from "./payload.ts";
 export type { InlineFiles, TurnFiles } from "./inline-files.ts";
@@ -22,6 +24,7 @@ export {
   type ObservedCommit,
   type ObservedDelivery,
   type ObservedRequest,
+  type ObservedRetry,
   type ObservedTurn,
   type Observer,
 } from "./observer.ts";

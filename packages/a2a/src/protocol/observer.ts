@@ -35,6 +35,8 @@ export interface Observer {
   append?(append: ObservedAppend): void;
   /** A client sends a request to an agent. Each retry is a request: see `observeRequests`. The request of a stream ends with the stream. */
   request?(request: ObservedRequest): Ended | undefined | void;
+  /** A client's request failed, and it waits before it retries, or before it reconnects a stream: see `observer` of `connect()`. */
+  retry?(retry: ObservedRetry): void;
   /** A client asks an address for the card of an agent. It may ask several. A card from its cache is not reported. */
   card?(card: ObservedCard): Ended | undefined | void;
   /**
@@ -116,6 +118,22 @@ export interface ObservedCard {
   readonly url: string;
 }
 
+/** The wait of a client between two attempts. */
+export interface ObservedRetry {
+  /** The operation that failed, or the request for the card. */
+  readonly operation: OperationName | "AgentCard";
+  /** The task of a stream that is reconnected. */
+  readonly taskId?: string;
+  /** How many attempts in a row have failed. */
+  readonly attempt: number;
+  /** Time since the first of them failed, in milliseconds. */
+  readonly elapsed: number;
+  /** How long the client waits now, in milliseconds. */
+  readonly delay: number;
+  /** Why the last attempt failed. */
+  readonly error: A2AError;
+}
+
 /** An attempt to post an event to a webhook. */
 export interface ObservedDelivery {
   /** The id of the agent. */
@@ -160,7 +178,7 @@ export function safeObserver(observer: Observer, logger: Logger): Observer {
       const ended = attempt(() => begin.call(observer, observed));
       return typeof ended === "function" ? (...end) => attempt(() => ended(...end)) : undefined;
     };
-  const { call, turn, commit, append, request, card, delivery } = observer;
+  const { call, turn, commit, append, request, retry, card, delivery } = observer;
   return {
     ...(call !== undefined && { call: begins(call) }),
     ...(turn !== undefined && { turn: begins(turn) }),
@@ -169,6 +187,7 @@ export function safeObserver(observer: Observer, logger: Logger): Observer {
       append: (observed: ObservedAppend) => attempt(() => append.call(observer, observed)),
     }),
     ...(request !== undefined && { request: begins(request) }),
+    ...(retry !== undefined && { retry: (observed: ObservedRetry) => attempt(() => retry.call(observer, observed)) }),
     ...(card !== undefined && { card: begins(card) }),
     ...(delivery !== undefined && { delivery: begins(delivery) }),
   };

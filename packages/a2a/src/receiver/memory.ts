@@ -1,5 +1,5 @@
 import { BoundedMap, memoryOf } from "../base/bounded-map.ts";
-import type { WebhookMemory } from "./port.ts";
+import type { HandledDelivery, WebhookMemory } from "./port.ts";
 
 /** Options of `webhookMemory()`. */
 export interface WebhookMemoryOptions {
@@ -15,15 +15,15 @@ export function webhookMemory({ bytes = 16 << 20 }: WebhookMemoryOptions = {}): 
   const seen = new BoundedMap<true>({ bytes: bytes / 2, bytesOf: (key) => memoryOf(key) });
   const latest = new BoundedMap<number>({ bytes: bytes / 2, bytesOf: (key) => memoryOf(key) });
   return {
-    recall({ receiver, id, stream }) {
-      const last = stream === undefined ? undefined : latest.get(keyOf(receiver, stream));
-      const known = seen.get(keyOf(receiver, id)) === true;
+    recall({ id, stream, ...from }) {
+      const last = stream === undefined ? undefined : latest.get(keyOf(from, stream));
+      const known = seen.get(keyOf(from, id)) === true;
       return Promise.resolve({ seen: known, ...(last !== undefined && { last }) });
     },
-    remember({ receiver, id, stream, sequence }) {
-      seen.set(keyOf(receiver, id), true);
+    remember({ id, stream, sequence, ...from }) {
+      seen.set(keyOf(from, id), true);
       if (stream !== undefined && sequence !== undefined) {
-        const key = keyOf(receiver, stream);
+        const key = keyOf(from, stream);
         latest.set(key, Math.max(sequence, latest.get(key) ?? 0));
       }
       return Promise.resolve();
@@ -31,7 +31,6 @@ export function webhookMemory({ bytes = 16 << 20 }: WebhookMemoryOptions = {}): 
   };
 }
 
-/** A URL has no space, so no two pairs make one key. */
-function keyOf(receiver: string, name: string): string {
-  return `${receiver} ${name}`;
+function keyOf({ receiver, sender }: Pick<HandledDelivery, "receiver" | "sender">, name: string): string {
+  return JSON.stringify([receiver, sender, name]);
 }

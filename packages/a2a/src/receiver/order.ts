@@ -6,6 +6,8 @@ import type { HandledDelivery, TaskReader, WebhookDelivery, WebhookListener, Web
 export interface Accepted {
   readonly event: StreamResponse;
   readonly delivery: WebhookDelivery;
+  /** Names who sent it. */
+  readonly sender: string;
   /** Absent: the sender gives no id, so a repetition cannot be told. */
   readonly handled: HandledDelivery | undefined;
   readonly listener: WebhookListener;
@@ -19,9 +21,9 @@ export class Deliveries {
   readonly #memory: WebhookMemory;
   readonly #mostBytes: number;
   #bytes = 0;
-  /** The last delivery of each task that has one under way. */
+  /** The last delivery of each task that has one under way. Tasks of two senders may have the same id. */
   readonly #last = new Map<string, Promise<void>>();
-  /** Deliveries under way by their ids. */
+  /** Deliveries under way by their senders and ids. */
   readonly #running = new Map<string, Promise<void>>();
 
   constructor(memory: WebhookMemory, mostBytes: number) {
@@ -35,23 +37,24 @@ export class Deliveries {
    * @throws A2AError `Unavailable` where too much waits already, or where the task could not be read. Rejects with the error of the code.
    */
   handle(accepted: Accepted): Promise<void> {
-    const { handled, bytes } = accepted;
-    const running = handled && this.#running.get(handled.id);
+    const { handled, sender, bytes } = accepted;
+    const key = handled && JSON.stringify([sender, handled.id]);
+    const running = key === undefined ? undefined : this.#running.get(key);
     if (running !== undefined) return running;
     if (this.#bytes + bytes > this.#mostBytes) {
       throw new A2AError("Unavailable", "Too many webhooks wait here", { retryAfter: 1 });
     }
     this.#bytes += bytes;
-    const { taskId } = accepted.delivery;
-    const before = this.#last.get(taskId);
+    const task = JSON.stringify([sender, accepted.delivery.taskId]);
+    const before = this.#last.get(task);
     const done = before === undefined ? this.#run(accepted) : before.then(() => this.#run(accepted));
     const over = done.then(ignore, ignore).then(() => {
       this.#bytes -= bytes;
-      if (handled !== undefined) this.#running.delete(handled.id);
-      if (this.#last.get(taskId) === over) this.#last.delete(taskId);
+      if (key !== undefined) this.#running.delete(key);
+      if (this.#last.get(task) === over) this.#last.delete(task);
     });
-    this.#last.set(taskId, over);
-    if (handled !== undefined) this.#running.set(handled.id, done);
+    this.#last.set(task, over);
+    if (key !== undefined) this.#running.set(key, done);
     return done;
   }
 

@@ -197,7 +197,8 @@ export interface WebhookReceiver {
    */
   subscribe(listener: WebhookListener, client?: TaskReader): WebhookSubscription;
   /**
-   * Registers a webhook for a task, waits until `until` returns true for the task, and removes the webhook. `Client.waitFor()` uses it.
+   * Registers a webhook for a task, waits until `until` returns true for the task, and removes the webhook. After 10 s without a webhook it
+   * polls the task, and then less and less often, up to once a minute. `Client.waitFor()` uses it.
    *
    * @throws A2AError `UnsupportedOperation` when the task ends before, and what `client` and `reading` throw.
    */
@@ -233,7 +234,12 @@ export interface WebhookSubscription {
 export interface HandledDelivery {
   /** The receiver's `url`: several receivers may share a memory. */
   readonly receiver: string;
-  /** The id of the delivery. */
+  /**
+   * Names the sender that `accept` has proved. It is the same in each process, and has no secret. Two senders may choose the same id: a
+   * delivery of one must not hide that of the other.
+   */
+  readonly sender: string;
+  /** The id of the delivery, as its sender chose it. */
   readonly id: string;
   /** The config, where the sender numbers its deliveries: the part of the id before the number. */
   readonly stream?: string;
@@ -257,7 +263,7 @@ export interface RecalledDelivery {
  * of `@parley/sql/webhooks` in a file.
  */
 export interface WebhookMemory {
-  /** What is known of the delivery. */
+  /** What is known of the delivery of this receiver, sender and id. */
   recall(delivery: Omit<HandledDelivery, "at">): Promise<RecalledDelivery>;
   /** Remembers a delivery, and its number where it is the highest of its stream. Resolves when that is stored. */
   remember(delivery: HandledDelivery): Promise<void>;

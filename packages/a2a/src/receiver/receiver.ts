@@ -25,7 +25,7 @@ const depth = 64;
 
 /** Makes a receiver. `forms`: how bodies are read. */
 export function createReceiver(options: WebhookReceiverOptions, forms: BodyForms): WebhookReceiver {
-  const { url, token, client, logger = silentLogger } = options;
+  const { url, token, client, logger = silentLogger, clock = systemClock } = options;
   checkReceiver(options);
   const accept = [options.accept].flat() as readonly WebhookTrust[];
   const entrance = new Entrance(options, accept, forms);
@@ -45,7 +45,7 @@ export function createReceiver(options: WebhookReceiverOptions, forms: BodyForms
     subscribe: (listener, reader = client) => tokens.subscribe({ listener, client: reader }),
     onUpdate: (source, listener, note) => withUpdates(receiver, source, listener, note),
     waitFor: (source, taskId, until, { signal } = {}, reading = {}) =>
-      waitByWebhook(receiver, source, taskId, until, signal, reading),
+      waitByWebhook({ clock, logger }, receiver, source, taskId, until, signal, reading),
     close: () => entrance.close(),
   };
   return receiver;
@@ -112,15 +112,14 @@ class Entrance {
     const { expects, url: receiver } = this.#options;
     if ((await expects?.(delivery.taskId)) === false)
       throw new A2AError("TaskNotFound", "This task is not expected here");
-    const { id, place } = proof;
-    const handled = id === undefined ? undefined : { receiver, id, ...place, at: this.#clock.now() };
-    await this.#deliveries.handle({ event, delivery, handled, ...target, bytes });
+    const { id, place, sender } = proof;
+    const handled = id === undefined ? undefined : { receiver, sender, id, ...place, at: this.#clock.now() };
+    await this.#deliveries.handle({ event, delivery, sender, handled, ...target, bytes });
     return accepted;
   }
 
   /** Who sent it. A body that is not what was sent cannot be verified: that is a mistake of this program, not of the sender. */
-  async #proved(request: UniversalRequest, body: string, bytes: number, { kind }: Addressee): Promise<Proof> {
-    const token = kind === "closed" ? "unknown" : kind;
+  async #proved(request: UniversalRequest, body: string, bytes: number, token: Addressee): Promise<Proof> {
     // Small bodies still pass while large ones take all of the room.
     const owner = String((this.#requests += 1));
     if (!this.#checking.tryTake(owner, bytes))

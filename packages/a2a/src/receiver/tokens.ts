@@ -12,8 +12,14 @@ export interface Target {
 }
 
 /** What the token of a delivery says. `closed`: a subscription that is over, maybe of an earlier process. */
-export type Addressee =
-  { readonly kind: "own" | "none" | "unknown" | "closed" } | { readonly kind: "subscription"; readonly target: Target };
+export type Addressee = { readonly kind: "own" | "none" | "unknown" | "closed" } | SubscribedAddressee;
+
+interface SubscribedAddressee {
+  readonly kind: "subscription";
+  /** Names the subscription. It is not its token. */
+  readonly name: string;
+  readonly target: Target;
+}
 
 /** Tokens of subscriptions begin so, also those of other processes. */
 const subscriptionPrefix = "prlsub_";
@@ -29,7 +35,7 @@ export class Tokens {
   readonly #main: Target | undefined;
   readonly #digest = secretDigest();
   readonly #own: string | undefined;
-  readonly #subscriptions = new Map<string, Target>();
+  readonly #subscriptions = new Map<string, SubscribedAddressee>();
 
   constructor(url: string, accept: readonly WebhookTrust[], token: string | undefined, main: Target | undefined) {
     if (token !== undefined && !/^[\x21-\x7e]{1,4096}$/.test(token)) {
@@ -52,9 +58,7 @@ export class Tokens {
     if (token.length > longest) return { kind: "unknown" };
     const digest = this.#digest(token);
     if (digest === this.#own) return { kind: "own" };
-    const target = this.#subscriptions.get(digest);
-    if (target !== undefined) return { kind: "subscription", target };
-    return { kind: token.startsWith(subscriptionPrefix) ? "closed" : "unknown" };
+    return this.#subscriptions.get(digest) ?? { kind: token.startsWith(subscriptionPrefix) ? "closed" : "unknown" };
   }
 
   /** Whether a challenge may be answered: the sender knows a token from here, or none is needed. */
@@ -81,7 +85,7 @@ export class Tokens {
   subscribe(target: Target): WebhookSubscription {
     const token = subscriptionPrefix + randomText();
     const digest = this.#digest(token);
-    this.#subscriptions.set(digest, target);
+    this.#subscriptions.set(digest, { kind: "subscription", name: randomText(), target });
     return {
       config: (init) => {
         const [first] = this.#accept as readonly [WebhookTrust];

@@ -1,4 +1,5 @@
 import type { Clock } from "../base/index.ts";
+import { toBase64Url } from "../base/base64.ts";
 import { secretDigest } from "../base/secret-digest.ts";
 import { A2AError } from "../model/index.ts";
 import type { GuardedFetch } from "../net/index.ts";
@@ -16,6 +17,7 @@ import {
 } from "../webhooks/index.ts";
 import { RemoteKeySet } from "./key-sets.ts";
 import { wrongOption } from "./options.ts";
+import type { Addressee } from "./tokens.ts";
 import type { TrustJwt, TrustToken, WebhookTrust } from "./port.ts";
 
 /* Who sent a delivery: the checks of `accept`. */
@@ -23,6 +25,8 @@ import type { TrustJwt, TrustToken, WebhookTrust } from "./port.ts";
 /** A delivery that one of `accept` has proved. */
 export interface Proof {
   readonly trust: WebhookTrust;
+  /** Names who sent it, see `HandledDelivery`. */
+  readonly sender: string;
   /** Its id. Absent: the sender gives none. */
   readonly id?: string;
   /** The config and the number, where a signature protects them. */
@@ -33,8 +37,8 @@ export interface Proof {
 
 /** What is checked, beside the request itself. */
 export interface Delivered extends ReceivedWebhook {
-  /** What its token is: one that this receiver gave away, another one, or none. */
-  readonly token: "own" | "subscription" | "unknown" | "none";
+  /** Whose token it has. */
+  readonly token: Addressee;
 }
 
 /** Checks one of `accept`. Throws what to answer. */
@@ -88,45 +92,55 @@ function checkOf(
 ): Check {
   if ("keySet" in trust) {
     const remote = keySet(`${field}.keySet`, trust.keySet);
-    return (webhook) => remote.verify(({ webhookKeys }) => signed(webhookKeys, webhook, host));
+    const sender = `keySet ${trust.keySet}`;
+    return (webhook) => remote.verify(({ webhookKeys }) => signed(webhookKeys, webhook, sender, host));
   }
   if ("publicKey" in trust) {
     if (!publicKey.test(trust.publicKey))
       throw wrongOption(`${field}.publicKey`, "must be whpk_ and 32 bytes in base64");
-    return signedBy(trust.publicKey, host);
+    return signedBy(trust.publicKey, () => trust.publicKey, host);
   }
   if ("secret" in trust) {
     if (!isWebhookSecret(trust.secret))
       throw wrongOption(`${field}.secret`, "must be whsec_ and 24 to 64 bytes in base64");
-    return signedBy(trust.secret, host);
+    return signedBy(trust.secret, async () => `secret ${await digestOf(trust.secret)}`, host);
   }
   if ("jwt" in trust) return jwtCheck(trust, field, host, keySet);
-  if ((trust as Partial<TrustToken>).tokenOnly === true) return tokenCheck(trust, host);
+  if ((trust as Partial<TrustToken>).tokenOnly === true) return tokenCheck(trust, field, host);
   throw wrongOption(field, "must have keySet, publicKey, secret, jwt or tokenOnly");
 }
 
 /** A public key of Standard Webhooks. */
 const publicKey = /^whpk_[A-Za-z\d+/]{43}=$/;
 
-function signedBy(text: string, host: TrustHost): Check {
+/** `nameOf`: names the sender. */
+function signedBy(text: string, nameOf: () => string | Promise<string>, host: TrustHost): Check {
   const key = webhookKey(text);
+  let name: string | Promise<string> | undefined;
   // It is told with the first delivery: some runtimes refuse bytes that are no point of the curve.
   key.catch(() => undefined);
-  return async (webhook) => signed([await key], webhook, host);
+  return async (webhook) => signed([await key], webhook, await (name ??= nameOf()), host);
+}
+
+/** A digest that names a secret of at least 24 random bytes: nobody can try them all. */
+async function digestOf(secret: string): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(secret)));
+  return toBase64Url(digest.subarray(0, 16));
 }
 
 async function signed(
   keys: Parameters<typeof verifyWebhook>[0],
   webhook: ReceivedWebhook,
+  sender: string,
   { clock, tolerance }: TrustHost,
 ): Promise<Omit<Proof, "trust">> {
   const { id } = await verifyWebhook(keys, webhook, { now: clock.now(), tolerance: tolerance / 1000 });
-  return placed(id);
+  return placed(sender, id);
 }
 
-function placed(id: string): Omit<Proof, "trust"> {
+function placed(sender: string, id: string): Omit<Proof, "trust"> {
   const place = readDeliveryId(id);
-  return { id, ...(place !== undefined && { place }) };
+  return { sender, id, ...(place !== undefined && { place }) };
 }
 
 function jwtCheck(
@@ -146,27 +160,29 @@ function jwtCheck(
       const options: VerifyTokenOptions = { issuer, audience, body, now: clock.now(), tolerance: tolerance / 1000 };
       const { id, taskId } = await verifyWebhookToken(token, keys, options);
       // The header with the id is not protected here, but `jti` is.
-      return { ...placed(id), taskId };
+      return { ...placed(`jwt ${issuer} ${jwt.keySet}`, id), taskId };
     });
   };
 }
 
-function tokenCheck({ authentication }: TrustToken, { hasToken }: TrustHost): Check {
+function tokenCheck({ authentication }: TrustToken, field: string, { hasToken }: TrustHost): Check {
   const wanted = authentication && `${authentication.scheme} ${authentication.credentials ?? ""}`.trim();
   const digest = secretDigest();
   return async ({ token, header }) => {
     const id = header(webhookHeaders.id);
-    const known = id === undefined || id === "" || id.length > mostId ? {} : { id };
+    const proof = (sender: string) =>
+      id === undefined || id === "" || id.length > mostId ? { sender } : { sender, id };
     // The config of a subscription asks for its token alone.
-    if (token === "subscription") return known;
-    if (token === "unknown" && hasToken) throw new A2AError("Unauthenticated", "The token of the webhook is not valid");
+    if (token.kind === "subscription") return proof(`subscription ${token.name}`);
+    if ((token.kind === "unknown" || token.kind === "closed") && hasToken)
+      throw new A2AError("Unauthenticated", "The token of the webhook is not valid");
     // The official SDK of JavaScript sends either Authorization or the token.
     if (wanted !== undefined) {
       const given = header("authorization") ?? "";
-      if (digest(sameCase(given)) === digest(sameCase(wanted))) return known;
+      if (digest(sameCase(given)) === digest(sameCase(wanted))) return proof(`authorization ${field}`);
       throw new A2AError("Unauthenticated", "The Authorization of the webhook is not valid");
     }
-    if (token === "own") return known;
+    if (token.kind === "own") return proof("token");
     throw new A2AError("Unauthenticated", "The webhook has no token");
   };
 }

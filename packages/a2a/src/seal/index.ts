@@ -1,5 +1,6 @@
 import type { Bytes, WebKey } from "../base/index.ts";
-import { fromBase64, toBase64 } from "../model/index.ts";
+import { fromCanonicalBase64 } from "../base/base64.ts";
+import { toBase64 } from "../model/index.ts";
 
 /*
  * What a server keeps secret is stored sealed with AES-256-GCM, so that a copy of the database does not have it. Its keys are derived
@@ -41,11 +42,14 @@ export function createSeal(keyring: SealKeyring): Seal {
       return [id, toBase64(iv), toBase64(sealed)].join(".");
     },
     async open(text, bound) {
-      const [id, iv = "", sealed = ""] = text.split(".");
+      const [id, ...rest] = text.split(".");
       const key = (await keyring()).find((each) => each.id === id);
       if (key === undefined) throw new Error("It was sealed with a key that this server does not have");
+      const [iv, sealed, ...more] = rest.map(fromCanonicalBase64);
+      if (iv === undefined || sealed === undefined || more.length > 0)
+        throw new Error("It is not spelled as it was sealed");
       try {
-        const plain = await crypto.subtle.decrypt(algorithm(fromBase64(iv), bound), key.seal, fromBase64(sealed));
+        const plain = await crypto.subtle.decrypt(algorithm(iv, bound), key.seal, sealed);
         return JSON.parse(new TextDecoder().decode(plain)) as unknown;
       } catch (cause) {
         throw new Error("It does not open: it was changed, or belongs to something else", { cause });

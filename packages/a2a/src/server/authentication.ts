@@ -2,7 +2,13 @@ import { skillInMetadata } from "../auth/authorized.ts";
 import type { AuthenticationPlace, Authenticator, SkillOf } from "../auth/port.ts";
 import { withoutSlashes } from "../base/index.ts";
 import { isObject } from "../model/schema.ts";
-import { anonymous, type AgentService, type Principal, type UniversalRequest } from "../protocol/index.ts";
+import {
+  anonymous,
+  principalOfCall,
+  type AgentService,
+  type Principal,
+  type UniversalRequest,
+} from "../protocol/index.ts";
 import type { PublicDocument } from "../transport/discovery/handler.ts";
 import { cannotServe, pathBelow } from "../transport/server/binding.ts";
 import type { HandlerOptions } from "./options.ts";
@@ -57,6 +63,7 @@ export function authenticationOf(
   authenticator: Authenticator | undefined,
   handler: HandlerPlace,
   skillOf: SkillOf = skillInMetadata,
+  cardReaders: HandlerOptions["cardReaders"] = "anyone",
 ): Authentication {
   for (const agent of handler.agents) checkRequirements(agent, authenticator);
   if (authenticator === undefined) {
@@ -69,7 +76,7 @@ export function authenticationOf(
   return {
     async authenticate(request) {
       const principal = await authenticator.authenticate(request, placeOf(request.url));
-      return (checks ?? (await load())).vouched(authenticator, principal);
+      return principalOfCall((checks ?? (await load())).vouched(authenticator, principal), request);
     },
     guard(service, { card, mount, url }) {
       const byAuthenticator = mount.agent.securityRequirements === undefined;
@@ -86,7 +93,7 @@ export function authenticationOf(
         },
       };
     },
-    documents: documentsOf(authenticator, handler),
+    documents: documentsOf(authenticator, handler, cardReaders === "anyone"),
   };
 }
 
@@ -157,13 +164,17 @@ function metadataUrlAt(resource: string, { publicUrl, basePath }: HandlerPlace):
   return publicUrl + metadataUrlOf(origin + resource.slice(publicUrl.length)).slice(origin.length);
 }
 
-/** The metadata of each agent, and of the server. */
-function documentsOf({ resource }: Authenticator, handler: HandlerPlace): readonly PublicDocument[] {
+/** The metadata of each agent, and of the server. They repeat what the cards say only where these are public. */
+function documentsOf(
+  { resource }: Authenticator,
+  handler: HandlerPlace,
+  arePublic: boolean,
+): readonly PublicDocument[] {
   if (resource === undefined) return [];
   const { publicUrl, basePath, agents } = handler;
   const urls = [...new Set([publicUrl, ...agents.map(({ url }) => url)])];
   return urls.map((url) => {
-    const card = agents.find((agent) => agent.url === url)?.card;
+    const card = arePublic ? agents.find((agent) => agent.url === url)?.card : undefined;
     const told = { resource: url, name: card?.name, documentation: card?.documentationUrl };
     const metadata = new URL(metadataUrlAt(url, handler));
     const moved = withoutSlashes(new URL(publicUrl).pathname) !== basePath;

@@ -70,7 +70,7 @@ export class ReadinessCheck {
     this.#logger = logger;
   }
 
-  /** The server stops. */
+  /** The server stops, or is about to. */
   close(): void {
     this.#closing = true;
     this.#checking?.giveUp.abort();

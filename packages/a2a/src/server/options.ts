@@ -17,6 +17,7 @@ import type { InterfacePaths } from "../transport/router/claims.ts";
 import type { Found } from "../transport/router/router.ts";
 import type { ServerBinding, ServerHost } from "../transport/server/binding.ts";
 import type { CorsOptions } from "../transport/server/cors.ts";
+import type { CardReaders } from "./card-readers.ts";
 import type { SignCards } from "./cards.ts";
 import type { FetchFacts, FetchHandler } from "./fetch.ts";
 import type { HealthOptions } from "./health.ts";
@@ -138,8 +139,13 @@ export interface HandlerOptions<Version extends string = string> extends Omit<
   readonly limits?: HandlerLimits;
   /** Time between two keep-alive comments on an open stream, in milliseconds. Default 15 s. */
   readonly keepAlive?: number;
-  /** How long clients may cache a card, in seconds. Default 300. */
+  /** How long clients may cache a card, in seconds. Default 300. A card that not anyone may read is revalidated at each use. */
   readonly cardMaxAge?: number;
+  /**
+   * Who may read the public cards and the pages that show them: `"anyone"`, `"authenticated"`, or a function that decides by the caller.
+   * Callers authenticate as for calls. Default `"anyone"`.
+   */
+  readonly cardReaders?: CardReaders;
   /** Signs the cards, extended ones too (A2A 1.0 §8.4). Default: they are not signed. */
   readonly signCards?: SignCards;
   /**
@@ -247,6 +253,8 @@ export interface Handler {
    * @throws A2AError `Unavailable` after `close`.
    */
   wake(this: void, options?: WakeOptions): Promise<Wake>;
+  /** Makes probes of readiness fail from now on, so that load balancers send requests elsewhere. Everything is still served until `close`. */
+  drain(this: void): void;
   /** Stops the handler. Running turns get `grace` milliseconds. Unfinished resumable tasks continue on the next server of the store. */
   close(options?: { readonly grace?: number }): Promise<void>;
 }

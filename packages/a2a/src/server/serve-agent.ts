@@ -10,7 +10,7 @@ import {
   type AnyExtension,
   type Principal,
 } from "../protocol/index.ts";
-import { buildCard, cardPath, interfacesOf } from "../transport/discovery/handler.ts";
+import { buildCard, cardPath, interfacesOf, type CardGate } from "../transport/discovery/handler.ts";
 import { mapValues, withoutSlashes } from "../base/index.ts";
 import type { InterfacePaths, ServiceMount } from "../transport/router/claims.ts";
 import { cannotServe, type ServerBinding } from "../transport/server/binding.ts";
@@ -159,6 +159,7 @@ export function serviceMount(
   { card, mount }: MountedAgent,
   service: AgentService,
   signer: CardSigner | undefined,
+  gate: CardGate | undefined,
 ): ServiceMount {
   const { path = "", tenant, interfaces, cardPaths } = mount;
   return {
@@ -169,5 +170,6 @@ export function serviceMount(
     service,
     card,
     ...(signer !== undefined && { signedCard: () => signer.sign(card) }),
+    ...(gate !== undefined && { gate }),
   };
 }

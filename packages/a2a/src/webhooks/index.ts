@@ -1,5 +1,5 @@
 export * from "./names.ts";
-export { publicJwk, fromBase64Url, type KeySet, type PublicJwk } from "./key-set.ts";
+export { publicJwk, type KeySet, type PublicJwk } from "./key-set.ts";
 export {
   audienceOf,
   signWebhookToken,

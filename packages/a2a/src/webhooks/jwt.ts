@@ -1,3 +1,4 @@
+import { isCompactJws } from "../base/base64.ts";
 import type { WebKey } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 
@@ -83,6 +84,7 @@ export async function verifyWebhookToken(
   keySet: { readonly keys: readonly object[] },
   { issuer, audience, body, now = Date.now(), tolerance = 60 }: VerifyTokenOptions,
 ): Promise<VerifiedToken> {
+  if (!isCompactJws(token)) throw new A2AError("Unauthenticated", "The JWT of the webhook is not valid");
   const { createLocalJWKSet, jwtVerify } = await import("jose");
   const verified = await jwtVerify(token, createLocalJWKSet(keySet as Parameters<typeof createLocalJWKSet>[0]), {
     algorithms: ["EdDSA", "Ed25519", "ES256", "ES384", "RS256", "PS256"],

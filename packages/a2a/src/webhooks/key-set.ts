@@ -1,5 +1,6 @@
 import type { Bytes } from "../base/index.ts";
-import { fromBase64, toBase64 } from "../model/index.ts";
+import { toBase64Url } from "../base/base64.ts";
+import { toBase64 } from "../model/index.ts";
 
 /* Key sets (RFC 7517): how a server publishes the keys that its webhooks are signed with. */
 
@@ -30,14 +31,4 @@ export async function publicJwk(bytes: Bytes): Promise<PublicJwk> {
   const thumbprint = new TextEncoder().encode(JSON.stringify({ crv: "Ed25519", kty: "OKP", x }));
   const kid = toBase64Url(await crypto.subtle.digest("SHA-256", thumbprint));
   return { kty: "OKP", crv: "Ed25519", x, kid, use: "sig", alg: "EdDSA", whpk: `whpk_${toBase64(bytes)}` };
-}
-
-function toBase64Url(bytes: Uint8Array | ArrayBuffer): string {
-  return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-}
-
-/** Decodes base64url without padding. `undefined` where the text is not that. */
-export function fromBase64Url(text: string): Bytes | undefined {
-  if (!/^[\w-]*$/.test(text) || text.length % 4 === 1) return undefined;
-  return fromBase64(text.replaceAll("-", "+").replaceAll("_", "/"));
 }

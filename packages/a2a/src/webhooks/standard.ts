@@ -1,5 +1,6 @@
 import type { Bytes, WebKey } from "../base/index.ts";
-import { A2AError, fromBase64, toBase64 } from "../model/index.ts";
+import { fromCanonicalBase64 } from "../base/base64.ts";
+import { A2AError, toBase64 } from "../model/index.ts";
 import { webhookHeaders } from "./names.ts";
 
 /* Signatures of Standard Webhooks: `v1` (HMAC-SHA256 with a shared secret) and `v1a` (Ed25519). */
@@ -46,11 +47,9 @@ function ed25519PublicKey(bytes: Bytes): Promise<WebKey> {
   return crypto.subtle.importKey("raw", bytes, "Ed25519", true, ["verify"]);
 }
 
-const standardBase64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/;
-
 function bytesAfter(prefix: string, text: string): Bytes | undefined {
   const base64 = text.startsWith(prefix) ? text.slice(prefix.length) : "";
-  return base64 !== "" && base64.length <= 128 && standardBase64.test(base64) ? fromBase64(base64) : undefined;
+  return base64 !== "" && base64.length <= 128 ? fromCanonicalBase64(base64) : undefined;
 }
 
 /** The bytes of `whsec_…`: 24 to 64 of them, as Standard Webhooks demands. */

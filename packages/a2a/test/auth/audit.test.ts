@@ -119,10 +119,12 @@ describe("the audit", () => {
 
   test("has a task once it is stored, and each change of its state with who caused it", async () => {
     const { ask, records } = recorded({ ownerOf: byOrganization });
-    const taskId = idOf((await ask("ada", "POST", "/message:send", send("ask")))[1]);
+    const sent = (await ask("ada", "POST", "/message:send", send("ask")))[1];
+    const taskId = idOf(sent);
+    const { contextId } = (sent as { readonly task: { readonly contextId: string } }).task;
     await ask("bob", "POST", "/message:send", send("ask", { taskId }));
     await ask("ada", "POST", `/tasks/${taskId}:cancel`, {});
-    const common = { outcome: "success", agent: "vault", taskId, traceId: trace, organization: "acme" };
+    const common = { outcome: "success", agent: "vault", taskId, contextId, traceId: trace, organization: "acme" };
     expect(records.map(({ time: _, ...record }) => record)).toEqual([
       { event: "task-created", state: "TASK_STATE_SUBMITTED", subject: "ada", ...common },
       { event: "task-state", state: "TASK_STATE_WORKING", subject: "ada", ...common },

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { basic, hashPassword, type BasicUser } from "../../src/auth.ts";
 import { A2AError } from "../../src/model/index.ts";
@@ -151,4 +152,46 @@ describe("hashPassword()", () => {
     onTestFinished(() => derive.mockRestore());
     expect(await hashPassword("x")).toContain("$600000$");
   });
+});
+
+describe("the work for a password that is wrong", () => {
+  test("is the same for every user and for nobody, whatever the iterations of their hashes", async () => {
+    const derivations: number[] = [];
+    const derive = crypto.subtle.deriveBits.bind(crypto.subtle);
+    const spy = vi.spyOn(crypto.subtle, "deriveBits").mockImplementation((algorithm, key, length) => {
+      derivations.push((algorithm as { readonly iterations: number }).iterations);
+      return derive(algorithm, key, length);
+    });
+    onTestFinished(() => spy.mockRestore());
+    /** How many derivations a refusal takes, and how many iterations in all. */
+    const workOf = async (authenticator: ReturnType<typeof basic>, name: string): Promise<readonly number[]> => {
+      derivations.length = 0;
+      expect(await answer(encode(`${name}:wrong`), Promise.resolve(authenticator))).toContain("Unauthenticated");
+      return [derivations.length, derivations.reduce((sum, one) => sum + one, 0)];
+    };
+    const iterations = fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 5 });
+    const holds = fc.asyncProperty(iterations, async (all) => {
+      const rows = all.map(async (count, at) => {
+        return [`user-${at}`, { password: await hashPassword(`right-${at}`, { iterations: count }) }] as const;
+      });
+      const authenticator = basic(Object.fromEntries(await Promise.all(rows)));
+      const nobody = await workOf(authenticator, "nobody");
+      for (const at of all.keys()) expect(await workOf(authenticator, `user-${at}`)).toEqual(nobody);
+      // The right password is still right.
+      const right = await answer(encode("user-0:right-0"), Promise.resolve(authenticator));
+      expect(right).toMatchObject({ subject: "user-0" });
+    });
+    await fc.assert(holds, { numRuns: 30 });
+  });
+});
+
+test("credentials in another spelling of the same bytes are refused (RFC 7617 §2, RFC 4648 §3.5)", async () => {
+  const all = basic({ eve: { password: await hashPassword("xyz", { iterations: 1 }) } });
+  const right = encode("eve:xyz").slice("Basic ".length);
+  expect(right).toMatch(/eg==$/);
+  const spellings = [right.replace(/=+$/, ""), `${right}=`, right.slice(0, -1), right.replace(/eg==$/, "eh==")];
+  for (const spelling of spellings) {
+    const answered = await answer(`Basic ${spelling}`, Promise.resolve(all));
+    expect([spelling, ...(answered as readonly unknown[])]).toEqual([spelling, "Unauthenticated", expect.any(String)]);
+  }
 });

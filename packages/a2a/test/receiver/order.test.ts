@@ -132,9 +132,12 @@ describe("repetitions", () => {
   test("the memory stays within its bytes, and forgets what was remembered first", async () => {
     const memory = webhookMemory({ bytes: 64 << 10 });
     const id = (at: number): string => `${"x".repeat(100)}-${at}`;
-    for (let at = 0; at < 2000; at += 1) await memory.remember({ receiver: "r", id: id(at), at });
+    for (let at = 0; at < 2000; at += 1) await memory.remember({ receiver: "r", sender: "s", id: id(at), at });
     const seen = await Promise.all(
-      Array.from({ length: 2000 }, async (_, at) => (await memory.recall({ receiver: "r", id: id(at) })).seen),
+      Array.from(
+        { length: 2000 },
+        async (_, at) => (await memory.recall({ receiver: "r", sender: "s", id: id(at) })).seen,
+      ),
     );
     const kept = seen.filter(Boolean).length;
     // Each takes more than 200 bytes.

@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders } from "node:http2";
 import { A2AError, type A2AErrorOptions, isWireErrorCode, type WireErrorCode } from "@parley/a2a/model";
 import type { CallContext, OperationName } from "@parley/a2a/protocol";
-import { requestHeaders, type ClientHost } from "@parley/a2a/transport/client";
+import { requestHeaders, retryAfterOf, type ClientHost } from "@parley/a2a/transport/client";
 import type { Codec } from "@parley/a2a/wires";
 import { decodeMessage } from "../metadata.ts";
 import { statusCode, type Statuses } from "../status.ts";
@@ -75,17 +75,21 @@ export type AnswerHeaders = Readonly<Record<string, string | string[] | undefine
 
 const ok = 0;
 
-/** The error that the end of a call names; `undefined` after success. An answer without a message has its trailers in `headers`. */
+/**
+ * The error that the end of a call names; `undefined` after success. An answer without a message has its trailers in `headers`. `now`:
+ * for a date in `Retry-After`, in milliseconds since the Unix epoch.
+ */
 export function errorOf(
   statuses: Statuses,
   codec: Codec,
   url: string,
   headers: AnswerHeaders,
   trailers: AnswerHeaders | undefined,
+  now: number,
 ): A2AError | undefined {
   const said = trailers?.["grpc-status"] !== undefined ? trailers : headers;
   const text = textOf(said["grpc-status"]);
-  if (text === undefined || !/^\d+$/.test(text)) return withoutStatus(url, headers);
+  if (text === undefined || !/^\d+$/.test(text)) return withoutStatus(url, headers, now);
   const code = Number(text);
   if (code === ok) return undefined;
   const message = decodeMessage(textOf(said["grpc-message"]) ?? "");
@@ -144,7 +148,7 @@ function as(error: A2AError, code: WireErrorCode, options: A2AErrorOptions = {})
 }
 
 /** The error of an answer without a status: the server does not speak gRPC, or the answer is incomplete. */
-function withoutStatus(url: string, headers: AnswerHeaders): A2AError {
+function withoutStatus(url: string, headers: AnswerHeaders, now: number): A2AError {
   const status = Number(textOf(headers[":status"]));
   const mediaType = textOf(headers["content-type"]) ?? "";
   if (status === 200 && mediaType.startsWith("application/grpc")) {
@@ -153,7 +157,7 @@ function withoutStatus(url: string, headers: AnswerHeaders): A2AError {
   const challenge = textOf(headers["www-authenticate"]);
   const known = proxyErrors[status];
   if (known !== undefined) {
-    return new A2AError(known, undefined, challenge === undefined ? {} : { challenge });
+    return new A2AError(known, undefined, { challenge, retryAfter: retryAfterOf(textOf(headers["retry-after"]), now) });
   }
   const what = `HTTP ${status}, ${mediaType === "" ? "no media type" : mediaType}`;
   return new A2AError("InvalidResponse", `${url} does not answer in gRPC: ${what}`, {

@@ -157,7 +157,7 @@ class GrpcCalls implements ClientTransport {
     const error =
       headers === undefined
         ? new A2AError("ConnectionLost", `${this.#url} ended the call without an answer`)
-        : errorOf(this.#types.statuses, this.#codec, this.#url, headers, trailers);
+        : errorOf(this.#types.statuses, this.#codec, this.#url, headers, trailers, this.#host.clock.now());
     if (error !== undefined) throw error;
   }
 

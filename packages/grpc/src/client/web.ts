@@ -55,6 +55,7 @@ const known = [
   "grpc-message",
   "grpc-status-details-bin",
   "www-authenticate",
+  "retry-after",
   "dpop-nonce",
   "a2a-extensions",
   "x-a2a-extensions",

@@ -1,4 +1,4 @@
-import { A2AError } from "@parley/a2a";
+import { A2AError, type LogFields } from "@parley/a2a";
 import {
   isMethod,
   type IncomingFiles,
@@ -112,6 +112,7 @@ class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
 
   reply(reply: AnyReply, context: ServerContext): UniversalResponse | Promise<UniversalResponse> {
     const call = this.request;
+    call.context = context;
     const metadata = activated(call, reply.extensions);
     const value = this.shapes.responseOf<OperationName>(this.operation, reply);
     const frame = this.#frames.write(this.#method.output, [value]);
@@ -120,6 +121,7 @@ class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
 
   stream(reply: StreamReply, context: ServerContext): UniversalResponse {
     const metadata = activated(this.request, reply.extensions);
+    this.request.context = context;
     return this.request.stream((writer) => this.#write(writer, reply.batches, context), okWith(metadata), metadata);
   }
 
@@ -140,8 +142,8 @@ class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
     }
   }
 
-  fail(thrown: unknown): UniversalResponse {
-    return this.request.fail(thrown);
+  fail(thrown: unknown, fields?: LogFields): UniversalResponse {
+    return this.request.fail(thrown, fields);
   }
 }
 

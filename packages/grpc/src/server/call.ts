@@ -1,4 +1,4 @@
-import { A2AError } from "@parley/a2a";
+import { A2AError, type LogFields } from "@parley/a2a";
 import type { RequestFacts, Sink, UniversalRequest, UniversalResponse } from "@parley/a2a/protocol";
 import type { ServerContext } from "@parley/a2a/transport";
 import { parseTimeout } from "../metadata.ts";
@@ -8,8 +8,8 @@ import { CallWriter, compressFrames, Deadline, writeLarge } from "./call-writer.
 import type { Metadata } from "./framing.ts";
 
 export interface CallOptions extends CallReaderOptions {
-  /** Makes the trailers of a call that failed. */
-  readonly explain: (thrown: unknown, call: Call) => Metadata;
+  /** Makes the trailers of a call that failed. `fields`: for the log, of its task. */
+  readonly explain: (thrown: unknown, call: Call, fields: LogFields | undefined) => Metadata;
 }
 
 /** Answers the calls of one method. Rejects where a call fails. */
@@ -21,6 +21,8 @@ export class Call implements UniversalRequest {
   readonly #request: ReadableRequest;
   readonly #options: CallOptions;
   readonly #reader: CallReader;
+  /** The context of the call, once its request is read. */
+  context: Pick<ServerContext, "fields"> | undefined;
   #deadline: Deadline | undefined;
 
   constructor(request: ReadableRequest, options: CallOptions) {
@@ -152,13 +154,13 @@ export class Call implements UniversalRequest {
   }
 
   /** The answer to a call that failed. */
-  fail(thrown: unknown): UniversalResponse {
+  fail(thrown: unknown, fields?: LogFields): UniversalResponse {
     this.#close();
-    return this.#options.framing.withoutMessage(this.#trailersOf(thrown));
+    return this.#options.framing.withoutMessage(this.#trailersOf(thrown, fields));
   }
 
-  #trailersOf(thrown: unknown): Metadata {
-    return this.#options.explain(thrown, this);
+  #trailersOf(thrown: unknown, fields = this.context?.fields): Metadata {
+    return this.#options.explain(thrown, this, fields);
   }
 
   #close(): void {

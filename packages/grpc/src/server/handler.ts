@@ -1,4 +1,4 @@
-import type { CorsOptions } from "@parley/a2a";
+import type { CorsOptions, LogFields } from "@parley/a2a";
 import {
   withoutQuery,
   type UniversalHandler,
@@ -70,14 +70,15 @@ export function grpcHandler(host: ServerHost, options: GrpcHandlerOptions = {}):
   const policy = cors === false ? undefined : corsPolicy(cors, web);
   return {
     answer(request) {
-      if (policy !== undefined && isPreflight(request)) {
-        return { status: 204, headers: policy.preflight(request.header("origin")) };
-      }
+      const origin = request.header("origin");
       const contentType = request.header("content-type") ?? "";
       const kind = kindOf(contentType);
+      // Browsers speak gRPC-Web alone.
+      if (origin !== undefined && kind !== "grpc" && policy?.refuses(origin) !== false) host.refusedOrigin?.(request);
+      if (policy !== undefined && isPreflight(request)) return { status: 204, headers: policy.preflight(origin) };
       const refused = refusal(kind, request);
       if (refused !== undefined) return refused;
-      const granted = policy?.granted(request.header("origin")) ?? {};
+      const granted = policy?.granted(origin) ?? {};
       const call = request as ReadableRequest;
       if (kind === "grpc") return server.answer(call, request.url, grpcFraming);
       // gRPC has no query, but proxies between browser and server may add one.
@@ -165,7 +166,7 @@ class Server {
       limits: route.limits ?? this.#host.limits,
       requestTimeout: this.#requestTimeout,
       takesFiles: route.takesFiles,
-      explain: (thrown, failed) => this.#trailersOf(thrown, failed, route),
+      explain: (thrown, failed, fields) => this.#trailersOf(thrown, failed, route, fields),
     });
     try {
       call.start();
@@ -175,12 +176,12 @@ class Server {
     return call.inTime(route.method(call).catch((error: unknown) => call.fail(error)));
   }
 
-  #trailersOf(thrown: unknown, call: Call, route: Route): Metadata {
+  #trailersOf(thrown: unknown, call: Call, route: Route, fields?: LogFields): Metadata {
     if (thrown instanceof StatusError) {
       const { status, message, metadata } = thrown;
       return { ...metadata, ...statusTrailers(statusCode(status), message) };
     }
-    const context = { binding: "GRPC", method: withoutQuery(call.url) };
+    const context = { binding: "GRPC", method: withoutQuery(call.url), ...fields };
     const error = failureOf(thrown, this.#host.logger, context, () => call.signal.aborted);
     const { code, message, details } = this.#statuses.of(error, this.#codecOf(route, call));
     return {

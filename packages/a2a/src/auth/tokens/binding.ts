@@ -1,8 +1,9 @@
+import { toBase64Url } from "../../base/base64.ts";
 import type { Clock } from "../../base/index.ts";
 import type { UniversalRequest } from "../../protocol/index.ts";
 import type { AuthenticationPlace } from "../port.ts";
 import { proofCheck, type DpopOptions } from "./dpop.ts";
-import { base64url, WrongToken, type Confirmation, type PresentedToken } from "./token.ts";
+import { WrongToken, type Confirmation, type PresentedToken } from "./token.ts";
 
 /* Tokens that are bound to a key of their caller: with DPoP (RFC 9449) or with a certificate (RFC 8705). */
 
@@ -45,7 +46,8 @@ function checkCertificate(thumbprint: string, { facts }: UniversalRequest): void
   const fingerprint = facts?.certificate?.fingerprint;
   if (fingerprint === undefined)
     throw new WrongToken("The token is bound to a certificate, and the connection has none");
-  if (base64url(bytesOf(fingerprint)) !== thumbprint) throw new WrongToken("The token is bound to another certificate");
+  if (toBase64Url(bytesOf(fingerprint)) !== thumbprint)
+    throw new WrongToken("The token is bound to another certificate");
 }
 
 function bytesOf(hexadecimal: string): Uint8Array {

@@ -1,10 +1,11 @@
+import { isCompactJws, toBase64Url } from "../../base/base64.ts";
 import { BoundedMap, memoryOf } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/index.ts";
 import type { UniversalRequest } from "../../protocol/index.ts";
 import type { AuthenticationPlace } from "../port.ts";
 import { Nonces } from "./nonces.ts";
 import { checkedAlgorithms } from "./options.ts";
-import { base64url, WantedNonce, WrongToken } from "./token.ts";
+import { WantedNonce, WrongToken } from "./token.ts";
 
 /** How proofs of possession are checked (RFC 9449). */
 export interface DpopOptions {
@@ -54,7 +55,7 @@ export function proofCheck(options: DpopOptions, clock: Clock): CheckProof {
     const proof = request.header("dpop");
     if (proof === undefined) throw wrong("The request has no proof");
     // Two headers of the name are joined by a comma, which no JWT has.
-    if (proof.length > longest || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(proof)) throw wrong("The proof is not one JWT");
+    if (proof.length > longest || !isCompactJws(proof)) throw wrong("The proof is not one JWT");
     const { calculateJwkThumbprint, EmbeddedJWK, jwtVerify } = await import("jose");
     const { payload, protectedHeader } = await jwtVerify(proof, EmbeddedJWK, {
       algorithms,
@@ -94,7 +95,7 @@ function isSameTarget(htu: unknown, url: string): boolean {
 
 /** SHA-256 in base64url. */
 async function digest(text: string): Promise<string> {
-  return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
+  return toBase64Url(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
 }
 
 /** Remembers proofs in this process. */

@@ -1,4 +1,5 @@
 import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from "jose";
+import { isCompactJws } from "../../base/base64.ts";
 import { A2AError } from "../../model/index.ts";
 import type { Authenticator } from "../port.ts";
 import { keySource } from "./key-source.ts";
@@ -46,6 +47,8 @@ function jwtCheck(options: JwtOptions, host: TokenHost): CheckToken {
   const keys = keySource(options, host);
   return async (token) => {
     const { decodeJwt, decodeProtectedHeader, errors } = await import("jose");
+    // A token that was revoked by its text must not have other spellings.
+    if (!isCompactJws(token)) throw new WrongToken("The token is not a JWT");
     try {
       // What is wrong anyway must not make this process read keys.
       const { alg, typ } = decodeProtectedHeader(token);

@@ -1,5 +1,5 @@
+import { toBase64Url } from "../../base/base64.ts";
 import type { Clock, WebKey } from "../../base/index.ts";
-import { base64url } from "./token.ts";
 
 /** How long a nonce is the current one, in milliseconds. It is taken as long again. */
 const period = 5 * 60_000;
@@ -37,6 +37,6 @@ export class Nonces {
   async #nonce(at: number): Promise<string> {
     this.#key ??= crypto.subtle.importKey("raw", this.#secret, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
     const signature = await crypto.subtle.sign("HMAC", await this.#key, new TextEncoder().encode(String(at)));
-    return base64url(new Uint8Array(signature));
+    return toBase64Url(signature);
   }
 }

@@ -53,6 +53,7 @@ export function tokenAuthenticator({ schemes, options, host, issuer, check }: To
     scheme: {} as never,
     resource: resourceOf(issuer, scopes, algorithms, bound),
     credentials: presentedToken,
+    accessToken: ({ token }) => token,
     async verify(presented: PresentedToken, request: UniversalRequest, place) {
       try {
         const wanted = audience === undefined ? place.resources : audience;

@@ -42,14 +42,6 @@ export class WantedNonce extends WrongToken {
   }
 }
 
-/** Bytes as base64url without padding (RFC 7515 §2). */
-export function base64url(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replaceAll("=", "");
-}
-
 /** The token of a request, by RFC 6750 §2.1 or RFC 9449 §7.1; `undefined` where `Authorization` has another scheme. */
 export function presentedToken(request: UniversalRequest): PresentedToken | undefined {
   const header = request.header("authorization");

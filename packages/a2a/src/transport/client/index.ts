@@ -13,6 +13,7 @@ export type {
   HeadersSource,
   RequestCredentialing,
 } from "./binding.ts";
+export { retryAfterOf } from "../../base/retry-after.ts";
 export { requestHeaders, sendRequest, type ClientResponse } from "./request.ts";
 export { clientService, readEvents, type ClientTransport, type EncodedCall, type EventSource } from "./service.ts";
 export { abortError } from "./signals.ts";

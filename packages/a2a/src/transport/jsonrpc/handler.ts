@@ -1,3 +1,4 @@
+import type { LogFields } from "../../base/index.ts";
 import { speaksJsonRpc, type JsonRpcCodec, type JsonRpcWire } from "../../wire/bindings.ts";
 import { methodShapes, versionOfSilence } from "../../wire/codec.ts";
 import { answerCall, type AnyReply, type ServerCall } from "../server/answer-call.ts";
@@ -187,9 +188,9 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
     return `data: ${errorText(this.shapes, this.#id ?? null, error)}`;
   }
 
-  fail(thrown: unknown): UniversalResponse {
+  fail(thrown: unknown, fields?: LogFields): UniversalResponse {
     const { request } = this;
-    const told = { binding: "JSONRPC", method: this.#method };
+    const told = { binding: "JSONRPC", method: this.#method, ...fields };
     const error = failureOf(thrown, this.#host.logger, told, () => request.signal.aborted);
     // Also to a notification, where JSON-RPC 2.0 §4.1 wants no answer: nobody sends A2A notifications on purpose, and whoever
     // forgot the id needs the error.

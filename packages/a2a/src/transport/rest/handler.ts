@@ -1,3 +1,4 @@
+import type { LogFields } from "../../base/index.ts";
 import { routeOfMethod, speaksRest, type RestCodec, type RestRoute, type RestWire } from "../../wire/bindings.ts";
 import { methodShapes, versionOfSilence } from "../../wire/codec.ts";
 import { answerCall, type AnyReply, type ServerCall } from "../server/answer-call.ts";
@@ -248,10 +249,10 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
     return `event: error\ndata: ${this.shapes.encodeError(error)}`;
   }
 
-  fail(thrown: unknown): UniversalResponse {
+  fail(thrown: unknown, fields?: LogFields): UniversalResponse {
     const { request } = this;
     const match = this.#match;
-    const told = { binding: "HTTP+JSON", operation: match?.route?.operation };
+    const told = { binding: "HTTP+JSON", operation: match?.route?.operation, ...fields };
     const error = failureOf(thrown, this.#host.logger, told, () => request.signal.aborted);
     const allow = error.code === "MethodNotAllowed" ? match?.allow.join(", ") : undefined;
     return errorResponse(this.codec, error, allow);

@@ -2,7 +2,7 @@ import type { AgentCard, A2AError } from "../../model/index.ts";
 import { isObject } from "../../model/schema.ts";
 import type { AgentService, MethodRoute } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
-import { cardPathsOf, type PublicDocument } from "../discovery/handler.ts";
+import { cardPathsOf, type CardGate, type PublicDocument } from "../discovery/handler.ts";
 import {
   cannotServe,
   hasFunction,
@@ -34,6 +34,8 @@ export interface ServiceMount {
   readonly card: AgentCard;
   /** The card as it is served, where that is signed. Default: `card`. */
   readonly signedCard?: () => Promise<AgentCard>;
+  /** Decides who reads the card and its page. Default: anyone does. */
+  readonly gate?: CardGate;
 }
 
 /** The services at one base. */

@@ -150,7 +150,7 @@ export function createRouter(mounts: readonly ServiceMount[], options: RouterOpt
   };
 
   return {
-    handle: cors === undefined ? handle : withCors(handle, cors),
+    handle: withCors(handle, cors, options.refusedOrigin),
     find,
     answers(url) {
       const path = url.split("?", 1)[0] as string;
@@ -180,8 +180,8 @@ function openBase({ mounts, claims }: ClaimedBase, options: RouterOptions): Base
     for (const path of claim.beside ?? []) exact.set(path, endpoint);
     return claim.below === undefined ? [] : [{ ...claim, below: claim.below, endpoint }];
   });
-  for (const { tenant, card, signedCard = () => card, cardPaths = [] } of mounts) {
-    const endpoint = cardEndpoint(signedCard, options.codecs, options);
+  for (const { tenant, card, signedCard = () => card, cardPaths = [], gate } of mounts) {
+    const endpoint = cardEndpoint(signedCard, options.codecs, options, gate);
     for (const path of [...cardPathsOf(tenant, options.codecs), ...cardPaths]) exact.set(path, endpoint);
   }
   return { exact, below: below.sort((one, other) => other.below.length - one.below.length) };

@@ -1,16 +1,18 @@
+import type { LogFields } from "../../base/index.ts";
 import { A2AError, invalidParams, type SendMessageRequest } from "../../model/index.ts";
-import type {
-  AgentService,
-  IncomingFiles,
-  OperationName,
-  Operations,
-  Principal,
-  Reply,
-  StreamName,
-  StreamReply,
-  UnaryName,
-  UnaryOperations,
-  UniversalRequest,
+import {
+  resourceOf,
+  type AgentService,
+  type IncomingFiles,
+  type OperationName,
+  type Operations,
+  type Principal,
+  type Reply,
+  type StreamName,
+  type StreamReply,
+  type UnaryName,
+  type UnaryOperations,
+  type UniversalRequest,
 } from "../../protocol/index.ts";
 import type { Codec, Shapes } from "../../wire/codec.ts";
 import type { ServerHost } from "./binding.ts";
@@ -47,8 +49,8 @@ export interface ServerCall<Body, Answer> {
   reply(reply: AnyReply, context: ServerContext): Answer | Promise<Answer>;
   /** Answers with a stream. The binding calls `context.end()` when the stream is over. */
   stream(reply: StreamReply, context: ServerContext): Answer | Promise<Answer>;
-  /** Answers with an error, which `failureOf` makes from what was thrown. Must not throw. */
-  fail(thrown: unknown): Answer;
+  /** Answers with an error, which `failureOf` makes from what was thrown. `fields`: for the log, of the task. Must not throw. */
+  fail(thrown: unknown, fields?: LogFields): Answer;
 }
 
 /** The reply of any operation without a stream. */
@@ -89,7 +91,7 @@ export async function answerCall<Body, Answer>(host: ServerHost, call: ServerCal
   } catch (thrown) {
     context?.end();
     if (call.files !== undefined) await call.files.close();
-    return call.fail(thrown);
+    return call.fail(thrown, context?.fields);
   }
 }
 
@@ -103,6 +105,9 @@ function invoke<Body>(host: ServerHost, call: ServerCall<Body, unknown>, princip
   const service = codec.adapt === undefined ? found : codec.adapt(found);
   const stream = host.operations[operation]?.stream === true;
   const context = requestContext(request, principal, codec.version, stream, host.limits.answers, weight);
+  const { taskId, contextId } = resourceOf(operation, params);
+  if (taskId !== undefined) context.taskId = taskId;
+  if (contextId !== undefined) context.contextId = contextId;
   if (call.streamsFiles === true) context.streamsFiles = true;
   if (files !== undefined) context.incoming = files.files;
   return stream

@@ -176,6 +176,11 @@ export interface ServerHost {
   readonly strictVersion: boolean;
   /** The origins that may call, for bindings that send CORS headers themselves. The router sends them for all others. Absent: none. */
   readonly cors?: CorsOptions | true;
+  /**
+   * Is told of each request with an `Origin` that CORS does not allow, for the log. Bindings that send CORS headers themselves call it.
+   * Absent: nobody is told.
+   */
+  readonly refusedOrigin?: (request: UniversalRequest) => void;
   /** Sends comments to quiet event streams. */
   readonly keepAlive: KeepAlive;
   /**

@@ -1,6 +1,8 @@
+import type { LogFields } from "../../base/index.ts";
 import { A2AError } from "../../model/index.ts";
 import {
   anonymous,
+  taskFields,
   type ByteBudget,
   type CallContext,
   type HeaderReader,
@@ -14,6 +16,12 @@ import {
  * memory.
  */
 export interface ServerContext extends CallContext {
+  /** The task that the request names. */
+  taskId?: string;
+  /** The context that the request names. */
+  contextId?: string;
+  /** What log lines say about the call: the task and its context as the request names them, and the trace. */
+  readonly fields: LogFields;
   streamsFiles?: true;
   incoming?: IncomingFilesByUrl;
   reserve(bytes: number): Promise<void>;
@@ -60,6 +68,8 @@ class RequestContext implements ServerContext {
   readonly headers: HeaderReader;
   declare after?: number;
   declare trace?: string;
+  declare taskId?: string;
+  declare contextId?: string;
   declare streamsFiles?: true;
   declare incoming?: IncomingFilesByUrl;
   reserved = 0;
@@ -86,6 +96,10 @@ class RequestContext implements ServerContext {
 
   get signal(): AbortSignal {
     return this.#request.signal;
+  }
+
+  get fields(): LogFields {
+    return taskFields(this);
   }
 
   get address(): string | undefined {

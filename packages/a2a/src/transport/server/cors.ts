@@ -29,6 +29,8 @@ export interface CorsPolicy {
   granted(origin: string | undefined): Headers;
   /** Headers of the answer to a preflight request. */
   preflight(origin: string | undefined): Headers;
+  /** Whether pages of this origin may not read answers. A request without an origin is not of a page. */
+  refuses(origin: string | undefined): boolean;
 }
 
 const requestHeaders = [
@@ -66,7 +68,11 @@ export function corsPolicy(options: CorsOptions | true, own: CorsHeaders): CorsP
     may(origin)
       ? { ...vary, "access-control-allow-origin": any ? "*" : origin, "access-control-expose-headers": exposed }
       : vary;
-  return { granted, preflight: (origin) => (may(origin) ? { ...granted(origin), ...permission } : vary) };
+  return {
+    granted,
+    preflight: (origin) => (may(origin) ? { ...granted(origin), ...permission } : vary),
+    refuses: (origin) => origin !== undefined && !may(origin),
+  };
 }
 
 /** Refuses origins that no browser sends: they would allow nothing without an error. */
@@ -89,8 +95,22 @@ const http: CorsHeaders = {
   exposedHeaders: ["retry-after", "etag"],
 };
 
-/** Adds CORS headers to the answers of `handler`, and answers preflight requests. */
-export function withCors(handler: UniversalHandler, options: CorsOptions | true): UniversalHandler {
+/**
+ * Adds CORS headers to the answers of `handler`, and answers preflight requests. `options` `undefined`: no page of another origin may
+ * call. `onRefused`: is told of each request of a page that may not, and of requests of the server's own pages that send their origin.
+ */
+export function withCors(
+  handler: UniversalHandler,
+  options: CorsOptions | true | undefined,
+  onRefused?: (request: UniversalRequest) => void,
+): UniversalHandler {
+  if (options === undefined) {
+    if (onRefused === undefined) return handler;
+    return (request) => {
+      if (request.header("origin") !== undefined) onRefused(request);
+      return handler(request);
+    };
+  }
   const policy = corsPolicy(options, http);
 
   const permit = (response: UniversalResponse, granted: Headers): UniversalResponse => {
@@ -101,6 +121,7 @@ export function withCors(handler: UniversalHandler, options: CorsOptions | true)
 
   return (request) => {
     const origin = request.header("origin");
+    if (onRefused !== undefined && policy.refuses(origin)) onRefused(request);
     if (isPreflight(request)) return { status: 204, headers: policy.preflight(origin) };
     const granted = policy.granted(origin);
     const response = handler(request);

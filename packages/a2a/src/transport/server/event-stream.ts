@@ -73,7 +73,7 @@ export function writeEvents(
     } catch (thrown) {
       // An event without an end: the host resets the connection, and the client asks for this event again.
       if (thrown instanceof BrokenEvent) throw thrown.cause;
-      const error = failureOf(thrown, logger, { operation }, () => sink.closed);
+      const error = failureOf(thrown, logger, { operation, ...context.fields }, () => sink.closed);
       if (!sink.closed) sink.write(`${format.error(error)}\n\n`);
     } finally {
       keepAlive.remove(beat);

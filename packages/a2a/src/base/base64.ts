@@ -1,0 +1,54 @@
+import type { Bytes } from "./index.ts";
+
+/*
+ * Base64 of tokens, links, signatures and whatever else is compared, remembered or revoked as text (RFC 4648 §3.5, §4, §5). Bytes have
+ * exactly one text here: other decoders ignore padding and the unused bits of the last character, so that one token has many spellings.
+ */
+
+const standard = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const url = `${standard.slice(0, 62)}-_`;
+
+/** The unused bits of the last character, by the length of the text modulo 4. A length of 1 is impossible. */
+const unusedBits: readonly (number | undefined)[] = [0, undefined, 15, 3];
+
+/** Whether the unused bits at the end of a text without padding are zero. */
+function endsCanonically(text: string, alphabet: string): boolean {
+  const bits = unusedBits[text.length % 4];
+  return bits === 0 || (bits !== undefined && (alphabet.indexOf(text.at(-1) ?? "") & bits) === 0);
+}
+
+/** Whether a text is canonical base64url without padding (RFC 7515 §2). */
+export function isBase64Url(text: string): boolean {
+  return /^[\w-]*$/.test(text) && endsCanonically(text, url);
+}
+
+/** Decodes base64url without padding. `undefined` if the text is anything but the one spelling of its bytes. */
+export function fromBase64Url(text: string): Bytes | undefined {
+  return isBase64Url(text) ? bytesOf(text.replaceAll("-", "+").replaceAll("_", "/")) : undefined;
+}
+
+/** Encodes bytes as base64url without padding. They are few. */
+export function toBase64Url(bytes: Uint8Array | ArrayBuffer): string {
+  const view = bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes);
+  return btoa(Array.from(view, (byte) => String.fromCharCode(byte)).join(""))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
+}
+
+/** Decodes standard base64 with padding. `undefined` if the text is anything but the one spelling of its bytes. */
+export function fromCanonicalBase64(text: string): Bytes | undefined {
+  const [, body = "", padding = ""] = /^([A-Za-z\d+/]*)(={0,2})$/.exec(text) ?? [text];
+  const isWhole = text.length % 4 === 0 && body.length + padding.length === text.length;
+  return isWhole && endsCanonically(body, standard) ? bytesOf(body) : undefined;
+}
+
+/** Whether a text has the form of a JWS in compact serialization: three parts in canonical base64url (RFC 7515 §7.1). An unsigned one has an empty part. */
+export function isCompactJws(text: string): boolean {
+  const parts = text.split(".");
+  return parts.length === 3 && parts.every(isBase64Url);
+}
+
+function bytesOf(base64: string): Bytes {
+  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+}
