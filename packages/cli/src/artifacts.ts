@@ -1,7 +1,7 @@
 import { open, rename, stat } from "node:fs/promises";
 import { basename, dirname, extname, join, relative, resolve, sep } from "node:path";
 import type { Artifact, StreamResponse, Task } from "@parley/a2a";
-import { download, hasCode, type FileContent } from "@parley/a2a/client";
+import { A2AError, download, hasCode, type FileContent, type FileFetch } from "@parley/a2a/client";
 import { line } from "@parley/a2a/display";
 import { CommandError, UsageError } from "./errors.ts";
 import { extensionOf, fileReason } from "./files.ts";
@@ -15,6 +15,8 @@ export interface SaveOptions {
   readonly out: string;
   /** Whether files that exist are replaced. */
   readonly overwrite?: boolean;
+  /** Reads files that the agent gives as a URL. Absent: none is read. */
+  readonly fetch?: FileFetch | undefined;
 }
 
 /** A place for files: a folder, and the name of the first file where the user chose it. */
@@ -40,6 +42,7 @@ export class Saver {
   readonly #io: Io;
   readonly #place: Place;
   readonly #overwrite: boolean;
+  readonly #reading: { readonly extensionOf: typeof extensionOf; readonly fetch?: FileFetch };
   readonly #note: (text: string) => void;
   readonly #growing = new Map<string, Growing>();
   /** Artifacts that are saved, and those that were there before: they have their content. */
@@ -48,10 +51,11 @@ export class Saver {
   readonly #written = new Set<string>();
   #saved = 0;
 
-  private constructor(io: Io, place: Place, overwrite: boolean, note: (text: string) => void) {
+  private constructor(io: Io, place: Place, { overwrite = false, fetch }: SaveOptions, note: (text: string) => void) {
     this.#io = io;
     this.#place = place;
     this.#overwrite = overwrite;
+    this.#reading = { extensionOf, ...(fetch && { fetch }) };
     this.#note = note;
   }
 
@@ -60,7 +64,7 @@ export class Saver {
    * @throws UsageError where the file exists that is to be written.
    */
   static async at(io: Io, options: SaveOptions, note: (text: string) => void): Promise<Saver> {
-    return new Saver(io, await placeOf(io, options), options.overwrite === true, note);
+    return new Saver(io, await placeOf(io, options), options, note);
   }
 
   /** The artifacts of a task that is known already. They are saved only where they grow. */
@@ -110,7 +114,7 @@ export class Saver {
 
   #begin(artifactId: string): Growing {
     const growing = new Growing((events) =>
-      this.#writeAll({ artifactId }, download(none, { events, artifactId }, { extensionOf })),
+      this.#writeAll({ artifactId }, download(none, { events, artifactId }, this.#reading)),
     );
     this.#growing.set(artifactId, growing);
     return growing;
@@ -126,7 +130,7 @@ export class Saver {
 
   /** Saves an artifact that is there as a whole. */
   async save(artifact: Artifact): Promise<void> {
-    await this.#writeAll(artifact, download(none, artifact, { extensionOf }));
+    await this.#writeAll(artifact, download(none, artifact, this.#reading));
   }
 
   /** The events are over. Files that are complete are saved; of the others it is said why they are not. */
@@ -152,19 +156,24 @@ export class Saver {
 
   async #writeAll(artifact: Pick<Artifact, "artifactId" | "name">, files: AsyncIterable<FileContent>): Promise<void> {
     for await (const file of files) {
-      if (file.url !== undefined) this.#note(`not saved: ${line(file.name)} is at ${line(file.url, 4096)}`);
-      else await this.#writeFile(file, artifact);
+      try {
+        await this.#writeFile(file, artifact);
+      } catch (error) {
+        // A link that cannot be read must not keep the other files from being saved.
+        if (file.url === undefined || !(error instanceof A2AError)) throw error;
+        this.#note(`not saved: ${line(file.name)} is at ${line(file.url, 4096)}: ${line(error.message)}`);
+      }
     }
   }
 
   async #writeFile(file: FileContent, artifact: Pick<Artifact, "artifactId" | "name">): Promise<void> {
     const { folder } = this.#place;
-    const name = (this.#saved === 0 ? this.#place.name : undefined) ?? this.#place.name ?? file.name;
-    this.#saved += 1;
+    const name = this.#place.name ?? file.name;
     const part = new PartFile(folder);
     try {
       const size = await part.write(file.stream());
       const path = await this.#settle(part, name);
+      this.#saved += 1;
       const what =
         file.mediaType === undefined ? byteSize(size) : `${line(file.mediaType, longest.name)}, ${byteSize(size)}`;
       this.#note(`saved ${this.#shown(path)} (${what})`);

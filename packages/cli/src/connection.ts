@@ -1,6 +1,7 @@
 import type { AgentCard } from "@parley/a2a";
-import { connect, type Client, type ConnectOptions, type FetchLike } from "@parley/a2a/client";
-import { UsageError } from "./errors.ts";
+import { connect, type Client, type ConnectOptions } from "@parley/a2a/client";
+import type { Observer } from "@parley/a2a/protocol";
+import { explain, UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
 import { logTo } from "./log.ts";
 
@@ -16,10 +17,15 @@ export interface CallOptions {
 }
 
 /** Reads the agent's card and returns a client for it, with the credentials of the options or of a login. */
-export async function open(io: Io, url: string, options: CallOptions, fetch?: FetchLike): Promise<Client> {
+export async function open(
+  io: Io,
+  url: string,
+  options: CallOptions,
+  given: Pick<Given, "fetch" | "retry"> = {},
+): Promise<Client> {
   const headers = callHeaders(options, io.env);
   const login = headers["authorization"] === undefined ? await loginFor(io, url) : undefined;
-  return connectWith(io, url, options, { headers, ...login, ...(fetch && { fetch }) });
+  return connectWith(io, url, options, { headers, ...login, ...given });
 }
 
 /** The credentials of a stored login for an agent, and the origins that they are for. */
@@ -71,12 +77,25 @@ export async function connectWith(
   const logger = options.verbose === true ? await logTo(io, "debug", "text") : undefined;
   return connect(agent, {
     bindings,
+    observer: tellingRetries(io, typeof agent === "string" ? agent : undefined),
+    ...(io.retry !== undefined && { retry: io.retry }),
     ...given,
     credentialOrigins: [...(options.credentialOrigin ?? []), ...(given.credentialOrigins ?? [])],
     extensions: extensionsOf(options),
     ...(options.binding === undefined ? {} : { binding: options.binding }),
     ...(logger === undefined ? {} : { logger }),
   });
+}
+
+/** Tells the user that the command waits for the agent, once for each outage. */
+function tellingRetries(io: Io, url: string | undefined): Observer {
+  return {
+    retry({ attempt, error }) {
+      if (attempt !== 1) return;
+      const [first = ""] = explain(error, { ...(url !== undefined && { url }), program: io.program }).split("\n");
+      io.stderr.write(`parley: ${first.replace(/:$/, "")}; retrying\n`);
+    },
+  };
 }
 
 /** The URIs of `--extension`. Throws UsageError for what no header can list. */

@@ -56,6 +56,14 @@ export function systemReason(error: unknown): string | undefined {
   return undefined;
 }
 
+/** The reason in short words, and how long the client has retried. */
+function reasonOf(error: A2AError): string {
+  const reason = systemReason(error);
+  if (reason === undefined) return error.message;
+  const [retried = ""] = / \(gave up after [^()]*\)$/.exec(error.message) ?? [];
+  return `${reason}${retried}`;
+}
+
 /** The address that an error is about: the card may lead to another host than the URL that the user gave. */
 function addressOf({ message }: A2AError, url: string | undefined): string {
   const words = /^(?:No answer from|No connection to|Nothing more from|The answer of) (\S+)/.exec(message);
@@ -73,9 +81,9 @@ function explainA2A(error: A2AError, url: string | undefined, program: string): 
   const at = addressOf(error, url);
   switch (error.code) {
     case "ConnectionFailed":
-      return `cannot reach ${at}: ${systemReason(error) ?? error.message}`;
+      return `cannot reach ${at}: ${reasonOf(error)}`;
     case "ConnectionLost":
-      return `the connection to ${at} broke off: ${systemReason(error) ?? error.message}`;
+      return `the connection to ${at} broke off: ${reasonOf(error)}`;
     case "Timeout":
       return `${at} did not answer in time: ${error.message}`;
     case "InvalidResponse":

@@ -1,6 +1,6 @@
 import type { Artifact, Message, StreamResponse, Task, TaskState } from "@parley/a2a";
 import { isInterrupted, isTerminal } from "@parley/a2a/model";
-import { readAuthorization } from "@parley/a2a/client";
+import { readAuthorization, type FileFetch } from "@parley/a2a/client";
 import { Saver } from "./artifacts.ts";
 import type { Hints } from "./hints.ts";
 import type { Io, Signal } from "./io.ts";
@@ -14,11 +14,15 @@ export interface FollowOptions {
   readonly out?: string;
   /** Whether files that exist are replaced. */
   readonly overwrite?: boolean;
+  /** Whether files at other origins than the agent's own are saved too. */
+  readonly fetchUrls?: boolean;
   /** Whether data is shown as a whole on a terminal. */
   readonly full?: boolean;
 }
 
 export interface Follow {
+  /** Reads files that the agent gives as a URL. */
+  readonly fetch?: FileFetch | undefined;
   readonly hints: Hints;
   readonly options: FollowOptions;
   /** Whether the caller knows the task already: what the first snapshot contains is then not shown as new. */
@@ -132,7 +136,8 @@ class FollowedCall {
   async prepare(): Promise<void> {
     const { out, overwrite = false } = this.#how.options;
     if (out === undefined) return;
-    this.#saver = await Saver.at(this.#io, { out, overwrite }, (text) => this.progress.note(text));
+    const { fetch } = this.#how;
+    this.#saver = await Saver.at(this.#io, { out, overwrite, fetch }, (text) => this.progress.note(text));
   }
 
   /** Removes files that are not complete. */

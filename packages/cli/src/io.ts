@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import process from "node:process";
+import type { ConnectOptions } from "@parley/a2a/client";
 import { createInterface } from "node:readline";
 import { Writable } from "node:stream";
 import { programFor } from "./invocation.ts";
@@ -30,6 +31,8 @@ export interface Io {
   /** Opens a page in the browser of the user. Rejects where there is none. */
   openPage(url: string): Promise<void>;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** How long calls are retried. Default: as long as clients do. */
+  readonly retry?: ConnectOptions["retry"];
   readonly cwd: string;
   /** What to type so that this program runs again: `parley`, `npx parley`, and so on. */
   readonly program: string;

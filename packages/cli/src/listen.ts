@@ -19,6 +19,7 @@ import type { ListenOptions } from "./commands/listen.ts";
 import { partsOf } from "./commands/send.ts";
 import { open } from "./connection.ts";
 import { CommandError, UsageError } from "./errors.ts";
+import { fileFetchOf } from "./file-fetch.ts";
 import { follow } from "./follow.ts";
 import { hintsFor } from "./hints.ts";
 import type { Io } from "./io.ts";
@@ -44,6 +45,7 @@ export async function listen(io: Io, at: string, task: string | undefined, optio
   const subject = task === undefined ? { parts } : { task };
   const inbox = new Inbox();
   return follow(io, (signal) => deliveries(io, client, subject, { ...options, inbox, signal }), {
+    fetch: fileFetchOf(client, at, options.fetchUrls === true),
     hints: hintsFor(at, options, io.program),
     options,
     mayEndEarly: true,

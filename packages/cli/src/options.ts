@@ -33,6 +33,7 @@ export function resultOptions(command: Command): Command {
       "save artifacts as files in this folder, or as this file; the name of a file has an extension",
     )
     .option("--overwrite", "with --out, replace files that exist; without it a name that is taken gets a number")
+    .option("--fetch-urls", "with --out, also save files that the agent links to at other origins than its own")
     .option("--full", "show data as a whole, not one line for each value, which is what a terminal gets");
 }
 

@@ -31,7 +31,14 @@ describe("what goes wrong on the way is told in the words of a person", () => {
   test("nobody listens", async () => {
     const url = await stranger(() => {});
     await new Promise((resolve) => server?.close(resolve));
-    expect(await card(url)).toEqual({ code: 1, out: "", err: `parley: cannot reach ${url}: connection refused\n` });
+    const { code, out, err } = await card(url);
+    expect({ code, out }).toEqual({ code: 1, out: "" });
+    const [waiting, gaveUp, ...others] = err.split("\n");
+    expect(waiting).toBe(`parley: cannot reach ${url}: connection refused; retrying`);
+    expect(gaveUp?.replace(/\d+ attempts in [\d.]+ s/, "…")).toBe(
+      `parley: cannot reach ${url}: connection refused (gave up after …)`,
+    );
+    expect(others).toEqual([""]);
   });
 
   test("no such host", async () => {
@@ -39,7 +46,7 @@ describe("what goes wrong on the way is told in the words of a person", () => {
     const { code, err } = await card(url);
     expect(code).toBe(1);
     expect(err).toMatch(
-      /^parley: cannot reach http:\/\/no-such-host\.invalid: (?:unknown host|the host name could not be looked up)\n$/,
+      /^parley: cannot reach http:\/\/no-such-host\.invalid: (?:unknown host|the host name could not be looked up); retrying\n/,
     );
   });
 
@@ -108,7 +115,7 @@ describe("what goes wrong on the way is told in the words of a person", () => {
     const url = await stranger(() => {});
     await new Promise((resolve) => server?.close(resolve));
     const { err } = await card(url, "--verbose");
-    expect(err).toContain(`cannot reach ${url}: connection refused\n`);
+    expect(err).toContain(`cannot reach ${url}: connection refused (gave up after `);
     expect(err).toContain("caused by: ");
     expect(err).toContain("ECONNREFUSED");
   });
@@ -140,7 +147,8 @@ describe("an agent whose card leads elsewhere", () => {
     const gone = await stranger(() => {});
     await new Promise((resolve) => server?.close(resolve));
     const url = await stranger(cardNaming(`${gone}/a`, `${gone}/b`));
-    const [first, ...lines] = (await sending(url)).trimEnd().split("\n");
+    const [waiting, first, ...lines] = (await sending(url)).trimEnd().split("\n");
+    expect(waiting).toMatch(/; retrying$/);
     expect(first).toBe(`parley: No interface of the card "Echo" at ${url}/.well-known/agent-card.json works:`);
     expect(lines).toEqual(
       ["a", "b"].map((path) => expect.stringMatching(`^  JSONRPC 1.0 at ${gone}/${path}: .*ECONNREFUSED`)),

@@ -23,10 +23,12 @@ import {
   type AnyExtension,
   type CallContext,
   type FileContent,
+  type FileFetch,
   finishing,
   type OperationName,
   type StreamName,
   type StreamOperations,
+  type StreamReply,
   type UnaryName,
   type UnaryOperations,
 } from "../protocol/index.ts";
@@ -114,6 +116,7 @@ export class Client<E extends AnyExtension = never> {
    * for await (const event of client.sendStreamingMessage("Will it rain?")) {
    *   if (event.statusUpdate) console.log(event.statusUpdate.status.state);
    * }
+   * for await (const { text } of client.sendStreamingMessage("And tomorrow?").text()) console.log(text);
    * ```
    */
   sendStreamingMessage(
@@ -209,7 +212,8 @@ export class Client<E extends AnyExtension = never> {
 
   /**
    * Waits until a task is terminal or interrupted, or until `options.until` returns true, and returns the task. It follows
-   * the stream of the task where the agent streams, and else polls. With `options.webhook` it waits for webhooks instead.
+   * the stream of the task where the agent streams, and else polls. With `options.webhook` it waits for webhooks instead, and polls
+   * slowly while none comes.
    *
    * @throws A2AError `UnsupportedOperation` when the task ends before `until` returns true.
    *
@@ -249,6 +253,15 @@ export class Client<E extends AnyExtension = never> {
   }
 
   /**
+   * A fetch for files that the agent gives as a URL. It reads those at the agent's own origin, without credentials: the origin of the URL that
+   * `connect()` got, and `credentialOrigins`. `other` reads all others. `download()` uses it.
+   */
+  fileFetch(other?: FileFetch): FileFetch | undefined {
+    const { fileFetch } = this.#parts;
+    return fileFetch ? fileFetch(other) : other;
+  }
+
+  /**
    * Begins a conversation, or continues one: it keeps context and task from message to message.
    *
    * @example
@@ -281,7 +294,7 @@ export class Client<E extends AnyExtension = never> {
     options: SubscribeOptions = {},
     observe?: (event: StreamResponse) => void,
   ): EventStream<E> {
-    return new EventStream(async () => {
+    const open = async (): Promise<StreamReply> => {
       const { context, release } = this.#begin(operation, options);
       try {
         const reply = await this.service.stream(operation, request, context);
@@ -290,7 +303,9 @@ export class Client<E extends AnyExtension = never> {
         release();
         throw thrown;
       }
-    }, observe);
+    };
+    const { readText } = this.#parts;
+    return new EventStream(open, observe, readText, "message" in request && !!request.message.taskId);
   }
 
   /** The context of a call. Call `release` when the call is over. */

@@ -1,5 +1,5 @@
 import { type Clock, type Ids, type Logger, randomIds } from "../base/index.ts";
-import { A2AError, type AgentCard, invalidParams } from "../model/index.ts";
+import { A2AError, type AgentCard, hasCode, invalidParams } from "../model/index.ts";
 import {
   type AgentService,
   type AnyExtension,
@@ -18,10 +18,10 @@ import type {
 } from "../transport/client/binding.ts";
 import type { CardCheck } from "../cards/port.ts";
 import { aborted, bounded } from "../transport/client/signals.ts";
-import { type CardCache, type CardSource, findCard, noHeaders, toUrl } from "./card.ts";
+import { type CardCache, type CardKey, type CardSource, findCard, noHeaders, toUrl } from "./card.ts";
 import { candidatesOf, firstAlive, type InterfaceChoice } from "./interfaces.ts";
 import { resilient } from "./resilient.ts";
-import { beforeRetry, callPolicy, isTransient, type RetryPolicy, streamPolicy } from "./retry.ts";
+import { Backoff, callPolicy, isTransient, type RetryPolicy, streamPolicy } from "./retry.ts";
 import type { ClientParts } from "./parts.ts";
 import type { OlderCard } from "./versions.ts";
 
@@ -37,7 +37,8 @@ export interface ConnectOptions<E extends string | AnyExtension = string> extend
   readonly headers?: HeadersSource;
   /**
    * Further origins that get the headers, such as `https://api.example.com`. Default: none. Where the agent is given as its
-   * card there is no origin of a URL: then these alone get them, and by default those of its interfaces.
+   * card there is no origin of a URL: then these alone get them, and by default those of its interfaces. With `trust`, list the origin of
+   * the agent's URL too where its server gives the card to known callers alone: `credentials` then go with the request for the card.
    */
   readonly credentialOrigins?: readonly string[];
   /**
@@ -61,9 +62,16 @@ export interface ConnectOptions<E extends string | AnyExtension = string> extend
   readonly extensions?: readonly E[];
   /** Wrap every request that is sent, also those of retries and reconnections. The first is the outermost. Default: none. */
   readonly interceptors?: readonly Interceptor[];
-  /** Keeps cards for other clients: a `Map` will do. Default: cards are not kept. */
-  readonly cardCache?: CardCache;
-  /** Sees the requests for the card (`Observer.card`). Those to the agent are seen by the interceptor `observeRequests`. Default: none. */
+  /**
+   * Keeps cards for other clients: a `Map` will do. `false`: this client asks for its card. Default: clients that send the same headers by
+   * the same `fetch` share a cache in memory, of at most 400 cards and 16 MiB, for as long as the server allows (A2A 1.0 §8.6.2).
+   * On loopback a card is revalidated at each use, elsewhere after a day at the latest.
+   */
+  readonly cardCache?: CardCache | false;
+  /**
+   * Sees the requests for the card (`Observer.card`), and each wait before a retry (`Observer.retry`). Requests to the agent are seen by
+   * the interceptor `observeRequests`. Default: none.
+   */
   readonly observer?: Observer;
   /** Ends `connect()` itself. It has no effect on calls. Default: none. */
   readonly signal?: AbortSignal;
@@ -79,9 +87,11 @@ export interface ConnectOptions<E extends string | AnyExtension = string> extend
   readonly maxEventBytes?: number;
   /** Largest card in bytes. Default 1 MiB. Only the first 100 interfaces of a card are read. */
   readonly maxCardBytes?: number;
-  /** How calls that are safe to repeat are repeated. `false`: never. Default: 3 attempts. */
+  /**
+   * How calls that are safe to repeat, and `connect()` itself, are retried. `false`: never. Default: for 30 s, with delays from 0.2 s to 5 s.
+   */
   readonly retry?: Partial<RetryPolicy> | false;
-  /** How a broken stream is reconnected. `false`: never. Default: 10 attempts in a row without a new event. */
+  /** How a broken stream is reconnected. `false`: never. Default: for 2 minutes without a new event, with delays from 0.25 s to 10 s. */
   readonly reconnect?: Partial<RetryPolicy> | false;
   /** Logs retries, reconnections, and interfaces that do not answer. Default: nothing is logged. */
   readonly logger?: Logger;
@@ -103,10 +113,12 @@ export interface ClientKit {
   decodeCard(value: unknown): AgentCard;
   /** The card as each version writes it, for signatures of extended cards. Default: the card itself. */
   encodeCard?(card: AgentCard): readonly object[];
+  /** The document that a binding read an extended card from, as received. Default: `encodeCard` writes the card again. */
+  documentOf?(card: AgentCard): object | undefined;
 }
 
 /** A clock whose timers keep the process alive, because nothing else does while a client waits to reconnect. */
-const waitingClock: Clock = {
+export const waitingClock: Clock = {
   now: () => Date.now(),
   elapsed: () => performance.now(),
   after(ms, run) {
@@ -119,8 +131,17 @@ const waitingClock: Clock = {
 const mebi = 2 ** 20;
 
 function policy(own: RetryPolicy, given: Partial<RetryPolicy> | false = {}): RetryPolicy {
-  return given === false ? { ...own, attempts: 1 } : { ...own, ...given };
+  return given === false ? { ...own, budget: 0 } : { ...own, ...given };
 }
+
+/** Credentials that can be chosen before the card is known. */
+export interface CardCredentialing extends RequestCredentialing {
+  /** A server refuses its card to strangers. Returns whether there are credentials for another request. */
+  refusedCard(refusal: A2AError, named: URL): boolean;
+}
+
+/** Checks a card before anything of it is used. Returns the card to use. `named` is the URL that the user gave. */
+export type Approve = (card: AgentCard, named: URL | undefined) => Promise<AgentCard>;
 
 /** Puts interceptors around the service of a client. `named` is the URL that the user gave, `trusted` are the origins that get credentials. */
 export type Intercept = (
@@ -147,7 +168,9 @@ export async function assemble(
   agent: string | URL | AgentCard | OlderCard,
   options: ConnectOptions,
   intercept: Intercept,
-  credentials?: RequestCredentialing,
+  credentials?: CardCredentialing,
+  approve?: Approve,
+  keyOf?: CardKey,
 ): Promise<ClientParts> {
   const { logger, timeout = false, credentialOrigins } = options;
   const host = hostOf(options, credentials);
@@ -158,14 +181,18 @@ export async function assemble(
   const trusted = (named ?? credentialOrigins) && origins;
   const source: CardSource = {
     host,
-    cache: options.cardCache ?? new Map(),
+    cache: options.cardCache || new Map(),
+    keyOf,
     version: options.version ?? kit.bindings[0]?.versions[0] ?? "",
     maxBytes: options.maxCardBytes ?? mebi,
     decode: (value) => decoded(kit, value),
     observer: options.observer,
     address: "",
   };
-  const card = named === undefined ? decoded(kit, agent) : await discover(named, source, calls, options);
+  // Where cards have to be signed, a refusal that nobody signed makes a client send no credentials, unless its user named the origin twice.
+  const asked = approve === undefined || origins.slice(1).includes(named?.origin) ? credentials : undefined;
+  const found = named === undefined ? decoded(kit, agent) : await discover(named, source, calls, options, asked);
+  const card = approve === undefined ? found : await approve(found, named);
   const bindings = [...kit.bindings, ...(options.bindings ?? [])];
   const candidates = candidatesOf(card, bindings, options, host, trusted);
   const { service, chosen } = firstAlive(
@@ -181,6 +208,7 @@ export async function assemble(
     service: resilient(wrapped, {
       clock,
       logger,
+      observer: options.observer,
       calls,
       streams: policy(streamPolicy, options.reconnect),
       canReplay: declares(resumeExtension),
@@ -213,7 +241,7 @@ function hostOf(options: ConnectOptions, credentials: RequestCredentialing | und
 }
 
 /** A card in the shape of 1.0. Every failure becomes an `A2AError`, also where a card nests deeper than the stack allows. */
-function decoded(kit: ClientKit, value: unknown): AgentCard {
+export function decoded(kit: ClientKit, value: unknown): AgentCard {
   try {
     return kit.decodeCard(structuredClone(value));
   } catch (cause) {
@@ -222,8 +250,15 @@ function decoded(kit: ClientKit, value: unknown): AgentCard {
   }
 }
 
-async function discover(url: URL, source: CardSource, calls: RetryPolicy, options: ConnectOptions): Promise<AgentCard> {
+async function discover(
+  url: URL,
+  source: CardSource,
+  calls: RetryPolicy,
+  options: ConnectOptions,
+  credentials: CardCredentialing | undefined,
+): Promise<AgentCard> {
   const { clock } = source.host;
+  const backoff = new Backoff({ ...options, clock }, calls, "AgentCard");
   let said = "";
   const { signal, release } = bounded(
     clock,
@@ -232,12 +267,18 @@ async function discover(url: URL, source: CardSource, calls: RetryPolicy, option
     () => `Connecting, last to ${source.address}${said},`,
   );
   const search = async (): Promise<AgentCard> => {
-    for (let attempt = 1; ; attempt++) {
+    for (;;) {
       try {
         return await findCard(url, source, signal);
       } catch (thrown) {
+        if (hasCode(thrown, "Unauthenticated") && credentials?.refusedCard(thrown, url) === true) {
+          // What these credentials get is kept for no other client.
+          if (source.keyOf !== undefined) source.cache = new Map();
+          continue;
+        }
         if (!isTransient(thrown)) throw thrown;
-        await beforeRetry(clock, calls, attempt, thrown, signal, () => (said = ` (${thrown.message})`));
+        said = ` (${thrown.message})`;
+        await backoff.wait(thrown, signal);
       }
     }
   };

@@ -38,8 +38,8 @@ export interface DownloadOptions extends Omit<CallOptions, "timeout"> {
   /** Most bytes of all files together. More ends the download with `InvalidResponse`. Default: no limit. */
   readonly maxBytes?: number;
   /**
-   * Reads files that the artifact gives as a URL. The agent chose the address: pass `guardedFetch()` of `@parley/a2a/net`, which refuses
-   * addresses of internal networks. Default: such a file is listed, and reading it throws.
+   * Reads files that the artifact gives as a URL at another origin than the agent's own. The agent chose the address: pass `guardedFetch()` of
+   * `@parley/a2a/net`, which refuses addresses of internal networks. Default: such a file is listed, and reading it throws.
    */
   readonly fetch?: FileFetch;
   /** The extension of a media type, without its dot, for files that have no name. Default: `txt`, `json` and `bin`, and `md`. */
@@ -52,6 +52,8 @@ export interface DownloadClient {
   subscribeToTask(taskId: string, options?: SubscribeOptions): EventStream;
   /** Waits for a task of an agent that does not stream. */
   waitFor(taskId: string, options?: CallOptions): Promise<Task>;
+  /** A fetch that reads files at the agent's own origin, and others with the one that is given. */
+  fileFetch?(other?: FileFetch): FileFetch | undefined;
 }
 
 /**
@@ -72,8 +74,10 @@ export interface DownloadClient {
 export async function* download(
   client: DownloadClient,
   what: Downloadable,
-  options: DownloadOptions = {},
+  given: DownloadOptions = {},
 ): AsyncGenerator<FileContent, void, void> {
+  const fetch = client.fileFetch ? client.fileFetch(given.fetch) : given.fetch;
+  const options: DownloadOptions = { ...given, ...(fetch && { fetch }) };
   if ("parts" in what) {
     yield* filesOf(stepsOf(what), options);
     return;

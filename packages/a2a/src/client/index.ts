@@ -8,10 +8,11 @@ import type { AnyExtension } from "../protocol/index.ts";
 import { jsonRpcBinding, smallJsonRpcBinding } from "../transport/jsonrpc/client.ts";
 import { restBinding } from "../transport/rest/client.ts";
 import { codecV11, jsonRpcClientV1, wires } from "../wires.ts";
-import { respelling } from "./card-spellings.ts";
+import { type CardDocuments, respelling } from "./card-spellings.ts";
 import { Client } from "./client.ts";
 import { assemble, checkBindings, type ConnectOptions } from "./connect.ts";
 import { connectWith } from "./connect-with.ts";
+import { wrappingByKind } from "./kinds.ts";
 import { adapted, type OlderCard, readCard } from "./versions.ts";
 
 /**
@@ -35,13 +36,15 @@ export async function connect<E extends string | AnyExtension = string>(
 ): Promise<Client<Extract<E, AnyExtension>>> {
   checkBindings(options.bindings ?? []);
   const codecs = Object.values(wires);
-  const spoken = [...codecs, codecV11].map((codec) => respelling(codec));
+  const documents: CardDocuments = new WeakMap();
+  const spoken = [...codecs, codecV11].map((codec) => wrappingByKind(respelling(codec, documents), options.logger));
   const own = [jsonRpcBinding(spoken), restBinding(spoken)];
   const bindings = [...own, ...(options.bindings ?? [])].map((binding) => adapted(binding, codecs));
   const kit = {
     bindings,
     decodeCard: (value: unknown) => readCard(codecs, value),
     encodeCard: (card: AgentCard) => codecs.map((codec) => codec.encodeCard(card) as object),
+    documentOf: (card: AgentCard) => documents.get(card),
   };
   return connectWith(kit, agent, { ...options, bindings: [] });
 }
@@ -85,6 +88,7 @@ export type { ExtensionClient, ExtensionClientOf, ExtOfClient } from "./extensio
 export type { ReceivedAnswer, ReceivedEvent, ReceivedList, ReceivedTask, WithExtensions } from "./received.ts";
 export { Conversation, type ConversationClient, type ConversationInit } from "./conversation.ts";
 export { collect, EventStream, TaskView } from "./stream.ts";
+export { GrowingText, readText, type TextPiece } from "./text.ts";
 export { dataOf, type DataSource } from "../schema/data-of.ts";
 export type { CachedCard, CardCache } from "./card.ts";
 export type { OlderCard } from "./versions.ts";

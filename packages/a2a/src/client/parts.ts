@@ -1,8 +1,9 @@
 import type { Clock, Ids } from "../base/index.ts";
 import type { AgentCard, AgentInterface, Task } from "../model/index.ts";
-import type { AgentService, AnyExtension } from "../protocol/index.ts";
+import type { AgentService, AnyExtension, FileFetch } from "../protocol/index.ts";
 import type { download } from "./download.ts";
 import type { ExtOfClient } from "./extension-client.ts";
+import type { readText } from "./text.ts";
 
 /** What a client is made of. `connect()` puts it together. */
 export interface ClientParts {
@@ -22,6 +23,10 @@ export interface ClientParts {
   readonly extensions: readonly string[];
   /** `download()`. Absent: the client has no method for it, and is small. */
   readonly download?: typeof download | undefined;
+  /** `Client.fileFetch()`. Absent: the client reads no links by itself, and is small. */
+  readonly fileFetch?: ((other?: FileFetch) => FileFetch) | undefined;
+  /** `readText()`, for `EventStream.text()`. Absent: streams have no such method, and are small. */
+  readonly readText?: typeof readText | undefined;
   /** `client.ext()`. Absent: the client has no method for it, and is small. */
   readonly ext?: ExtOfClient<AnyExtension> | undefined;
   /** Gives a task that came in a webhook its `ext`. Absent: the client has no extensions that are values. */

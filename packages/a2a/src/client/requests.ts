@@ -40,7 +40,7 @@ export interface WaitOptions extends CallOptions {
   readonly until?: (task: Task) => boolean;
   /**
    * Waits by webhook, in place of a stream: no connection is open meanwhile, so it suits tasks that take long. The agent must have push
-   * notifications, and reach the receiver. Set `timeout` for an agent that may never report.
+   * notifications. While no webhook comes, the task is polled after 10 s, and then less and less often, up to once a minute.
    */
   readonly webhook?: WebhookInbox;
 }

@@ -16,7 +16,7 @@ import {
   type UnaryOperations,
 } from "../protocol/index.ts";
 import { follow } from "../transport/client/signals.ts";
-import { beforeRetry, Calls, isTransient, neverProcessed, refusesFinished, type ResilientOptions } from "./retry.ts";
+import { Backoff, Calls, isTransient, neverProcessed, refusesFinished, type ResilientOptions } from "./retry.ts";
 
 /**
  * Wraps a service so that it survives network failures. Calls that are safe to repeat are repeated. A stream that breaks
@@ -82,7 +82,7 @@ class ResilientStream<Name extends StreamName> {
   /** Number of the last event, where the server can replay. */
   #cursor: number | undefined;
   /** Connections in a row that brought no new event. */
-  #attempt = 0;
+  readonly #backoff: Backoff;
   #resumed = false;
   /** Whether the protocol says that no event follows. */
   #over = false;
@@ -106,6 +106,7 @@ class ResilientStream<Name extends StreamName> {
     this.#operation = operation;
     this.#request = request;
     this.#context = context;
+    this.#backoff = new Backoff(options, options.streams, operation);
     if (!("message" in request)) this.#taskId = request.id;
     if (options.canReplay) this.#cursor = context.after;
   }
@@ -215,16 +216,13 @@ class ResilientStream<Name extends StreamName> {
 
   /** Waits before the next connection. Throws the error where there is none. */
   async #wait(error: A2AError): Promise<void> {
-    const { clock, logger, streams, canResend } = this.#options;
+    const { clock, streams, canResend } = this.#options;
     const since = this.#openSince;
-    if (since !== undefined && (this.#fresh || clock.elapsed() - since >= streams.maxDelay)) this.#attempt = 0;
-    const told = { operation: this.#operation, taskId: this.#taskId, attempt: ++this.#attempt };
+    if (since !== undefined && (this.#fresh || clock.elapsed() - since >= streams.maxDelay)) this.#backoff.reset();
     // Without an event it is not known whether the message arrived.
-    if (told.taskId === undefined && !canResend) throw error;
+    if (this.#taskId === undefined && !canResend) throw error;
     // The message may have arrived, although a later connection was not made.
     this.#error = (neverProcessed(error) && this.#error) || error;
-    await beforeRetry(clock, streams, told.attempt, this.#error, this.#context.signal, (delay) =>
-      logger?.info("A stream is reconnected", { ...told, delay, cause: error }),
-    );
+    await this.#backoff.wait(error, this.#context.signal, this.#taskId, this.#error);
   }
 }

@@ -1,9 +1,11 @@
 import type { Clock, Logger } from "../base/index.ts";
-import { wasNeverSent } from "../base/unsent.ts";
-import { A2AError, hasCode, isTerminal, type SendMessageRequest } from "../model/index.ts";
+import { cannotConnect, wasNeverSent } from "../base/unsent.ts";
+import { A2AError, type A2AErrorOptions, hasCode, isTerminal, type SendMessageRequest } from "../model/index.ts";
 import {
   type AgentService,
   type CallContext,
+  type ObservedRetry,
+  type Observer,
   type OperationName,
   operations,
   type OperationTable,
@@ -11,31 +13,38 @@ import {
 } from "../protocol/index.ts";
 import { pause } from "../transport/client/signals.ts";
 
-/** When something is tried again, and what an error says about that. */
+/** When a client retries, how long it waits, and what its error says when it gives up. */
 
-/** How often and how soon something is tried again. The delay doubles with each attempt, and half of it is random. */
+/** How long and how often a client retries. The delay doubles with each attempt; half of it is random. */
 export interface RetryPolicy {
-  /** Most attempts, the first included. For a stream: attempts in a row without a new event. */
-  readonly attempts: number;
-  /** Delay before the second attempt, in milliseconds. */
+  /**
+   * How long to retry after the first failure, in milliseconds; `Infinity` never gives up. No attempt begins later, and a longer
+   * `Retry-After` ends the retries at once. For a stream, each new event restarts the budget.
+   */
+  readonly budget: number;
+  /** Delay before the first retry, in milliseconds. */
   readonly minDelay: number;
-  /** Longest delay, in milliseconds. */
+  /** Maximum delay, in milliseconds. A `Retry-After` may be longer. */
   readonly maxDelay: number;
-  /** Longest `Retry-After` of a server to wait for, in milliseconds. A longer one ends the attempts. */
-  readonly maxRetryAfter: number;
 }
 
-export const callPolicy: RetryPolicy = { attempts: 3, minDelay: 200, maxDelay: 5_000, maxRetryAfter: 30_000 };
+export const callPolicy: RetryPolicy = { budget: 30_000, minDelay: 200, maxDelay: 5_000 };
 
-export const streamPolicy: RetryPolicy = { attempts: 10, minDelay: 250, maxDelay: 30_000, maxRetryAfter: 300_000 };
+export const streamPolicy: RetryPolicy = { budget: 120_000, minDelay: 250, maxDelay: 10_000 };
 
-/** Options of `resilient()`. */
-export interface ResilientOptions {
+/** Where retries are reported, and what measures them. */
+export interface RetryDeps {
   /** Measures delays. */
   readonly clock: Clock;
   /** Logs retries and reconnections. Default: nothing is logged. */
   readonly logger?: Logger | undefined;
-  /** How calls are repeated. */
+  /** Is told before each wait (`Observer.retry`). Default: none. */
+  readonly observer?: Observer | undefined;
+}
+
+/** Options of `resilient()`. */
+export interface ResilientOptions extends RetryDeps {
+  /** How calls are retried. */
   readonly calls: RetryPolicy;
   /** How streams are reconnected. */
   readonly streams: RetryPolicy;
@@ -45,24 +54,80 @@ export interface ResilientOptions {
   readonly canResend: boolean;
 }
 
-/**
- * Waits after an attempt that failed with `error`. `attempt` is its number, from 1; `tell` is called with the delay. Throws
- * `error` where no attempt is left, and the reason of the signal when that is aborted.
- */
-export async function beforeRetry(
-  clock: Clock,
-  policy: RetryPolicy,
-  attempt: number,
-  error: A2AError,
-  signal: AbortSignal | undefined,
-  tell: (delay: number) => void,
-): Promise<void> {
-  const asked = (error.retryAfter ?? 0) * 1000;
-  if (attempt >= policy.attempts || asked > policy.maxRetryAfter) throw error;
-  const own = Math.min(policy.maxDelay, policy.minDelay * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
-  const delay = Math.max(own, asked);
-  tell(delay);
-  await pause(clock, delay, signal);
+/** The same error with another message, and more metadata. */
+export function reworded(error: A2AError, message: string, metadata?: Readonly<Record<string, string>>): A2AError {
+  const options: A2AErrorOptions = error;
+  return new A2AError(error.code, message, { ...options, metadata: { ...error.metadata, ...metadata }, cause: error });
+}
+
+/** Seconds, for messages. */
+const seconds = (ms: number): string => `${Math.round(ms / 100) / 10} s`;
+
+/** The failures in a row of one call or stream. Waits between its attempts, until its budget is spent. */
+export class Backoff {
+  readonly #deps: RetryDeps;
+  readonly #policy: RetryPolicy;
+  readonly #operation: ObservedRetry["operation"];
+  #attempt = 0;
+  /** When the first of the failures happened. */
+  #since = 0;
+  #last: A2AError | undefined;
+
+  constructor(deps: RetryDeps, policy: RetryPolicy, operation: ObservedRetry["operation"]) {
+    this.#deps = deps;
+    this.#policy = policy;
+    this.#operation = operation;
+  }
+
+  /** Restarts the budget: the server was there. */
+  reset(): void {
+    this.#attempt = 0;
+  }
+
+  /**
+   * Waits after a failed attempt. Throws when the budget is spent, and when the signal is aborted.
+   *
+   * @param error - Thrown when no attempt is left. Default: the failure itself.
+   */
+  async wait(
+    failure: A2AError,
+    signal: AbortSignal | undefined,
+    taskId?: string,
+    error: A2AError = failure,
+  ): Promise<void> {
+    const { clock, logger, observer } = this.#deps;
+    const { budget, minDelay, maxDelay } = this.#policy;
+    const now = clock.elapsed();
+    if (this.#attempt++ === 0) this.#since = now;
+    const attempt = this.#attempt;
+    const elapsed = now - this.#since;
+    const left = budget - elapsed;
+    const asked = (failure.retryAfter ?? 0) * 1000;
+    const asksTooMuch = left > 0 && asked > left;
+    if (left <= 0 || asksTooMuch) {
+      if (budget <= 0) throw error;
+      const tried = attempt > 1 ? `gave up after ${attempt} attempts in ${seconds(elapsed)}` : "not retried";
+      const why = asksTooMuch ? `: Retry-After is ${seconds(asked)}, the retry budget ${seconds(budget)}` : "";
+      throw reworded(error, `${error.message} (${tried}${why})`);
+    }
+    this.#last = error;
+    const own = Math.min(maxDelay, minDelay * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
+    const delay = Math.min(left, Math.max(own, asked));
+    const about = { operation: this.#operation, ...(taskId && { taskId }), attempt, elapsed, delay };
+    logger?.info(taskId ? "Stream broke; reconnecting" : "Request failed; retrying", { ...about, cause: failure });
+    observer?.retry?.({ ...about, error: failure });
+    try {
+      await pause(clock, delay, signal);
+    } catch (thrown) {
+      throw this.ended(thrown);
+    }
+  }
+
+  /** The error of a later attempt. A timeout also says what failed before. */
+  ended(thrown: unknown): unknown {
+    const last = this.#last;
+    return last && hasCode(thrown, "Timeout") ? reworded(thrown, `${thrown.message}; before: ${last.message}`) : thrown;
+  }
 }
 
 /** Whether a call may be repeated. A method of an extension says so itself. */
@@ -73,7 +138,8 @@ export function isIdempotent(operation: OperationName, { outgoing }: CallContext
 /** Whether the same request may succeed later. */
 export function isTransient(error: unknown): error is A2AError {
   if (hasCode(error, "InvalidResponse")) return /^50[24]$/.test(error.metadata["httpStatus"] ?? "");
-  return hasCode(error, "ConnectionFailed", "ConnectionLost", "Unavailable", "TooManyRequests");
+  if (hasCode(error, "ConnectionFailed")) return !cannotConnect(error.cause);
+  return hasCode(error, "ConnectionLost", "Unavailable", "TooManyRequests");
 }
 
 /** Whether the server certainly did not process the request. It may then be sent again, also where it is not safe to repeat. */
@@ -92,7 +158,7 @@ export function refusesFinished(error: unknown): error is A2AError {
 /** A call that took longer than this, in milliseconds, was a send that waited for its task. */
 const longWait = 60_000;
 
-/** Repeats calls that are safe to repeat, and finds out whether an error means that the task is finished. */
+/** Retries calls that are safe to repeat, and finds out whether an error means that the task is finished. */
 export class Calls {
   readonly #next: AgentService;
   readonly #options: ResilientOptions;
@@ -103,23 +169,22 @@ export class Calls {
   }
 
   async repeat<T>(operation: OperationName, context: CallContext, run: () => Promise<T>): Promise<T> {
-    const { clock, logger, calls, canResend } = this.#options;
+    const { clock, calls, canResend } = this.#options;
     const safe = isIdempotent(operation, context) || (canResend && operation.startsWith("Send"));
+    const backoff = new Backoff(this.#options, calls, operation);
     // Where an attempt may have arrived, a later one that did not says nothing about it.
     let told: A2AError | undefined;
-    for (let attempt = 1; ; attempt++) {
+    for (;;) {
       const since = clock.elapsed();
       try {
         return await run();
       } catch (thrown) {
-        if (!isTransient(thrown) || !(safe || neverProcessed(thrown))) throw thrown;
+        if (!isTransient(thrown) || !(safe || neverProcessed(thrown))) throw backoff.ended(thrown);
         told = (neverProcessed(thrown) && told) || thrown;
         // A call that took this long was a send that waited for its task. Runtimes and proxies end such calls (Node's
-        // fetch after 5 minutes). The next attempt is then as good as the first one.
-        if (clock.elapsed() - since >= longWait) attempt = 1;
-        await beforeRetry(clock, calls, attempt, told, context.signal, (delay) =>
-          logger?.info("A call is repeated", { operation, attempt, delay, cause: thrown }),
-        );
+        // fetch after 5 minutes).
+        if (clock.elapsed() - since >= longWait) backoff.reset();
+        await backoff.wait(thrown, context.signal, undefined, told);
       }
     }
   }

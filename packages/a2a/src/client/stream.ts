@@ -1,10 +1,19 @@
 import type { Clock } from "../base/index.ts";
-import { A2AError, isTerminal, type Message, type StreamResponse, type Task, TaskFold } from "../model/index.ts";
+import {
+  A2AError,
+  isTerminal,
+  type Message,
+  type StreamResponse,
+  type Task,
+  TaskFold,
+  type TaskStatus,
+} from "../model/index.ts";
 import type { AnyExtension, StreamItem, StreamReply } from "../protocol/index.ts";
 import { pause } from "../transport/client/signals.ts";
 import type { ReceivedEvent } from "./received.ts";
 import type { CallOptions } from "./requests.ts";
 import { refusesFinished } from "./retry.ts";
+import type { readText, TextPiece } from "./text.ts";
 
 /** The events of a task, and ways to read them: one by one, as the task that they describe, or until a state. */
 
@@ -30,16 +39,28 @@ export class EventStream<E extends AnyExtension = never>
   /** How many reads wait, and the last of them. */
   #waiting = 0;
   #last: Promise<Result<E>> | undefined;
+  readonly #readText: typeof readText | undefined;
+  readonly #known: boolean;
   #seq: number | undefined;
+  #status: TaskStatus | undefined;
   #over = false;
 
   /**
    * @param open - Sends the request.
    * @param observe - Called with each event just before the reader gets it.
+   * @param read - `readText`, for `text()`. Passed in, so that clients without it stay small.
+   * @param known - Whether the reader knows the task already, as after a question of the agent: `text()` then begins with what is new.
    */
-  constructor(open: () => Promise<StreamReply>, observe?: (event: StreamResponse) => void) {
+  constructor(
+    open: () => Promise<StreamReply>,
+    observe?: (event: StreamResponse) => void,
+    read?: typeof readText,
+    known = false,
+  ) {
     this.#open = open;
     this.#observe = observe;
+    this.#readText = read;
+    this.#known = known;
   }
 
   /**
@@ -48,6 +69,33 @@ export class EventStream<E extends AnyExtension = never>
    */
   get seq(): number | undefined {
     return this.#seq;
+  }
+
+  /** The latest status of the task: after the stream, how it ended. `undefined` before the first, and for a direct reply. */
+  get status(): TaskStatus | undefined {
+    return this.#status;
+  }
+
+  /**
+   * The text of the answer, piece by piece, in place of the events. It has the text of artifacts, of a direct reply, and of the message of
+   * a status that ends or interrupts the task, such as a question. Progress, data and files are left out.
+   *
+   * An agent may replace an artifact, for example when it was killed and its model answers again. What repeats the text before is not
+   * yielded again. Where the new text differs, a piece with `reset` has the whole text of the artifact so far.
+   *
+   * Clients of `connectJsonRpc` throw here: call `readText(stream)`.
+   *
+   * @example
+   * ```ts
+   * for await (const { text, reset } of client.sendStreamingMessage("Will it rain?").text()) {
+   *   if (reset) process.stdout.write("\n[the agent began again]\n");
+   *   process.stdout.write(text);
+   * }
+   * ```
+   */
+  text(): AsyncGenerator<TextPiece, void, void> {
+    if (this.#readText) return this.#readText(this, this.#known);
+    throw new A2AError("UnsupportedOperation");
   }
 
   /**
@@ -82,6 +130,7 @@ export class EventStream<E extends AnyExtension = never>
     this.#at += 1;
     this.#seq = item.seq;
     const { value } = item.payload;
+    this.#status = (value.task ?? value.statusUpdate)?.status ?? this.#status;
     this.#observe?.(value);
     return { done: false, value: value as ReceivedEvent<E> };
   }

@@ -21,6 +21,8 @@ export type CheckMode = "request" | "copy" | "answer";
 export interface CheckState {
   readonly mode: CheckMode;
   readonly violations: Violation[];
+  /** Maximum number of violations. */
+  readonly max: number;
 }
 
 /** A violation of the value at `field`. */
@@ -46,12 +48,14 @@ export type Checked<T> =
     }
   | {
       readonly ok: false;
-      /** What is wrong, at most `maxViolations`. */
+      /** What is wrong, at most `max`. */
       readonly violations: readonly FieldViolation[];
     };
 
 /**
  * Checks unknown input against a schema. The result holds the input itself, or a copy where the mode is `copy`.
+ *
+ * @param max - Maximum number of violations that are collected. Default `maxViolations`.
  *
  * @example
  * ```ts
@@ -60,8 +64,8 @@ export type Checked<T> =
  * else console.log(checked.violations); // [{ field: "parts[0]", description: "must have exactly one of …" }]
  * ```
  */
-export function check<T>(schema: Schema<T>, value: unknown, mode: CheckMode): Checked<T> {
-  const state: CheckState = { mode, violations: [] };
+export function check<T>(schema: Schema<T>, value: unknown, mode: CheckMode, max: number = maxViolations): Checked<T> {
+  const state: CheckState = { mode, violations: [], max };
   const checked = schema(value, state);
   if (checked === undefined && state.violations.length === 0) fail(state, "is required");
   return state.violations.length === 0
@@ -71,7 +75,7 @@ export function check<T>(schema: Schema<T>, value: unknown, mode: CheckMode): Ch
 
 /** Adds a violation of the current value. The caller puts its path in front. */
 export function fail(state: CheckState, description: string): undefined {
-  if (state.violations.length < maxViolations) state.violations.push({ field: "", description });
+  if (state.violations.length < state.max) state.violations.push({ field: "", description });
   return undefined;
 }
 

@@ -215,6 +215,27 @@ export class A2AError extends Error {
     this.details = options.details ?? [];
     this.sentAs = options.sentAs;
   }
+
+  static {
+    // `console.log` and `util.inspect` of Node and Bun would print every member, and the stacks of all causes. The frames of the caller are
+    // enough; loggers have the stack and the cause.
+    const value = function (this: A2AError): string {
+      const frames = this.stack?.match(/\n\s+at (?!.*(?:node:|@parley)).*/g) ?? [];
+      const { cause } = this;
+      const isNew = cause instanceof Error && !this.message.includes(cause.message);
+      const code = isNew && !(cause instanceof A2AError) && "code" in cause ? ` (${String(cause.code)})` : "";
+      return [String(this), ...frames.slice(0, 5), isNew ? `\n    cause: ${String(cause)}${code}` : ""].join("");
+    };
+    Object.defineProperty(this.prototype, Symbol.for("nodejs.util.inspect.custom"), { value });
+  }
+
+  /** Code, message and wrong fields. */
+  override toString(): string {
+    // The message often names the first field.
+    const fields = this.fields.map(({ field, description }) => `${field || "it"} ${description}`);
+    const others = fields.filter((text) => !this.message.includes(text));
+    return [`${this.name} [${this.code}]: ${this.message}`, ...others].join("\n  ");
+  }
 }
 
 /**

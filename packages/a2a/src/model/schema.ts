@@ -1,4 +1,4 @@
-import { fail, locate, maxViolations, type CheckState, type Schema } from "./check.ts";
+import { fail, locate, type CheckState, type Schema } from "./check.ts";
 
 export { check, fail, maxViolations, type Checked, type CheckMode, type Schema } from "./check.ts";
 
@@ -231,7 +231,7 @@ export function list<T>(items: Schema<T>, nonEmpty?: string): Schema<readonly T[
     if (!Array.isArray(value)) return fail(state, "must be an array");
     if (value.length === 0 && nonEmpty !== undefined && state.mode !== "answer") return fail(state, nonEmpty);
     const out: unknown[] = state.mode === "copy" ? [] : value;
-    for (let i = 0; i < value.length && state.violations.length < maxViolations; i += 1) {
+    for (let i = 0; i < value.length && state.violations.length < state.max; i += 1) {
       const before = state.violations.length;
       const checked = items(value[i], state);
       if (checked === undefined && state.violations.length === before) fail(state, "must not be empty");

@@ -102,10 +102,12 @@ function checkTarget(text: string, policy: NetPolicy): Target {
     const known = policy.ports?.includes(port) ?? (port === 80 || port === 443 || port >= 1024);
     if (!known) throw refused(`port ${port} is not allowed`);
     const kind = addressKind(host);
-    if (kind !== undefined && !passes(kind, policy)) throw refused(`${host} is ${described[kind]}`);
+    const hint = isLoopback(host) ? localHint : "";
+    if (kind !== undefined && !passes(kind, policy)) throw refused(`${host} is ${described[kind]}`, undefined, hint);
     const internal = kind === undefined && (internalName.test(host) || !host.includes("."));
     const isOwn = policy.allowLoopback === true && isLoopback(host);
-    if (internal && !isOwn && policy.allowPrivate !== true) throw refused(`${host} is a name of an internal network`);
+    if (internal && !isOwn && policy.allowPrivate !== true)
+      throw refused(`${host} is a name of an internal network`, undefined, hint);
   }
   return { url, host, allowed };
 }
@@ -134,15 +136,18 @@ const described: Readonly<Record<AddressKind, string>> = {
 class RefusedAddress extends A2AError {
   declare readonly reason: string;
 
-  constructor(reason: string, cause?: unknown) {
-    super("InvalidParams", `Address refused: ${reason}`, { cause });
+  constructor(reason: string, cause?: unknown, hint = "") {
+    super("InvalidParams", `Address refused: ${reason}${hint}`, { cause });
     this.reason = reason;
   }
 }
 
-function refused(reason: string, cause?: unknown): RefusedAddress {
-  return new RefusedAddress(reason, cause);
+function refused(reason: string, cause?: unknown, hint?: string): RefusedAddress {
+  return new RefusedAddress(reason, cause, hint);
 }
+
+/** Only in the error of `guardedFetch`: what remote callers are told is the reason alone. */
+const localHint = "; for local work, pass { allowLoopback: true } to guardedFetch()";
 
 const token = /^[\w!#$%&'*+.^`|~-]+$/;
 /** Tabs and visible characters. A line break would begin another header (RFC 9110 §5.5). */

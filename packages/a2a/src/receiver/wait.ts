@@ -1,9 +1,17 @@
-import { deferred } from "../base/index.ts";
-import { A2AError, isTerminal, type Task } from "../model/index.ts";
+import { deferred, type Clock, type Logger } from "../base/index.ts";
+import { A2AError, hasCode, isTerminal, type Task } from "../model/index.ts";
 import type { WebhookClient, WebhookReceiver, WebhookReading } from "./port.ts";
 
-/** Waits for a task by a webhook of its own, which is removed at the end. */
+/** First and longest time without a webhook after which the task is polled, in milliseconds. */
+const minSilence = 10_000;
+const maxSilence = 60_000;
+
+/**
+ * Waits for a task by a webhook of its own, which is removed at the end. Polls while no webhook comes: the agent may be unable to reach the
+ * receiver, and a restart of either may have lost the webhook.
+ */
 export async function waitByWebhook(
+  { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
   receiver: Pick<WebhookReceiver, "subscribe">,
   client: WebhookClient,
   taskId: string,
@@ -22,8 +30,28 @@ export async function waitByWebhook(
       reject(new A2AError("UnsupportedOperation", `Task ${taskId} ended in ${state}`));
     }
   };
+  let isOver = false;
+  let stopPolling = (): void => {};
+  const pollAfter = (silence: number): void => {
+    stopPolling();
+    if (!isOver) stopPolling = clock.after(silence, () => void poll(silence));
+  };
+  const poll = async (silence: number): Promise<void> => {
+    pollAfter(Math.min(maxSilence, silence * 2));
+    try {
+      const task = await client.getTask(taskId, options);
+      logger.debug("No webhook came; polled the task", { taskId, silence, state: task.status.state });
+      look(task);
+    } catch (thrown) {
+      // A webhook, or the next poll, may still bring the task.
+      if (!isOver && thrown instanceof A2AError && !hasCode(thrown, "TaskNotFound"))
+        logger.warn("Failed to poll a task whose webhook is awaited; trying again later", { taskId, cause: thrown });
+      else reject(thrown);
+    }
+  };
   const subscription = receiver.subscribe(async ({ task, statusUpdate }, delivery) => {
     if (delivery.taskId !== taskId) return;
+    pollAfter(minSilence);
     if (task !== undefined) {
       try {
         look(delivery.fetched === undefined ? received(task, delivery.extensions) : task);
@@ -47,9 +75,12 @@ export async function waitByWebhook(
       ({ id } = await client.createTaskPushNotificationConfig(subscription.config({ taskId }), options));
       // What happened before the webhook was there.
       look(await client.getTask(taskId, options));
+      pollAfter(minSilence);
     }
     return await promise;
   } finally {
+    isOver = true;
+    stopPolling();
     signal?.removeEventListener("abort", abort);
     subscription.close();
     // Where that fails, the next delivery gets a 410, which removes it too.

@@ -376,7 +376,7 @@ describe("repeating calls", () => {
       },
     });
     expect(await errorOf(dead.sendMessage("hi"))).toMatchObject({ code: "ConnectionFailed" });
-    expect(tries).toBe(3);
+    expect(tries).toBeGreaterThan(3);
   });
 
   test("a send that waits for its task is repeated whenever its connection breaks after a long time", async () => {
@@ -420,7 +420,7 @@ describe("repeating calls", () => {
     const { client, server } = await agent(
       (call) =>
         call.number === 1 ? call.page(503, { "retry-after": "20" }, "") : call.answer(taskOf("TASK_STATE_WORKING")),
-      { clock },
+      { clock, retry: {} },
     );
     const work = client.getTask("t1");
     await clock.armed(20_000);
@@ -487,7 +487,8 @@ describe("limits of a call", () => {
 
   test("the whole call with its retries is limited, and a call can have a limit of its own", async () => {
     const clock = new HandClock();
-    const { client } = await agent((call) => call.page(503, { "retry-after": "20" }, ""), { clock, timeout: 15_000 });
+    const unavailable = (call: RpcCall): void => call.page(503, { "retry-after": "20" }, "");
+    const { client } = await agent(unavailable, { clock, timeout: 15_000, retry: {} });
     const work = errorOf(client.getTask("t1"));
     await clock.armed(20_000);
     clock.advance(15_000);
@@ -509,7 +510,7 @@ describe("limits of a call", () => {
           if (when === "pausing") return page(503, { "retry-after": "20" }, "");
           if (when === "reading") response.writeHead(200, { "content-type": "application/json" }).write("{");
         },
-        { clock, idleTimeout: 9_000 },
+        { clock, idleTimeout: 9_000, retry: {} },
       );
       if (when === "before") controller.abort(new Error("never mind"));
       const work = errorOf(client.getTask("t1", { signal: controller.signal, timeout: 600_000 }));

@@ -151,6 +151,30 @@ describe.each(["JSONRPC", "HTTP+JSON"])("our own server over %s", (binding) => {
     expect(message).toMatchObject({ contextId: task?.contextId, parts: [{ text: "You said thanks" }] });
   });
 
+  test("the text of an answer to a question begins after what the task had before", async () => {
+    const dinner = defineAgent({
+      name: "Cook",
+      description: "Cooks",
+      version: "1.0.0",
+      skills: [],
+      async *onMessage(turn: Turn) {
+        const menu = { artifactId: "menu", parts: [{ text: "soup" }], open: true };
+        if (turn.text === "dinner") yield [turn.artifact(menu), turn.inputRequired("For how many?")];
+        else yield turn.append("menu", [{ text: ` for ${turn.text}` }], { last: true });
+      },
+    });
+    const handler = createHandler(dinner, { publicUrl, store: memoryStore() });
+    onTestFinished(() => handler.close({ grace: 0 }));
+    const conversation = (await connect(publicUrl, { ...soon, fetch: fetchOf(handler) })).conversation();
+    const texts: string[] = [];
+    for (const message of ["dinner", "four"]) {
+      let all = "";
+      for await (const { text, reset } of conversation.stream(message).text()) all += reset ? `<${text}>` : text;
+      texts.push(all);
+    }
+    expect(texts).toEqual(["soup\nFor how many?", " for four"]);
+  });
+
   test("a waiting reader sees the cancel of another one", async () => {
     const handler = host();
     const [reader, other] = [await client(handler), await client(handler)];

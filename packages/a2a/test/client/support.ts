@@ -56,8 +56,8 @@ export const resendExtensions = { extensions: [{ uri: "urn:parley:extension:idem
 
 /** Tries soon, so that a test with the system's clock need not wait. */
 export const soon: ConnectOptions = {
-  retry: { minDelay: 1, maxDelay: 2 },
-  reconnect: { minDelay: 1, maxDelay: 2 },
+  retry: { budget: 200, minDelay: 1, maxDelay: 2 },
+  reconnect: { budget: 200, minDelay: 1, maxDelay: 2 },
 };
 
 export function bodyOf(request: IncomingMessage): Promise<string> {

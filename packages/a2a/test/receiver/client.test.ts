@@ -5,6 +5,7 @@ import { defineExtension } from "../../src/extensions/index.ts";
 import type { StreamResponse, TaskPushNotificationConfig, TaskState } from "../../src/model/index.ts";
 import type { AnyExtension } from "../../src/protocol/index.ts";
 import { cardOf, jsonRpcAt, rpcServer, taskOf, type RpcServer } from "../client/support.ts";
+import { fakeClock } from "../../src/testing/index.ts";
 import { receive, status, type Received } from "./support.ts";
 
 /* `client.waitFor(task, { webhook })` and `conversation.onUpdate()`, with an agent that answers calls, and reports by webhook. */
@@ -103,6 +104,36 @@ describe("waiting by webhook", () => {
     const { client } = await agent();
     const waiting = client.waitFor("t1", { webhook: receive().receiver, timeout: 50 });
     await expect(waiting).rejects.toMatchObject({ code: "Timeout" });
+  });
+
+  test("polls while no webhook comes, less and less often, and after each webhook from the beginning again", async () => {
+    const { own, client, methods } = await agent();
+    const polls = (): number => methods().filter((method) => method === "GetTask").length;
+    const clock = fakeClock();
+    const received = receive({ clock });
+    const waiting = client.waitFor("t1", { webhook: received.receiver });
+    await expect.poll(polls).toBe(1);
+    for (const [silence, count] of [
+      [10_000, 2],
+      [20_000, 3],
+      [40_000, 4],
+      [60_000, 5],
+      [60_000, 6],
+    ] as const) {
+      await expect.poll(() => clock.next()).toBe(clock.elapsed() + silence);
+      clock.advance(silence - 1);
+      expect(polls()).toBe(count - 1);
+      clock.advance(1);
+      await expect.poll(polls).toBe(count);
+    }
+    const timestamp = clock.now() / 1000;
+    const token = { "x-a2a-notification-token": own.configs[0]?.token ?? "" };
+    await received.send(status("TASK_STATE_WORKING"), { timestamp, headers: token });
+    await expect.poll(polls).toBe(7);
+    own.state = "TASK_STATE_COMPLETED";
+    clock.advance(10_000);
+    expect((await waiting).status.state).toBe("TASK_STATE_COMPLETED");
+    await expect.poll(() => clock.next()).toBeUndefined();
   });
 
   test("needs an agent that has push notifications on its card", async () => {

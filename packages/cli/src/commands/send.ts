@@ -5,6 +5,7 @@ import { open, type CallOptions } from "../connection.ts";
 import { dataPart, readAll } from "../data.ts";
 import { UsageError } from "../errors.ts";
 import { filePart } from "../files.ts";
+import { fileFetchOf } from "../file-fetch.ts";
 import { follow, type FollowOptions } from "../follow.ts";
 import { hintsFor } from "../hints.ts";
 import type { Io } from "../io.ts";
@@ -104,6 +105,7 @@ async function send(io: Io, at: string, text: string | undefined, options: SendO
     (signal) =>
       streams ? client.sendStreamingMessage(request, { signal }) : answer(client, request, options.wait, signal),
     {
+      fetch: fileFetchOf(client, at, options.fetchUrls === true),
       hints: hintsFor(at, options, io.program),
       options,
       known: streams && options.task !== undefined,

@@ -3,6 +3,7 @@ import type { ListTasksRequest, ListTasksResponse } from "@parley/a2a/model";
 import { jsonLine } from "@parley/a2a/display";
 import { Option } from "commander";
 import { Saver } from "../artifacts.ts";
+import { fileFetchOf } from "../file-fetch.ts";
 import { open, type CallOptions } from "../connection.ts";
 import { commandLine } from "../hints.ts";
 import type { Io } from "../io.ts";
@@ -107,16 +108,18 @@ interface TaskOptions extends CallOptions {
   readonly history: number;
   readonly out?: string;
   readonly overwrite?: boolean;
+  readonly fetchUrls?: boolean;
   readonly full?: boolean;
 }
 
 async function task(io: Io, at: string, id: string, options: TaskOptions): Promise<number> {
   const client = await open(io, at, options);
   const { out: folder, overwrite = false } = options;
+  const fetch = fileFetchOf(client, at, options.fetchUrls === true);
   const saver =
     folder === undefined
       ? undefined
-      : await Saver.at(io, { out: folder, overwrite }, (text) => io.stderr.write(`${text}\n`));
+      : await Saver.at(io, { out: folder, overwrite, fetch }, (text) => io.stderr.write(`${text}\n`));
   const found = await client.getTask({ id, historyLength: options.history });
   io.stdout.write(
     options.json === true

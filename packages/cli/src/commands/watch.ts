@@ -2,6 +2,7 @@ import type { StreamResponse } from "@parley/a2a";
 import { isInterrupted, isTerminal } from "@parley/a2a/model";
 import type { Client } from "@parley/a2a/client";
 import { open, type CallOptions } from "../connection.ts";
+import { fileFetchOf } from "../file-fetch.ts";
 import { follow, type FollowOptions } from "../follow.ts";
 import { hintsFor } from "../hints.ts";
 import type { Io } from "../io.ts";
@@ -34,6 +35,7 @@ async function watch(io: Io, at: string, id: string, options: CallOptions & Foll
   const client = await open(io, at, options);
   const streams = client.card.capabilities.streaming === true;
   return follow(io, (signal) => (streams ? client.subscribeToTask(id, { signal }) : poll(client, id, signal)), {
+    fetch: fileFetchOf(client, at, options.fetchUrls === true),
     hints: hintsFor(at, options, io.program),
     options,
   });

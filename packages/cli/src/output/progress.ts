@@ -1,5 +1,6 @@
 import type { Artifact, Message, StreamResponse, Task } from "@parley/a2a";
 import { isInterrupted, isTerminal, type TaskStatus } from "@parley/a2a/model";
+import { GrowingText, type TextPiece } from "@parley/a2a/client";
 import type { Io } from "../io.ts";
 import { endsMidLine, fileLabel, foldFor, showGrowing, showParts, type Fold, type GrowingFile } from "./parts.ts";
 import { endedBadly, stateName } from "./states.ts";
@@ -24,13 +25,15 @@ export interface Progress {
 
 /** How much of an artifact was written. */
 interface Shown {
-  text: string;
+  readonly text: GrowingText;
   midLine: boolean;
   /** A file of which more may come. It is shown when it is complete. */
   file?: GrowingFile | undefined;
   /** Name of the artifact. Chunks after the first one have none. */
   name?: string | undefined;
 }
+
+type Piece = Omit<TextPiece, "artifactId"> | undefined;
 
 /**
  * Progress for people. Content (replies, questions, artifacts) goes to standard output; states, progress messages and names of
@@ -78,7 +81,9 @@ class TerminalProgress implements Progress {
   known(task: Task): void {
     for (const { artifactId, parts } of task.artifacts ?? []) {
       const { text, file } = showGrowing(parts, { fold: this.#fold });
-      this.#artifacts.set(artifactId, { text, midLine: endsMidLine(text, false), file });
+      const shown = { text: new GrowingText(), midLine: endsMidLine(text, false), file };
+      shown.text.add(text, false);
+      this.#artifacts.set(artifactId, shown);
     }
   }
 
@@ -126,21 +131,19 @@ class TerminalProgress implements Progress {
     let shown = this.#artifacts.get(id);
     const midLine = append && shown?.midLine === true;
     const grown = showGrowing(artifact.parts, { fold: this.#fold, midLine }, append ? shown?.file : undefined);
-    let fresh = grown.text;
-    const { file } = grown;
-    if (!append && shown !== undefined) {
-      if (shown.text !== "" && showParts(artifact.parts, { fold: this.#fold }) === shown.text) return;
-      if (fresh.startsWith(shown.text)) fresh = fresh.slice(shown.text.length);
-      else shown = undefined;
+    const { text, file } = grown;
+    const before = shown?.text.shown ?? "";
+    if (!append && before !== "" && showParts(artifact.parts, { fold: this.#fold }) === before) {
+      shown?.text.add(before, false);
+      return;
     }
-    if (shown === undefined) this.#artifacts.set(id, (shown = { text: "", midLine: false }));
-    // Only appended to, so that the cost of a chunk does not grow with the artifact.
-    shown.text += fresh;
-    shown.midLine = endsMidLine(fresh, shown.midLine);
+    if (shown === undefined) this.#artifacts.set(id, (shown = { text: new GrowingText(), midLine: false }));
+    const piece = shown.text.add(text, append);
+    shown.midLine = endsMidLine(text, midLine);
     shown.file = file;
-    if (fresh === "" && file === undefined) return;
+    if (piece === undefined && file === undefined) return;
     this.#name(artifact.name, id);
-    if (fresh !== "") this.#out(fresh);
+    this.#piece(piece, shown.name ?? id);
     this.hasFiles ||= file !== undefined || artifact.parts.some(({ raw }) => raw !== undefined);
     if (file !== undefined) this.#fileBar(`  ${line(file.part.filename ?? "file", 60)}  ${byteSize(file.bytes)}`);
   }
@@ -148,15 +151,28 @@ class TerminalProgress implements Progress {
   /** Shows the file at the end of an artifact, of which nothing more comes. */
   #complete(id: string): void {
     const shown = this.#artifacts.get(id);
-    if (shown?.file === undefined) return;
-    const text = `${shown.midLine ? "\n" : ""}${fileLabel(shown.file)}\n`;
-    shown.text += text;
-    shown.file = undefined;
-    shown.midLine = false;
-    this.hasFiles = true;
-    this.#name(undefined, id);
-    this.#fileBar("");
-    this.#out(text);
+    if (shown === undefined) return;
+    const pieces: Piece[] = [];
+    if (shown.file !== undefined) {
+      pieces.push(shown.text.add(`${shown.midLine ? "\n" : ""}${fileLabel(shown.file)}\n`, true));
+      shown.file = undefined;
+      shown.midLine = false;
+      this.hasFiles = true;
+    }
+    pieces.push(shown.text.end());
+    for (const piece of pieces) {
+      if (piece === undefined) continue;
+      this.#name(undefined, id);
+      this.#fileBar("");
+      this.#piece(piece, shown.name ?? id);
+    }
+  }
+
+  /** Writes what is new of an artifact. If the agent replaced what was written, it says so, and writes the artifact again. */
+  #piece(piece: Piece, name: string): void {
+    if (piece?.reset === true)
+      this.note(this.#style("yellow", `↻ ${line(name, longest.name)} was replaced; it begins again`));
+    if (piece !== undefined && piece.text !== "") this.#out(piece.text);
   }
 
   /** Names an artifact before what it has, unless the output is at it already. */

@@ -40,6 +40,7 @@ export function recordedIo(
       env,
       cwd,
       program: "parley",
+      retry: { budget: 100, minDelay: 40 },
       onInterrupt(run) {
         listeners.add(run);
         return () => void listeners.delete(run);
