@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { postgresStore } from "@parley/sql/postgres";
-import { defineAgent, type Turn } from "../../packages/a2a/src/index.ts";
+import { defineAgent, type AgentEvent, type Turn } from "../../packages/a2a/src/index.ts";
 import { callContext, inProcess } from "../../packages/a2a/src/testing/index.ts";
 import { useDatabase } from "../postgres/database.ts";
 import { startProxy } from "../postgres/proxy.ts";
@@ -12,9 +12,14 @@ const database = useDatabase();
 const ada = (): ReturnType<typeof callContext> => callContext({ subject: "ada" });
 
 /** A node whose agent says numbers, with its name: without end at first, and five more after it was taken over. No node knows that another is a process of this machine. */
-async function newNode(name: string, url: string) {
-  const store = await postgresStore({ database: url, outageTimeout: 1_000 });
+async function newNode(
+  name: string,
+  url: string,
+  work?: (turn: Turn, name: string) => AsyncGenerator<AgentEvent, void>,
+) {
+  const store = await postgresStore({ database: url, outageTimeout: work === undefined ? 1_000 : 10_000 });
   async function* onMessage(turn: Turn) {
+    if (work !== undefined) return yield* work(turn, name);
     const begin = Number(turn.checkpoint ?? 0);
     for (let n = begin; begin === 0 || n < begin + 5; n += 1) {
       yield [turn.artifact({ artifactId: `${n}`, parts: [{ text: name }] }), turn.saveCheckpoint(n + 1)];
@@ -73,4 +78,43 @@ test("a node that is cut off refuses calls, ends its streams and runs, and serve
 
   proxy.onRequest = () => undefined;
   await expect.poll(() => one.get(id).catch(() => undefined), { interval: 50 }).toEqual(over);
+});
+
+test("a node that is cut off aborts its resumable runs before another one resumes them: no two copies act", async () => {
+  const url = new URL(database().url);
+  const direct = url.href;
+  const proxy = await startProxy(Number(url.port));
+  onTestFinished(() => proxy.close());
+  url.port = String(proxy.port);
+  const actions: string[] = [];
+  const aborted: string[] = [];
+  let isOver = false;
+  /** Acts every ten milliseconds, and stores nothing. */
+  async function* act(turn: Turn, name: string): AsyncGenerator<AgentEvent, void> {
+    yield turn.working();
+    await turn.flush();
+    while (!turn.signal.aborted && !isOver) {
+      actions.push(name);
+      await sleep(10);
+    }
+    if (turn.signal.aborted) aborted.push(`${name} ${turn.signal.reason?.kind}`);
+    else yield turn.completed("Done");
+  }
+  const [one, two] = [await newNode("one", url.href, act), await newNode("two", direct, act)];
+  const message = { messageId: crypto.randomUUID(), role: "ROLE_USER" as const, parts: [{ text: "Act" }] };
+  const request = { message, configuration: { returnImmediately: true } };
+  const { task } = (await one.service.call("SendMessage", request, ada())).payload.value;
+  await expect.poll(() => actions.length, { interval: 10 }).toBeGreaterThan(20);
+
+  // Nothing arrives, and nobody is told: the store of this node waits for its `outageTimeout`.
+  proxy.isSilent = true;
+  await expect.poll(() => actions.filter((name) => name === "two").length, { interval: 10 }).toBeGreaterThan(20);
+  const both = actions.slice(actions.indexOf("two")).filter((name) => name === "one");
+  expect(both).toEqual([]);
+  expect(aborted).toEqual(["one leaseLost"]);
+  isOver = true;
+  const stateOf = async (): Promise<string | undefined> => (await two.get(task?.id ?? "")).status.state;
+  await expect.poll(stateOf, { interval: 20 }).toBe("TASK_STATE_COMPLETED");
+  proxy.isSilent = false;
+  proxy.forget();
 });

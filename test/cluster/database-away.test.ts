@@ -39,10 +39,11 @@ afterAll(async () => {
   await server.remove();
 });
 
-const started = (name: string, counting: Counting, outageTimeout: number): Promise<Counter> =>
+/** `ttl`: a database that is away for longer than that ends the attempts of resumable runs. */
+const started = (name: string, counting: Counting, outageTimeout: number, ttl = 1_000): Promise<Counter> =>
   startCounter(name, url, counting, {
     store: { schema: `away_${schemas}`, outageTimeout, statementTimeout: never, connectTimeout: 1_000 },
-    serve: { lease: { isGone: () => false, ttl: 1_000 } },
+    serve: { lease: { isGone: () => false, ttl } },
   });
 
 const refusedForNow = (answer: Answer): void => {
@@ -76,10 +77,10 @@ const harms: readonly (readonly [what: string, leave: () => Promise<void>, comeB
 ];
 
 describe.each(harms)("a database %s", (_what, leave, comeBack) => {
-  test("for less than `outageTimeout`: streams stay open, calls wait, and nothing is lost", async () => {
+  test("for less than `outageTimeout` and `lease.ttl`: streams stay open, calls wait, and nothing is lost", async () => {
     schemas += 1;
     const counting = new Counting();
-    const counter = await started("one", counting, 20_000);
+    const counter = await started("one", counting, 60_000, 60_000);
     const stream = await counter.stream("Count");
     await expect.poll(() => stream.numbers.length, { interval: 10 }).toBeGreaterThan(3);
     await leave();

@@ -31,6 +31,14 @@ async function fill(): Promise<void> {
     const effects = [{ effect: "contextState", value: "1" }] as const;
     await store.append([{ context: { agent: "/", owner, contextId: "c" }, effects }]);
   }
+  const json = JSON.stringify({ id: "TASK", contextId: "c", status: { state: "TASK_STATE_WORKING" } });
+  const about = { kind: "task", state: "TASK_STATE_WORKING", time: 1, actor: "user", turn: 1, attempt: 1 } as const;
+  const run = { turn: 1, attempt: 4, input: 1, deaths: 3, suspended: true } as const;
+  for (const agent of ["/", "/planner"]) {
+    const task = { agent, owner: "bob", taskId: "TASK" };
+    const effects = [{ effect: "run", run }] as const;
+    await store.append([{ task, create: { contextId: "c" }, records: [{ ...about, json }], effects }]);
+  }
   await store.close();
 }
 
@@ -122,13 +130,13 @@ describe("parley db", () => {
     await holder.query(hold);
     expect(await db(args)).toMatchObject({
       code: 1,
-      out: "1 task deleted.\n",
+      out: "1 task and 0 conversations without tasks deleted.\n",
       err: expect.stringContaining("1 task left, which another process holds. Run the command again"),
     });
     const again = db(args);
     await new Promise((resolve) => setImmediate(resolve));
     await holder.query("ROLLBACK");
-    expect(await again).toMatchObject({ code: 0, out: "1 task deleted.\n" });
+    expect(await again).toMatchObject({ code: 0, out: "1 task and 1 conversation without tasks deleted.\n" });
     await holder.end();
     await store.close();
   });
@@ -136,7 +144,7 @@ describe("parley db", () => {
   test("the examples of its help run", async () => {
     const group = createProgram(recordedIo().io, () => {}).commands.find((command) => command.name() === "db");
     const names = (group?.commands ?? []).map((command) => command.name());
-    expect(names).toEqual(["migrate", "status", "purge", "erase", "export", "scrub"]);
+    expect(names).toEqual(["migrate", "status", "purge", "erase", "export", "scrub", "suspended", "resume"]);
     for (const words of [[], ...names.map((name) => [name])]) {
       const { out } = await db([...words, "--help"]);
       const examples = Array.from(out.matchAll(/^ {2}\$ parley db (.*)$/gm), ([, line = ""]) => line.split(" "));

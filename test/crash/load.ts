@@ -177,9 +177,9 @@ export class Load {
 
   /** A client that retries without a limit, or one that does not retry. */
   #client(agent: AgentName, binding: Binding, patient = true): Promise<Client> {
-    const policy = patient ? ({ attempts: Infinity, minDelay: 10, maxDelay: 100 } as const) : false;
+    const policy = patient ? ({ budget: Infinity, minDelay: 10, maxDelay: 100 } as const) : false;
     const info = (message: string): void => {
-      if (message === "A stream is reconnected") this.resumed += 1;
+      if (message === "Stream broke; reconnecting") this.resumed += 1;
     };
     const logger = { ...silentLogger, info };
     return connect(this.#options.cards[agent], { binding, retry: policy, reconnect: policy, logger });

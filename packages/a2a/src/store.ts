@@ -68,12 +68,16 @@ export {
   type KnownContext,
   type KnownReply,
   type Removed,
+  type RemovedTasks,
   lazyUpkeep,
 } from "./store/index.ts";
 
 // All that an owner has.
 export { eraseOwner, exportOwner } from "./store/index.ts";
 export type { Erasure, EraseOptions } from "./store/owner-data.ts";
+
+// Suspended tasks.
+export { resumeTask, suspendedTasks } from "./store/suspended.ts";
 
 // Events as JSON text.
 export {

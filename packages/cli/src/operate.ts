@@ -1,9 +1,18 @@
 import { access } from "node:fs/promises";
 import { resolve } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { jsonLine } from "@parley/a2a/display";
+import { jsonLine, line } from "@parley/a2a/display";
 import { A2AError, type TaskState } from "@parley/a2a";
-import { eraseOwner, exportOwner, type Owner, type Store, type TaskSelection, type Upkeep } from "@parley/a2a/store";
+import {
+  eraseOwner,
+  exportOwner,
+  resumeTask,
+  suspendedTasks,
+  type Owner,
+  type Store,
+  type TaskSelection,
+  type Upkeep,
+} from "@parley/a2a/store";
 import { CommandError, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";
 import type { Io } from "./io.ts";
@@ -32,6 +41,14 @@ export interface OwnerOptions {
   readonly owner?: string;
   readonly subject?: string;
   readonly organization?: string;
+}
+
+export interface SuspendedOptions extends PlaceOptions {
+  readonly agent?: string;
+}
+
+export interface ResumeOptions extends PlaceOptions {
+  readonly agent: string;
 }
 
 export interface EraseOptions extends PlaceOptions, OwnerOptions {
@@ -155,7 +172,38 @@ function tasksOf(count: number): string {
   return count === 1 ? "1 task" : `${count} tasks`;
 }
 
-/** Deletes tasks, each batch in a short transaction. */
+function conversationsOf(count: number): string {
+  return count === 1 ? "1 conversation" : `${count} conversations`;
+}
+
+/** Lists suspended tasks. */
+export async function suspended(io: Io, { agent, ...options }: SuspendedOptions): Promise<number> {
+  return opened(io, options, async ({ store }) => {
+    let found = 0;
+    for await (const { task, contextId, run } of suspendedTasks(store, agent)) {
+      found += 1;
+      const about = { agent: task.agent, taskId: task.taskId, contextId, deaths: run?.deaths ?? 0 };
+      const text = `${about.taskId}  agent ${about.agent}  deaths ${about.deaths}`;
+      io.stdout.write(options.json === true ? `${jsonLine(about)}\n` : `${line(text)}\n`);
+    }
+    if (found === 0) io.stderr.write("No task is suspended.\n");
+    return 0;
+  });
+}
+
+/** Resumes a suspended task. */
+export async function resume(io: Io, taskId: string, options: ResumeOptions): Promise<number> {
+  return opened(io, options, async ({ store }) => {
+    if (!(await resumeTask(store, options.agent, taskId))) {
+      throw new CommandError(`the agent ${options.agent} has no suspended task ${taskId}. See parley db suspended`);
+    }
+    const text = "Resumed. A server takes the task over within seconds.";
+    io.stdout.write(options.json === true ? `${jsonLine({ agent: options.agent, taskId })}\n` : `${text}\n`);
+    return 0;
+  });
+}
+
+/** Deletes tasks, and conversations that have none, each batch in a short transaction. */
 export async function purge(io: Io, options: PurgeOptions): Promise<number> {
   const { before, state = terminal, agent, dryRun = false, yes } = options;
   const owner = ownerOf(options);
@@ -172,26 +220,27 @@ export async function purge(io: Io, options: PurgeOptions): Promise<number> {
   };
   return opened(io, options, async ({ upkeep }) => {
     const found = await upkeep.count(selection);
-    const tell = (deleted: number): void =>
+    const tell = (deleted: number, conversations: number): void =>
       io.stdout.write(
         options.json === true
-          ? `${jsonLine({ found, deleted, dryRun })}\n`
+          ? `${jsonLine({ found, deleted, conversations, dryRun })}\n`
           : dryRun
             ? `${tasksOf(found)} would be deleted.\n`
-            : `${tasksOf(deleted)} deleted.\n`,
+            : `${tasksOf(deleted)} and ${conversationsOf(conversations)} without tasks deleted.\n`,
       );
-    if (dryRun || found === 0) {
-      tell(0);
+    if (dryRun) {
+      tell(0, 0);
       return 0;
     }
-    if (!(await confirmed(io, `Delete ${tasksOf(found)} with all that belongs to them?`, yes))) return 1;
-    let deleted = 0;
-    let left = 0;
+    const question = `Delete ${tasksOf(found)} with all that belongs to them, and conversations without tasks?`;
+    if (!(await confirmed(io, question, yes))) return 1;
+    let [deleted, conversations, left] = [0, 0, 0];
     for (let tries = 0; tries <= mostTries;) {
       const removed = await upkeep.remove(selection, limit);
       deleted += removed.deleted;
+      conversations += removed.conversations;
       progress(io, deleted, Math.max(found, deleted));
-      if (removed.more && removed.deleted > 0) continue;
+      if (removed.more && removed.deleted + removed.conversations > 0) continue;
       // More may have ended meanwhile. Fewer are there where another process deletes as well, and those that it has locked were left out.
       left = deleted >= found ? 0 : await upkeep.count(selection);
       if (left === 0) break;
@@ -199,7 +248,7 @@ export async function purge(io: Io, options: PurgeOptions): Promise<number> {
       await pause(betweenTries);
     }
     if (io.stderr.terminal) io.stderr.write("\n");
-    tell(deleted);
+    tell(deleted, conversations);
     if (left > 0) throw new CommandError(`${tasksOf(left)} left, which another process holds. Run the command again`);
     return 0;
   });

@@ -80,26 +80,26 @@ describe("parley db purge", () => {
     const args = ["purge", "--before", "1d", "--json"];
     expect(await db(path, [...args, "--dry-run"])).toMatchObject({
       code: 0,
-      out: '{"found":3,"deleted":0,"dryRun":true}\n',
+      out: '{"found":3,"deleted":0,"conversations":0,"dryRun":true}\n',
     });
     expect((await left()).length).toBe(6);
     expect(await db(path, [...args, "--yes"])).toMatchObject({
       code: 0,
-      out: '{"found":3,"deleted":3,"dryRun":false}\n',
+      out: '{"found":3,"deleted":3,"conversations":1,"dryRun":false}\n',
     });
     expect(await left()).toEqual(["asks", "works", "young"]);
   });
 
   test("deletes by state, owner and agent", async () => {
     const { path, left } = await given();
-    expect((await db(path, ["purge", "--state", "failed", "--yes"])).out).toBe("1 task deleted.\n");
+    expect((await db(path, ["purge", "--state", "failed", "--yes"])).out).toBe(
+      "1 task and 0 conversations without tasks deleted.\n",
+    );
     expect((await db(path, ["purge", "--subject", "bob", "--organization", "acme", "--yes"])).out).toBe(
-      "1 task deleted.\n",
+      "1 task and 1 conversation without tasks deleted.\n",
     );
-    expect((await db(path, ["purge", "--agent", "/other", "--yes"])).out).toBe("0 tasks deleted.\n");
-    expect((await db(path, ["purge", "--owner", ada, "--state", "input-required", "--yes"])).out).toBe(
-      "1 task deleted.\n",
-    );
+    expect((await db(path, ["purge", "--agent", "/other", "--yes"])).out).toMatch(/^0 tasks and 0 conversations/);
+    expect((await db(path, ["purge", "--owner", ada, "--state", "input-required", "--yes"])).out).toMatch(/^1 task /);
     expect(await left()).toEqual(["old", "works", "young"]);
   });
 
@@ -111,6 +111,22 @@ describe("parley db purge", () => {
     expect((await left()).length).toBe(6);
     expect(await db(path, args, "y")).toMatchObject({ code: 0, err: expect.stringContaining("Deleted 4 of 4 tasks") });
     expect(await left()).toEqual(["asks", "works"]);
+  });
+
+  test("leaves no row of a conversation that has no task any more", async () => {
+    const { path, store } = await given();
+    const talked = { agent: "/", owner: ada, contextId: "talked" };
+    const answer = { messageId: "m", role: "ROLE_AGENT", parts: [{ text: "hi" }] };
+    const said = { effect: "contextMessage", json: JSON.stringify(answer), time: 1 } as const;
+    for (let at = 0; at < 250; at += 1) {
+      await store.append([{ context: { ...talked, contextId: `talked ${at}` }, effects: [said] }]);
+    }
+    const purge = ["purge", "--before", "0d", "--yes", "--json"];
+    expect(JSON.parse((await db(path, purge)).out)).toMatchObject({ found: 4, deleted: 4, conversations: 251 });
+    expect(JSON.parse((await db(path, purge)).out)).toMatchObject({ found: 0, deleted: 0, conversations: 0 });
+    // What is left has tasks that are not over.
+    const contexts = (await store.upkeep?.contexts(talked, { limit: 999 })) ?? [];
+    expect(contexts.map(({ contextId }) => contextId)).toEqual(["c"]);
   });
 
   test("refuses to delete everything by mistake, and tasks that an agent works on", async () => {

@@ -9,7 +9,7 @@ import {
   type StandardSchema,
   type TaskState,
 } from "../model/index.ts";
-import { LeavableGenerator } from "../base/index.ts";
+import { leavable } from "../base/index.ts";
 import type {
   AgentEvent,
   AgentMessage,
@@ -134,7 +134,7 @@ export class AuthorTurn extends FactsOfTurn implements Turn {
     const base = this.base;
     const calls = (this.#calls ??= []);
     const at = calls.push({ client, message, options }) - 1;
-    return new LeavableGenerator(async function* (left) {
+    return leavable(async function* (left) {
       const { delegate } = await import("./delegate/delegate.ts");
       return yield* delegate(base, calls, at, left);
     });
@@ -147,7 +147,7 @@ export class AuthorTurn extends FactsOfTurn implements Turn {
   ): AsyncGenerator<AgentYield, never, void> {
     const { clock } = this;
     const places = this.#waitPlaces();
-    return new LeavableGenerator(async function* (left) {
+    return leavable(async function* (left) {
       const { merge } = await import("./delegate/merge.ts");
       const over = places.race();
       try {

@@ -123,7 +123,7 @@ async function* wait(
 
 /** The data as the schema reads it; `undefined` where it does not fit. */
 async function fits<Output>(
-  { logger, taskId }: TurnBase,
+  { logger }: TurnBase,
   name: string,
   data: JsonValue,
   schema: StandardSchema<Output> | undefined,
@@ -132,6 +132,6 @@ async function fits<Output>(
   const checked = await checkData([{ field: "data", value: data }], schema);
   if (checked.fits) return checked;
   const fields = checked.fields.map(({ field, description }) => `${field} ${description}`);
-  logger.error("An event does not fit its schema, and is dropped", { taskId, name, fields });
+  logger.error("An event does not fit its schema, and is dropped", { name, fields });
   return undefined;
 }

@@ -66,7 +66,7 @@ export const systemClock: Clock = {
 };
 
 export { Apart } from "./apart.ts";
-export { defer, deferred, LeavableGenerator, once, Waiters, type Resolver } from "./async.ts";
+export { defer, deferred, leavable, once, Waiters, type Resolver } from "./async.ts";
 export { deepFreeze } from "./deep-freeze.ts";
 export { randomIds, timeOrderedIds, type Ids } from "./ids.ts";
 export { isLoopback, withoutQuery, withoutSlashes } from "./url.ts";

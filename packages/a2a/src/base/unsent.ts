@@ -11,3 +11,15 @@ export function wasNeverSent(error: unknown): boolean {
   }
   return false;
 }
+
+/** Codes of Node for what no later attempt mends: certificates, a port without TLS, malformed addresses and headers. */
+const permanentCodes = /CERT|VERIFY_LEAF|WRONG_VERSION|INVALID/;
+
+/** Whether an error or one of its causes says that no connection can be made, now or later. */
+export function cannotConnect(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    // `fetch` refuses ports of some old services, without a code.
+    if (("code" in cause && permanentCodes.test(String(cause.code))) || cause.message === "bad port") return true;
+  }
+  return false;
+}

@@ -1,5 +1,4 @@
-import type { Bytes } from "../base/index.ts";
-import { toBase64 } from "../model/index.ts";
+import { fromBase64Url, toBase64Url } from "../base/base64.ts";
 import type { FeatureEffect } from "../store/index.ts";
 import { isBlobKey } from "./segments.ts";
 
@@ -42,7 +41,7 @@ export interface BlobAbout {
 
 /** The URL of a reference. It needs no escape in JSON. */
 export function refUrl({ hash, size, key, about }: BlobRef): string {
-  const said = base64Url(new TextEncoder().encode(JSON.stringify(about)));
+  const said = toBase64Url(new TextEncoder().encode(JSON.stringify(about)));
   return `${blobScheme}${hash}.${size}/${key}:${said}`;
 }
 
@@ -127,32 +126,24 @@ function isSafe(name: string): boolean {
 
 /** A name as one segment of a key. One with other characters is written in base64url, after a tilde. */
 function segment(name: string): string {
-  return isSafe(name) ? name : `~${base64Url(new TextEncoder().encode(name))}`;
+  return isSafe(name) ? name : `~${toBase64Url(new TextEncoder().encode(name))}`;
 }
 
 function textOf(part: string): string | undefined {
   if (!part.startsWith("~")) return part;
-  try {
-    const binary = atob(part.slice(1).replaceAll("-", "+").replaceAll("_", "/"));
-    return new TextDecoder().decode(Uint8Array.from(binary, (character) => character.charCodeAt(0)));
-  } catch {
-    return undefined;
-  }
+  const bytes = fromBase64Url(part.slice(1));
+  return bytes && new TextDecoder().decode(bytes);
 }
 
 /** Owners can be long, and secret to whoever may list a bucket. */
 async function ownerSegment(owner: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(owner));
-  return base64Url(new Uint8Array(digest).subarray(0, 24));
-}
-
-function base64Url(bytes: Bytes): string {
-  return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  return toBase64Url(new Uint8Array(digest).subarray(0, 24));
 }
 
 /** An id that nobody can guess. */
 export function blobId(): string {
-  return base64Url(crypto.getRandomValues(new Uint8Array(18)));
+  return toBase64Url(crypto.getRandomValues(new Uint8Array(18)));
 }
 
 /** The rows that name the blobs of a task, one of each. A row is stored together with the record that refers to the blob first, and ends with the task. */

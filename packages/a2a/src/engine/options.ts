@@ -87,11 +87,12 @@ export interface LeaseOptions {
    * where it does, as on PostgreSQL, and 30 s where each lease is renewed.
    */
   readonly ttl?: number;
-  /** How often in a row a run may be lost without having stored anything, before its task fails. Default 10. */
+  /** How often in a row a run may be lost without having stored anything, before its task is suspended. Default 10. */
   readonly maxAttempts?: number;
   /**
-   * A task fails after so many crashes of the process just after the task was started, the last of which it was alone. Tasks that were lost
-   * once are resumed a few at a time, so that in the end one of them is alone with its crash. Default 2.
+   * A task is suspended after so many crashes of the process just after the task was started, the last of which it was alone. No process takes
+   * a suspended task over until `parley db resume` resumes it. Tasks that were lost once are resumed a few at a time, so that in the end one
+   * of them is alone with its crash. Default 2.
    */
   readonly maxDeaths?: number;
   /** The name of this process in its leases. Default: a random name. */
@@ -112,7 +113,7 @@ export interface EngineOptions {
   readonly observer?: Observer;
   /** Is told what an operator may have to look up later. `auditLog(logger)` writes it to a log. Default: nobody is told. */
   readonly audit?: Audit;
-  /** Gets the log lines of the engine. Default: none is written. */
+  /** Gets the log lines, those of refused requests included: one a minute at most, with counts. Default: none is written. */
   readonly logger?: Logger;
   /** Time. Default: that of the runtime. */
   readonly clock?: Clock;

@@ -88,15 +88,16 @@ export class ExtensionHooks {
     return this.all.length === 0 ? input : this.#there().accept(input, call, rows);
   }
 
-  /** Applies `onAppend`, and checks what comes of it. `rows`: absent for a direct reply. `bare`: without those of the kind `data`. */
+  /** Applies `onAppend`, and checks what comes of it. `rows`: absent for a direct reply. `bare`: without those of the kind `data`. `logger`: adds the task to each line. */
   append(
     event: AgentEvent,
     turn: Omit<AppendingTurn, "rows" | "started">,
     active: ExtensionsOfTurn | undefined,
     rows?: Pick<RowStore, "keep">,
     bare = false,
+    logger: Logger = this.#logger,
   ): AgentEvent {
-    return this.all.length === 0 ? event : this.#there().append(event, turn, active, rows, bare);
+    return this.all.length === 0 ? event : this.#there().append(event, turn, active, rows, bare, logger);
   }
 
   /** URIs of the active extensions that add data to events, and that events can do without. */

@@ -36,7 +36,7 @@ export class RunningHooks {
 
   constructor(extensions: readonly AnyExtension[], logger: Logger, time: HookTime) {
     this.#time = time;
-    this.#told = new ToldByTask(logger);
+    this.#told = new ToldByTask();
     this.#all = extensions;
     this.#logger = logger;
     this.#readers = extensions.map((extension) => new ExtensionReader(extension));
@@ -55,7 +55,7 @@ export class RunningHooks {
   /** The extensions that are active in a turn. `undefined`: none. */
   turn(turn: TurnBase): ExtensionsOfTurn | undefined {
     const readers = this.#active(turn.extensions);
-    return readers.length === 0 ? undefined : new ExtensionsOfTurn(readers, turn, this.#logger, this.#time);
+    return readers.length === 0 ? undefined : new ExtensionsOfTurn(readers, turn, this.#time);
   }
 
   /**
@@ -69,41 +69,42 @@ export class RunningHooks {
     rows: RowStore,
   ): AcceptedInput | Promise<AcceptedInput> {
     const active = this.#active(call.extensions);
-    for (const reader of active) this.#checkInput(reader, input);
+    for (const reader of active) this.#checkInput(reader, input, call.logger);
     let accepted: AcceptedInput | Promise<AcceptedInput> = input;
     for (const { extension } of active) {
       if (extension.onAccept === undefined) continue;
       const apply = (before: AcceptedInput): AcceptedInput | Promise<AcceptedInput> =>
-        acceptedBy(extension, before, call, rows, this.#logger, this.#time);
+        acceptedBy(extension, before, call, rows, call.logger, this.#time);
       accepted = accepted instanceof Promise ? accepted.then(apply) : apply(accepted);
     }
     return accepted;
   }
 
-  #checkInput(reader: ExtensionReader, input: AcceptedInput): void {
+  #checkInput(reader: ExtensionReader, input: AcceptedInput, logger: Logger): void {
     const { extension } = reader;
     try {
       const problems = misfitsOfInput(reader, input);
       if (problems.length === 0) return;
       if (!isHarmless(extension)) throw invalidParams(problems);
       const fields = { extension: extension.uri, problems: listed(problems) };
-      this.#logger.info("A message breaks a schema of an extension, and what does not fit is left out", fields);
+      logger.info("A message breaks a schema of an extension, and what does not fit is left out", fields);
     } catch (thrown) {
-      fails(extension, "schema", thrown, this.#logger);
+      fails(extension, "schema", thrown, logger);
     }
   }
 
-  /** Applies `onAppend`, and checks what comes of it. `rows`: absent for a direct reply. `bare`: without those of the kind `data`. */
+  /** Applies `onAppend`, and checks what comes of it. `rows`: absent for a direct reply. `bare`: without those of the kind `data`. `logger`: adds the task to each line. */
   append(
     event: AgentEvent,
     turn: Omit<AppendingTurn, "rows" | "started">,
     active: ExtensionsOfTurn | undefined,
     rows: Pick<RowStore, "keep"> | undefined,
     bare: boolean,
+    logger: Logger,
   ): AgentEvent {
     if (event.kind === "checkpoint" || event.kind === "wait") return event;
     let appended: AppendedEvent = event;
-    const log = this.#told.of(turn.taskId);
+    const log = this.#told.of(turn.taskId, logger);
     const readers = this.#active(turn.extensions).filter(({ extension }) => active?.hasLeft(extension.uri) !== true);
     for (const reader of readers) {
       const { uri, onAppend } = reader.extension;
@@ -131,7 +132,7 @@ export class RunningHooks {
           jsonTextOf(after);
           return after;
         } catch (thrown) {
-          fails(extension, "onDeliver", thrown, this.#told.of(taskOf(before)));
+          fails(extension, "onDeliver", thrown, this.#told.of(taskOf(before), this.#logger));
           return before;
         }
       }, event);

@@ -29,11 +29,11 @@ export class ExtensionsOfTurn {
   /** What extensions do before the agent is called. */
   readonly #waits: Wait[] = [];
 
-  constructor(readers: readonly ExtensionReader[], turn: TurnBase, logger: Logger, time: HookTime) {
+  constructor(readers: readonly ExtensionReader[], turn: TurnBase, time: HookTime) {
     this.#time = time;
     this.#readers = readers;
     this.#turn = turn;
-    this.#logger = logger;
+    this.#logger = turn.logger;
   }
 
   /**

@@ -1,12 +1,13 @@
+import type { LogFields } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
-import { auditedSubject } from "../protocol/index.ts";
+import { auditedSubject, taskFields } from "../protocol/index.ts";
 import type { DueFeature, TaskKey } from "../store/index.ts";
 import { deliveryId } from "../webhooks/index.ts";
 import { bodyOf, type WebhookCodec } from "./body.ts";
 import type { TurnEnd } from "./circuit.ts";
 import { ClaimedRow, nextAgain, type Change } from "./claimed-row.ts";
 import type { DeliveryContext } from "./delivery-context.ts";
-import { eventAgain, nextEvent, type EventSource, type Next } from "./events.ts";
+import { eventAgain, nextEvent, type EventSource, type Next, type PushEvent } from "./events.ts";
 import type { DeliveredExtensions, OpenSecrets, PushProblem, RefusedDelivery } from "./port.ts";
 import { healthOf, originOf, resultOf } from "./outcome.ts";
 import { headersOf, post, type Answer, type PushMessage } from "./request.ts";
@@ -47,6 +48,8 @@ export class Delivery {
   readonly #context: DeliveryContext;
   readonly #row: ClaimedRow;
   readonly #open: OpenSecrets;
+  /** The event that this step tries. */
+  #event: PushEvent | undefined;
 
   constructor(context: DeliveryContext, row: DueFeature, config: StoredConfig) {
     this.#context = context;
@@ -57,11 +60,26 @@ export class Delivery {
     this.#open = rememberLast(context.open);
   }
 
+  /** What log lines say about it. */
+  get fields(): LogFields {
+    const { agent, taskId } = this.task;
+    const about = { agent, taskId, contextId: this.#contextId, trace: this.#event?.trace };
+    return { ...taskFields(about), configId: this.configId, origin: originOf(this.#row.config.url) };
+  }
+
+  get #contextId(): string | undefined {
+    if (this.#event === undefined) return undefined;
+    const { task, message, statusUpdate, artifactUpdate } = this.#event.payload.value;
+    return (task ?? message ?? statusUpdate ?? artifactUpdate)?.contextId;
+  }
+
   /** Delivers at most one event. Rejects where the store fails. */
   async step(): Promise<Step> {
     const room = this.#context.room(this.task.owner);
     try {
-      return await this.#next({ ...this.#context.events, room });
+      const step = await this.#next({ ...this.#context.events, room });
+      this.#event = undefined;
+      return step;
     } finally {
       room.end();
     }
@@ -103,6 +121,7 @@ export class Delivery {
 
   async #deliver(codec: WebhookCodec, next: Found, refused: RefusedDelivery | undefined): Promise<Step> {
     if (this.#context.stopping()) return this.#pause(0);
+    this.#event = next.event;
     if (!(await this.#claim())) return done;
     const { nonce, sequence, attempts = 0 } = this.#row.config;
     const { seq, generation, trace } = next.event;
@@ -144,7 +163,7 @@ export class Delivery {
       if (uris.length > 0) headers[codec.webhook.extensions] = uris.join(", ");
       return { body, headers };
     } catch (cause) {
-      logger.error("A webhook could not be written", { ...this.#fields, cause });
+      logger.error("A webhook could not be written", { ...this.fields, cause });
       return undefined;
     }
   }
@@ -170,10 +189,12 @@ export class Delivery {
   #audit({ kind }: Answer, trace: string | undefined): void {
     const { scheme, sealed } = this.#row.config;
     if (kind === "aborted" || (scheme === undefined && sealed === undefined)) return;
+    if (this.#context.audit === undefined) return;
     const { agent, taskId } = this.task;
     const outcome = kind === "delivered" ? "success" : "failed";
-    const about = { agent, action: "push.deliver", ...auditedSubject({ taskId, trace }) };
-    this.#context.audit?.({ event: "credential", outcome, time: this.#context.clock.now(), ...about });
+    const contextId = this.#contextId;
+    const about = { agent, action: "push.deliver", ...auditedSubject({ taskId, contextId, trace }) };
+    this.#context.audit({ event: "credential", outcome, time: this.#context.clock.now(), ...about });
   }
 
   async #settle(answer: Answer, next: Found, refused: RefusedDelivery | undefined): Promise<Step> {
@@ -182,7 +203,7 @@ export class Delivery {
       case "aborted":
         return this.#pause(0);
       case "gone":
-        logger.info("A receiver wants no more webhooks (410)", this.#fields);
+        logger.info("A receiver wants no more webhooks (410)", this.fields);
         await this.#row.remove();
         return done;
       case "delivered":
@@ -192,8 +213,8 @@ export class Delivery {
         const { reason, status, kind } = answer;
         const problem = this.#problem(reason, status);
         // What is refused is not tried again: at most `mostRefused` lines for a webhook, until it is parked.
-        if (kind === "refused") logger.info("A receiver refused a webhook", { ...this.#fields, reason });
-        else logger.debug("A webhook was not delivered", { ...this.#fields, reason });
+        if (kind === "refused") logger.info("A receiver refused a webhook", { ...this.fields, reason });
+        else logger.debug("A webhook was not delivered", { ...this.fields, reason });
         if (refused !== undefined) return this.#triedAgain(refused, problem);
         return kind === "failed" ? this.#failed(problem, answer.retryAfter) : this.#refused(problem, next);
       }
@@ -245,12 +266,12 @@ export class Delivery {
   async #unreadable(error: unknown): Promise<Step> {
     // The store is down, or there is no memory for the task now: neither is the event's fault.
     if (error instanceof A2AError && error.code === "Unavailable") throw error;
-    this.#context.logger.error("The events of a webhook could not be read", { ...this.#fields, cause: error });
+    this.#context.logger.error("The events of a webhook could not be read", { ...this.fields, cause: error });
     return this.#failed(this.#problem(unread), undefined);
   }
 
   async #park(problem: PushProblem, attempts?: number): Promise<Step> {
-    const fields = { ...this.#fields, reason: problem.reason };
+    const fields = { ...this.fields, reason: problem.reason };
     this.#context.logger.warn("A webhook is parked: nothing more is sent until an operator says so", fields);
     await this.#row.park((config) => ({ ...config, ...(attempts !== undefined && { attempts }), problem }));
     return done;
@@ -284,10 +305,5 @@ export class Delivery {
   #problem(reason: string, status?: number): PushProblem {
     const at = this.#row.now();
     return status === undefined ? { at, reason } : { at, reason, status };
-  }
-
-  get #fields() {
-    const { agent, taskId } = this.task;
-    return { agent, taskId, configId: this.configId, origin: originOf(this.#row.config.url) };
   }
 }

@@ -1,6 +1,7 @@
 import type { Bytes, WebKey } from "../base/index.ts";
 import { hkdf, hkdfRoot } from "../seal/index.ts";
-import { ed25519Key, fromBase64Url, publicJwk, type KeySet, type PublicJwk } from "../webhooks/index.ts";
+import { fromBase64Url } from "../base/base64.ts";
+import { ed25519Key, publicJwk, type KeySet, type PublicJwk } from "../webhooks/index.ts";
 
 /* The keys of `PushOptions.keys`: from each 32 bytes, a key that seals the secrets of configs, and one that signs. */
 

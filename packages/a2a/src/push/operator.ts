@@ -48,7 +48,10 @@ export function pushOperator(store: Rows, options: PushOperatorOptions = {}): Pu
     } finally {
       const outcome = changed ? "success" : "failed";
       const principal = by === undefined ? undefined : { subject: by };
-      const about = { action, agent: key.agent, ...auditedSubject({ principal, taskId: key.taskId }) };
+      const { agent, taskId } = key;
+      // A store that fails now has failed the change, too.
+      const head = audit && (await store.head({ agent }, taskId).catch(() => undefined));
+      const about = { action, agent, ...auditedSubject({ principal, taskId, contextId: head?.contextId }) };
       audit?.({ event: "administration", outcome, time: clock.now(), ...about });
     }
   };

@@ -1,6 +1,6 @@
 import { BoundedMap, memoryOf } from "../base/bounded-map.ts";
 import { defer } from "../base/index.ts";
-import { ByteBudget } from "../protocol/index.ts";
+import { ByteBudget, taskFields } from "../protocol/index.ts";
 import type { DueFeature, TaskAppend, TaskKey } from "../store/index.ts";
 import { byVersion } from "../wire/codec.ts";
 import type { WebhookCodec } from "./body.ts";
@@ -195,7 +195,7 @@ class Worker implements Outbox {
   #take(row: DueFeature, putOff: number): number | "full" | undefined {
     const config = readConfig(row.value);
     if (config === undefined) {
-      this.#host.logger.error("The row of a webhook cannot be read", fieldsOf(row));
+      void this.#tellUnreadable(row);
       return unreadablePause;
     }
     const delivery = new Delivery(this.#context, row, config);
@@ -207,6 +207,12 @@ class Worker implements Outbox {
     if (place === "later") return this.#origins.turnAfter(this.#held.untrusted + putOff);
     this.#hold(row, delivery, origin);
     return undefined;
+  }
+
+  async #tellUnreadable({ task, key }: DueFeature): Promise<void> {
+    const head = await this.#host.store.head(task, task.taskId).catch(() => undefined);
+    const about = taskFields({ ...task, contextId: head?.contextId });
+    this.#host.logger.error("The row of a webhook cannot be read", { ...about, configId: key });
   }
 
   #hold(row: DueFeature, delivery: Delivery, origin: Origin<Delivery>): void {
@@ -239,7 +245,7 @@ class Worker implements Outbox {
       end({});
       // The row stays due, or its claim ends: the next look finds it.
       this.#host.logger.error("A webhook could not be delivered now and will be tried again", {
-        ...fieldsOf({ task: delivery.task, key: delivery.configId }),
+        ...delivery.fields,
         cause,
       });
     }
@@ -282,8 +288,4 @@ function nameOf({ agent, taskId }: TaskKey): string {
 
 function keyOf({ task: { agent, taskId }, key }: Pick<DueFeature, "task" | "key">): string {
   return JSON.stringify([agent, taskId, key]);
-}
-
-function fieldsOf({ task: { agent, taskId }, key }: Pick<DueFeature, "task" | "key">) {
-  return { agent, taskId, configId: key };
 }

@@ -17,7 +17,8 @@ export function tokenAfter([created, id]: Position, task: TaskKey): string {
 export function afterToken(token: string, task: TaskKey): Position {
   const [, sum, time = "", id = ""] = /^([0-9a-f]{16})\.(\d{1,16})\.(.+)$/s.exec(token) ?? [];
   const created = Number(time);
-  if (sum !== checksum(created, id, task)) {
+  // The number has one spelling.
+  if (sum !== checksum(created, id, task) || String(created) !== time) {
     throw invalidParams([{ field: "pageToken", description: "is not one that this list gave out" }]);
   }
   return [created, id];

@@ -44,6 +44,8 @@ export interface StoredRun {
   readonly outlived?: number;
   /** Set where the run was taken over alone, to find out whether it crashes the process. */
   readonly alone?: true;
+  /** Set where the run is suspended: no process takes it over until an operator resumes it (`resumeTask`). */
+  readonly suspended?: true;
 }
 
 /** What is known about a task without its messages and artifacts. */

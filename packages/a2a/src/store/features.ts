@@ -17,6 +17,9 @@ export const waitFeature = "wait";
 /** Tasks that wait for a process with room for their run: a row each, whose `due` is their place in the queue. */
 export const queueFeature = "queue";
 
+/** How far the replay of a task that was lost several times has come: one row, the `seq` of the last event that was repeated. */
+export const replayFeature = "replay";
+
 /** How large the rows of features may be. All rows of a task together fit into one page (`defaultPageBytes`). */
 export interface FeatureBounds {
   /** Most bytes of a feature's name. */

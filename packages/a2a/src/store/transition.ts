@@ -236,7 +236,7 @@ function headOf(draft: Draft): TaskHead {
   });
 }
 
-function runOf({ turn, attempt, input, deaths = 0, outlived = 0, alone }: StoredRun): StoredRun {
+function runOf({ turn, attempt, input, deaths = 0, outlived = 0, alone, suspended }: StoredRun): StoredRun {
   return Object.freeze({
     turn,
     attempt,
@@ -244,6 +244,7 @@ function runOf({ turn, attempt, input, deaths = 0, outlived = 0, alone }: Stored
     ...(deaths > 0 && { deaths }),
     ...(outlived > 0 && { outlived }),
     ...(alone === true && { alone: true as const }),
+    ...(suspended === true && { suspended: true as const }),
   });
 }
 

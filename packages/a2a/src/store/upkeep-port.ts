@@ -46,6 +46,12 @@ export interface KnownReply {
 }
 
 /** What a call deleted. */
+export interface RemovedTasks extends Removed {
+  /** How many conversations without a task. */
+  readonly conversations: number;
+}
+
+/** What a call deleted. */
 export interface Removed {
   /** How many tasks, or conversations. */
   readonly deleted: number;
@@ -69,9 +75,10 @@ export interface Upkeep {
 
   /**
    * Deletes tasks with all that belongs to them, those with the oldest status first, at most `limit`. Tasks with a run stay: some process
-   * may be executing them.
+   * may be executing them. Then deletes conversations without a task, at most `limit`: each is selected like a completed task whose status
+   * has the time at which the conversation was last used. One stays while an idempotency key of it has yet to expire.
    */
-  remove(selection: TaskSelection, limit: number): Promise<Removed>;
+  remove(selection: TaskSelection, limit: number): Promise<RemovedTasks>;
 
   /** Conversations of an owner, in an order of the store. `after`: the last of the page before. */
   contexts(owner: Owner, page: { readonly after?: string; readonly limit: number }): Promise<readonly KnownContext[]>;

@@ -147,8 +147,8 @@ const defaultTtl = 30_000;
 const clientOptions: Omit<ConnectOptions, "extensions"> = {
   connectTimeout: false,
   idleTimeout: false,
-  retry: { minDelay: 5, maxDelay: 500 },
-  reconnect: { minDelay: 5, maxDelay: 500, attempts: 20 },
+  retry: { budget: 3_000, minDelay: 5, maxDelay: 500 },
+  reconnect: { budget: 5_000, minDelay: 5, maxDelay: 500 },
 };
 
 type ServerOptions = TestAgentOptions & { readonly clock: SteppedClock; readonly store: Store };

@@ -32,12 +32,14 @@ function cluster() {
   });
   const gone: number[] = [];
   const absent: number[] = [];
+  const cutOff: number[] = [];
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
   const lease = { ttl, holder: "a", term: 1, maxAttempts: 1, maxDeaths: 1, isGone: () => false };
   const nodes = new Nodes({
     settings: { store, clock, logger, lease },
     onGone: () => gone.push(clock.elapsed()),
     onAbsence: () => absent.push(clock.elapsed()),
+    onCutOff: () => cutOff.push(clock.elapsed()),
   });
   onTestFinished(() => nodes.stop());
   nodes.start(true);
@@ -54,8 +56,28 @@ function cluster() {
     }
   }
   let lastOfB: number | undefined;
-  return { clock, rows, database, nodes, gone, absent, pass, diedAt: () => lastOfB ?? NaN };
+  return { clock, rows, database, nodes, gone, absent, cutOff, pass, diedAt: () => lastOfB ?? NaN };
 }
+
+describe("a process whose heartbeats are not answered", () => {
+  it("knows that it is cut off once `lease.ttl` is over since its last answered one was sent, and not before", async () => {
+    const { database, cutOff, pass, clock } = cluster();
+    await pass(4 * ttl, true);
+    expect(cutOff).toEqual([]);
+    database.isAway = true;
+    const left = clock.elapsed();
+    await pass(ttl - interval - 5, true);
+    expect(cutOff).toEqual([]);
+    await pass(4 * ttl, true);
+    expect(cutOff).toHaveLength(1);
+    expect((cutOff[0] ?? 0) - left).toBeLessThanOrEqual(ttl);
+    database.isAway = false;
+    await pass(ttl, true);
+    database.isAway = true;
+    await pass(2 * ttl, true);
+    expect(cutOff).toHaveLength(2);
+  });
+});
 
 describe("a process that says nothing any more", () => {
   it("is gone after lease.ttl, and its tasks are looked for a second time after four times that", async () => {

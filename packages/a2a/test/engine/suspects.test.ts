@@ -6,7 +6,7 @@ import { fakeClock } from "../../src/testing/index.ts";
 
 /*
  * Tasks of a process that crashed, some of which crash each process that starts them: processes one after the other, each with the trials of
- * the engine, over the counts that the store has. The rest of the engine is in parking.test.ts, and real processes in test/cluster.
+ * the engine, over the counts that the store has. The rest of the engine is in suspended.test.ts, and real processes in test/cluster.
  */
 
 /** As the defaults of `LeaseOptions`. */

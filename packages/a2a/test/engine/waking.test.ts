@@ -243,6 +243,7 @@ describe("tasks that crash the process that wakes them", () => {
     await working.opened;
     first.die();
     const stateOf = async (id: string) => (await shared.head({ agent: "agent" }, id))?.state;
+    const isSuspended = async (id: string) => (await shared.head({ agent: "agent" }, id))?.run?.suspended === true;
     for (let life = 0; life < 30; life += 1) {
       // Another one of them is due each time.
       clock.advance(minute);
@@ -251,12 +252,13 @@ describe("tasks that crash the process that wakes them", () => {
       await eventually(async () => {
         clock.advance(500);
         await macrotasks(5);
-        const over = await Promise.all(sleepers.map(stateOf));
-        return next.isDead() || over.every((state) => state === "TASK_STATE_FAILED");
+        const over = await Promise.all(sleepers.map(isSuspended));
+        return next.isDead() || over.every(Boolean);
       });
       if (!next.isDead()) break;
     }
-    expect(await Promise.all(sleepers.map(stateOf))).toEqual(sleepers.map(() => "TASK_STATE_FAILED"));
+    expect(await Promise.all(sleepers.map(isSuspended))).toEqual(sleepers.map(() => true));
+    expect(await isSuspended(innocent)).toBe(false);
     expect(trials).toEqual([false, false, false]);
     healed.open();
     await eventually(async () => (await stateOf(innocent)) !== "TASK_STATE_WORKING");

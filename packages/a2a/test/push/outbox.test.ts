@@ -139,7 +139,8 @@ describe("deliveries of a config", () => {
     await append("t", working("t"));
     outbox.start();
     await until(() => expect([received.length, records.length]).toEqual([3, 2]));
-    const about = { event: "credential", action: "push.deliver", agent: "agent", taskId: "t" };
+    const delivered = { agent: "agent", taskId: "t", contextId: "conversation" };
+    const about = { event: "credential", action: "push.deliver", ...delivered };
     expect(records).toContainEqual({ ...about, outcome: "success", time: expect.any(Number) as number });
     expect(records).toContainEqual({ ...about, outcome: "failed", time: expect.any(Number) as number });
     expect(JSON.stringify(records)).not.toMatch(/the-secret|the-token/);

@@ -5,12 +5,17 @@ import {
   erase,
   exportData,
   purge,
+  resume,
   scrub,
+  suspended,
   type EraseOptions,
   type ExportOptions,
   type PlaceOptions,
   type PurgeOptions,
+  type ResumeOptions,
+  type SuspendedOptions,
 } from "../operate.ts";
+import { rootAgent } from "../push.ts";
 import { stateOption, timeOption, type Program } from "../options.ts";
 import { defaultFile } from "../stored.ts";
 
@@ -52,6 +57,38 @@ export function addDb({ io, command, finish }: Program): void {
   ).action(async (options: DatabaseOptions) => finish(await status(io, options)));
   addOwnerCommands({ io, command, finish }, db);
   addScrub({ io, command, finish }, db);
+  addSuspended({ io, command, finish }, db);
+}
+
+/** Tasks that no server takes over, because their process died on every attempt. */
+function addSuspended({ io, command, finish }: Program, db: Command): void {
+  databaseOptions(
+    storeOption(
+      command(
+        "suspended",
+        {
+          summary: "List suspended tasks",
+          description:
+            "A server suspends a task whose process died on every attempt. For its user the task still works.",
+          examples: ["parley db suspended", "parley db suspended --json"],
+        },
+        db,
+      ),
+    ).option("--agent <id>", "only with this agent: its path, or the id of its mount"),
+  ).action(async (options: SuspendedOptions) => finish(await suspended(io, options)));
+  databaseOptions(
+    storeOption(
+      command(
+        "resume",
+        {
+          summary: "Resume a suspended task",
+          description: "Its deaths are counted from 0. A server that runs takes it over within seconds.",
+          examples: ["parley db resume TASK", "parley db resume TASK --agent /planner"],
+        },
+        db,
+      ).argument("<task>", "id of the task"),
+    ).option("--agent <id>", "its agent: its path, or the id of its mount", rootAgent),
+  ).action(async (id: string, options: ResumeOptions) => finish(await resume(io, id, options)));
 }
 
 function addOwnerCommands({ io, command, finish }: Program, db: Command): void {
@@ -61,7 +98,7 @@ function addOwnerCommands({ io, command, finish }: Program, db: Command): void {
       {
         summary: "Delete tasks that are over",
         description:
-          "With their conversations' messages, artifacts, webhooks and keys, in short transactions. Tasks that an agent works on stay.",
+          "With their messages, artifacts, webhooks and keys, in short transactions. Then conversations that have no task and are as old, unless --state leaves out completed. Tasks that an agent works on stay.",
         examples: ["parley db purge --before 90d --dry-run", "parley db purge --before 7d --state failed --yes"],
       },
       db,

@@ -6,6 +6,7 @@ import {
   type Owner,
   type OwnerQuery,
   type Removed,
+  type RemovedTasks,
   type TaskHead,
   type TaskSelection,
   type Upkeep,
@@ -37,7 +38,13 @@ export function upkeepOf(calls: Calls, write: Write, retention: Retention): Upke
     owners: (query) => calls.read((sql) => readOwners(sql, query)),
     count: (selection) => calls.readTogether((sql) => countTasks(sql, selection)),
     find: (selection, limit) => calls.readTogether((sql) => findTasks(sql, selection, limit)),
-    remove: (selection, limit) => calls.run(() => write((sql) => removeTasks(sql, selection, limit))),
+    remove: (selection, limit) =>
+      calls.run(async (): Promise<RemovedTasks> => {
+        const tasks = await write((sql) => removeTasks(sql, selection, limit));
+        // A transaction of its own: it locks conversations, and every append waits for one that changes counts.
+        const { deleted: conversations, more } = await write((sql) => removeIdle(sql, selection, limit));
+        return { deleted: tasks.deleted, conversations, more: tasks.more || more };
+      }),
     contexts: (owner, page) => calls.read((sql) => readContexts(sql, owner, page)),
     replies: (context, page) => calls.readTogether((sql) => readReplies(sql, context, page)),
     forget: (owner, limit) =>
@@ -107,6 +114,27 @@ async function removeTasks(sql: Sql, selection: TaskSelection, limit: number): P
   });
   await deleteTasks(sql, tasks, () => false);
   return { deleted: tasks.length, more: found.length > tasks.length };
+}
+
+/** Deletes conversations without a task, the least recently used first. A key that has yet to expire keeps its conversation. */
+async function removeIdle(
+  sql: Sql,
+  { agent, owner, states: wanted = states, before = Infinity }: TaskSelection,
+  limit: number,
+): Promise<Removed> {
+  if (!wanted.includes("TASK_STATE_COMPLETED")) return { deleted: 0, more: false };
+  const found = await sql(
+    `SELECT c.id FROM parley.contexts c JOIN parley.scopes o ON o.id = c.owner JOIN parley.scopes a ON a.id = o.parent
+     WHERE c.tasks = 0 AND c.touched < $1 AND ($2::text IS NULL OR a.name = $2) AND ($3::text IS NULL OR o.name = $3)
+       AND NOT EXISTS (SELECT 1 FROM parley.keys k WHERE k.context = c.id AND k.until IS NOT NULL)
+     ORDER BY c.touched LIMIT $4 FOR UPDATE OF c SKIP LOCKED`,
+    timeLimit(Math.ceil(before)),
+    ...[agent, owner].map((name) => (name === undefined ? null : indexName(name))),
+    limit + 1,
+  );
+  const idle = found.slice(0, limit).map(count);
+  await deleteContexts(sql, idle);
+  return { deleted: idle.length, more: found.length > limit };
 }
 
 async function readOwners(sql: Sql, { agent, owner, after, limit }: OwnerQuery): Promise<readonly Owner[]> {

@@ -137,15 +137,21 @@ function ownerOf(row: Row): Owner {
   return { agent: decodeName(text(row, 22)), owner: decodeName(text(row, 23)) };
 }
 
-/** The column `run_alone`: 1 where the run was taken over alone, and twice the deaths that it has outlived, which an earlier release does not read. */
+/**
+ * The column `run_alone`: 1 if the run was taken over alone, plus twice the deaths that it has outlived. For a suspended run, the bitwise
+ * complement of that, which is negative.
+ */
 export function trialOf(run: StoredRun | undefined): number | null {
   const trial = 2 * (run?.outlived ?? 0) + (run?.alone === true ? 1 : 0);
+  if (run?.suspended === true) return ~trial;
   return trial === 0 ? null : trial;
 }
 
 function runOf(row: Row): StoredRun {
   const deaths = optional(row, 19);
-  const trial = Number(optional(row, 20) ?? 0);
+  const stored = Number(optional(row, 20) ?? 0);
+  const suspended = stored < 0;
+  const trial = suspended ? ~stored : stored;
   return Object.freeze({
     turn: int(row, 15),
     attempt: int(row, 16),
@@ -153,6 +159,7 @@ function runOf(row: Row): StoredRun {
     ...(typeof deaths === "number" && { deaths }),
     ...(trial > 1 && { outlived: Math.floor(trial / 2) }),
     ...(trial % 2 === 1 && { alone: true as const }),
+    ...(suspended && { suspended: true as const }),
   });
 }
 

@@ -1,4 +1,4 @@
-import type { Owner, Removed, TaskSelection } from "@parley/a2a/store";
+import type { Owner, Removed, RemovedTasks, TaskSelection } from "@parley/a2a/store";
 import type { Driver, Row, Value } from "./driver.ts";
 import { count, encodeName, int, stateNumber, states, timeLimit } from "./rows.ts";
 import { dropWords } from "./search-index.ts";
@@ -8,9 +8,9 @@ import { byTime, deleteContext, deleteTask, effortPerSweep } from "./sweep.ts";
 export type Tidying =
   { readonly tasks: TaskSelection; readonly limit: number } | { readonly owner: Owner; readonly limit: number };
 
-/** Call it in a transaction. */
-export function tidy(driver: Driver, what: Tidying): Removed {
-  return "tasks" in what ? removeTasks(driver, what) : forgetOwner(driver, what);
+/** Call it in a transaction. For an owner, `deleted` counts conversations. */
+export function tidy(driver: Driver, what: Tidying): RemovedTasks {
+  return "tasks" in what ? removeTasks(driver, what) : { ...forgetOwner(driver, what), conversations: 0 };
 }
 
 /** The lists of a selection: one for each agent or owner, and state. Each is in the order of an index. */
@@ -49,7 +49,7 @@ export function oldest(driver: Driver, selection: TaskSelection, limit: number, 
     .slice(0, limit);
 }
 
-function removeTasks(driver: Driver, { tasks, limit }: Extract<Tidying, { readonly tasks: unknown }>): Removed {
+function removeTasks(driver: Driver, { tasks, limit }: Extract<Tidying, { readonly tasks: unknown }>): RemovedTasks {
   const found = oldest(driver, tasks, limit + 1, isFree);
   let deleted = 0;
   let budget = effortPerSweep;
@@ -59,7 +59,33 @@ function removeTasks(driver: Driver, { tasks, limit }: Extract<Tidying, { readon
     deleted += 1;
   }
   if (deleted > 0) dropWords(driver);
-  return { deleted, more: found.length > deleted };
+  const idle = idleContexts(driver, tasks, limit + 1);
+  const gone = idle.slice(0, limit);
+  for (const context of gone) deleteContext(driver, context);
+  return { deleted, conversations: gone.length, more: found.length > deleted || idle.length > limit };
+}
+
+/** Conversations without a task, the least recently used first. A key that has yet to expire keeps its conversation. */
+function idleContexts(
+  driver: Driver,
+  { agent, owner, states: wanted = states, before = Infinity }: TaskSelection,
+  limit: number,
+): readonly number[] {
+  if (!wanted.includes("TASK_STATE_COMPLETED")) return [];
+  const names = [agent, owner].flatMap((name) => (name === undefined ? [] : [encodeName(name)]));
+  const named = `${agent === undefined ? "" : "AND a.name = ?"} ${owner === undefined ? "" : "AND o.name = ?"}`;
+  const ofOwners =
+    names.length === 0
+      ? ""
+      : `AND parent IN (SELECT o.id FROM scopes a CROSS JOIN scopes o ON o.parent = a.id WHERE a.parent = 0 ${named})`;
+  return driver
+    .prepare(
+      `SELECT id FROM scopes WHERE is_context = 1 AND tasks = 0 AND touched < ?
+         AND NOT EXISTS (SELECT 1 FROM keys WHERE context = scopes.id AND until IS NOT NULL) ${ofOwners}
+       ORDER BY touched LIMIT ?`,
+    )
+    .all(timeLimit(Math.ceil(before)), ...names, limit)
+    .map(count);
 }
 
 function forgetOwner(driver: Driver, { owner, limit }: Extract<Tidying, { readonly owner: unknown }>): Removed {

@@ -39,9 +39,9 @@ export function upkeepOf(reader: Driver, writer: Writer, calls: Calls, kept: Kep
     replies: (context, page) => calls.readTogether(() => readReplies(reader, context, page)),
     forget: (owner, limit) =>
       calls.run(async () => {
-        const removed = await writer.tidy({ owner, limit });
+        const { deleted, more } = await writer.tidy({ owner, limit });
         kept.forget();
-        return removed;
+        return { deleted, more };
       }),
     scrub: () => calls.run(() => writer.scrub()),
   };

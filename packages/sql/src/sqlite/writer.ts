@@ -2,7 +2,7 @@ import {
   readItems,
   type AppendItem,
   type AppendOutcome,
-  type Removed,
+  type RemovedTasks,
   type SweepOptions,
   type SweepReport,
 } from "@parley/a2a/store";
@@ -22,7 +22,7 @@ export interface Writer {
   append(items: readonly AppendItem[]): Promise<readonly AppendOutcome[]>;
   sweep(options: SweepOptions): Promise<SweepReport>;
   /** Deletes for an operator. */
-  tidy(what: Tidying): Promise<Removed>;
+  tidy(what: Tidying): Promise<RemovedTasks>;
   /** Overwrites what the files have left of deleted data. */
   scrub(): Promise<void>;
   /** Switches full text search, or adds to its index what was stored before. Returns whether there is more to add. */

@@ -111,16 +111,17 @@ function memoryIn(
       }
     }
   };
-  const write = ({ receiver, id, stream, sequence, at }: HandledDelivery): void => {
+  const write = ({ id, stream, sequence, at, ...from }: HandledDelivery): void => {
+    const place = placeOf(from);
     driver
       .prepare("INSERT INTO handled VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at = excluded.at")
-      .run(receiver, id, at);
+      .run(place, id, at);
     if (stream !== undefined && sequence !== undefined) {
       driver
         .prepare(
           "INSERT INTO streams VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET last = max(last, excluded.last), at = excluded.at",
         )
-        .run(receiver, stream, sequence, at);
+        .run(place, stream, sequence, at);
     }
     since += 1;
     if (since < sweepAfter) return;
@@ -128,16 +129,25 @@ function memoryIn(
     sweep(at);
   };
   return {
-    recall: ({ receiver, id, stream }) =>
+    recall: ({ id, stream, ...from }) =>
       run(() => {
-        const seen = driver.prepare("SELECT 1 FROM handled WHERE receiver = ? AND id = ?").get(receiver, id);
+        // Releases before this one remembered no sender.
+        const [place, before] = [placeOf(from), from.receiver];
+        const seen = driver.prepare("SELECT 1 FROM handled WHERE receiver IN (?, ?) AND id = ?").get(place, before, id);
         const last =
           stream === undefined
             ? undefined
-            : driver.prepare("SELECT last FROM streams WHERE receiver = ? AND stream = ?").get(receiver, stream)?.[0];
-        return { seen: seen !== undefined, ...(last !== undefined && { last: Number(last) }) };
+            : driver
+                .prepare("SELECT max(last) FROM streams WHERE receiver IN (?, ?) AND stream = ?")
+                .get(place, before, stream)?.[0];
+        return { seen: seen !== undefined, ...(last !== undefined && last !== null && { last: Number(last) }) };
       }),
     remember: (delivery) => run(() => driver.transaction("write", () => write(delivery))),
     close: () => driver.close(),
   };
+}
+
+/** Receiver and sender, for the column `receiver`: a URL has no space. */
+function placeOf({ receiver, sender }: Pick<HandledDelivery, "receiver" | "sender">): string {
+  return `${receiver} ${sender}`;
 }

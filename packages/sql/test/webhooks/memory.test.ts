@@ -7,6 +7,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { webhookMemory, type WebhookMemory } from "@parley/a2a/webhooks";
 import { sqliteWebhookMemory } from "../../src/webhooks/index.ts";
 
+const sender = "one";
 const folder = mkdtempSync(join(tmpdir(), "parley-webhooks-"));
 afterAll(() => rm(folder, { recursive: true, force: true }));
 let files = 0;
@@ -18,7 +19,7 @@ const kinds: readonly (readonly [string, () => Promise<WebhookMemory>])[] = [
 ];
 
 describe.each(kinds)("a memory of webhooks %s", (_name, open) => {
-  const delivery = { receiver: "https://a.example/hooks", id: "s_3", stream: "s", sequence: 3 };
+  const delivery = { receiver: "https://a.example/hooks", sender: "one", id: "s_3", stream: "s", sequence: 3 };
 
   test("knows a delivery that was handled, and the highest number of its stream", async () => {
     const memory = await open();
@@ -32,11 +33,20 @@ describe.each(kinds)("a memory of webhooks %s", (_name, open) => {
 
   test("keeps receivers and streams apart, and takes ids without a stream", async () => {
     const memory = await open();
-    await memory.remember({ receiver: "a", id: "1", at: 1 });
+    await memory.remember({ receiver: "a", sender, id: "1", at: 1 });
     await memory.remember({ ...delivery, at: 1 });
-    expect(await memory.recall({ receiver: "a", id: "1" })).toEqual({ seen: true });
-    expect(await memory.recall({ receiver: "b", id: "1" })).toEqual({ seen: false });
+    expect(await memory.recall({ receiver: "a", sender, id: "1" })).toEqual({ seen: true });
+    expect(await memory.recall({ receiver: "b", sender, id: "1" })).toEqual({ seen: false });
     expect(await memory.recall({ ...delivery, stream: "other", id: "x" })).toEqual({ seen: false });
+    await memory.close?.();
+  });
+
+  test("keeps senders apart, which choose their ids themselves", async () => {
+    const memory = await open();
+    await memory.remember({ ...delivery, at: 1 });
+    expect(await memory.recall({ ...delivery, sender: "other" })).toEqual({ seen: false });
+    await memory.remember({ ...delivery, sender: "other", sequence: 9, at: 1 });
+    expect(await memory.recall(delivery)).toEqual({ seen: true, last: 3 });
     await memory.close?.();
   });
 
@@ -55,11 +65,11 @@ describe("a memory of webhooks in a file", () => {
   test("is known to the next process, and to another one at the same time", async () => {
     const path = newFile();
     const [one, other] = [await sqliteWebhookMemory({ path }), await sqliteWebhookMemory({ path })];
-    await one.remember({ receiver, id: "s_1", stream: "s", sequence: 1, at: 1 });
-    expect(await other.recall({ receiver, id: "s_1", stream: "s" })).toEqual({ seen: true, last: 1 });
+    await one.remember({ receiver, sender, id: "s_1", stream: "s", sequence: 1, at: 1 });
+    expect(await other.recall({ receiver, sender, id: "s_1", stream: "s" })).toEqual({ seen: true, last: 1 });
     await Promise.all([one.close?.(), other.close?.()]);
     const next = await sqliteWebhookMemory({ path });
-    expect(await next.recall({ receiver, id: "s_1", stream: "s" })).toEqual({ seen: true, last: 1 });
+    expect(await next.recall({ receiver, sender, id: "s_1", stream: "s" })).toEqual({ seen: true, last: 1 });
     await next.close?.();
   });
 
@@ -71,7 +81,7 @@ describe("a memory of webhooks in a file", () => {
       program,
       `import { sqliteWebhookMemory } from ${JSON.stringify(source)};
        const memory = await sqliteWebhookMemory({ path: ${JSON.stringify(path)} });
-       for (let at = 1; ; at += 1) { await memory.remember({ receiver: "r", id: "s_" + at, stream: "s", sequence: at, at }); process.send(at); }`,
+       for (let at = 1; ; at += 1) { await memory.remember({ receiver: "r", sender: "one", id: "s_" + at, stream: "s", sequence: at, at }); process.send(at); }`,
     );
     const child = fork(program, { execArgv: [] });
     const acknowledged = await new Promise<number>((resolve) => {
@@ -84,27 +94,29 @@ describe("a memory of webhooks in a file", () => {
     });
     expect(acknowledged).toBeGreaterThanOrEqual(50);
     const memory = await sqliteWebhookMemory({ path });
-    expect(await memory.recall({ receiver: "r", id: `s_${acknowledged}`, stream: "s" })).toMatchObject({ seen: true });
+    expect(await memory.recall({ receiver: "r", sender, id: `s_${acknowledged}`, stream: "s" })).toMatchObject({
+      seen: true,
+    });
     await memory.close?.();
   });
 
   test("forgets deliveries after `keep`", async () => {
     const memory = await sqliteWebhookMemory({ path: ":memory:", keep: 1000 });
-    await memory.remember({ receiver, id: "old", stream: "old", sequence: 1, at: 0 });
-    for (let at = 1; at <= 300; at += 1) await memory.remember({ receiver, id: `${at}`, at: 5000 });
-    expect(await memory.recall({ receiver, id: "old", stream: "old" })).toEqual({ seen: false });
-    expect(await memory.recall({ receiver, id: "300" })).toEqual({ seen: true });
+    await memory.remember({ receiver, sender, id: "old", stream: "old", sequence: 1, at: 0 });
+    for (let at = 1; at <= 300; at += 1) await memory.remember({ receiver, sender, id: `${at}`, at: 5000 });
+    expect(await memory.recall({ receiver, sender, id: "old", stream: "old" })).toEqual({ seen: false });
+    expect(await memory.recall({ receiver, sender, id: "300" })).toEqual({ seen: true });
     await memory.close?.();
   });
 
   test("stays within its bytes, and forgets the oldest", async () => {
     const memory = await sqliteWebhookMemory({ path: ":memory:", bytes: 512 << 10 });
     const id = (at: number): string => `${"x".repeat(200)}${at}`;
-    for (let at = 1; at <= 8192; at += 1) await memory.remember({ receiver, id: id(at), at });
-    expect(await memory.recall({ receiver, id: id(1) })).toEqual({ seen: false });
-    expect(await memory.recall({ receiver, id: id(8192) })).toEqual({ seen: true });
+    for (let at = 1; at <= 8192; at += 1) await memory.remember({ receiver, sender, id: id(at), at });
+    expect(await memory.recall({ receiver, sender, id: id(1) })).toEqual({ seen: false });
+    expect(await memory.recall({ receiver, sender, id: id(8192) })).toEqual({ seen: true });
     let kept = 0;
-    for (let at = 1; at <= 8192; at += 1) if ((await memory.recall({ receiver, id: id(at) })).seen) kept += 1;
+    for (let at = 1; at <= 8192; at += 1) if ((await memory.recall({ receiver, sender, id: id(at) })).seen) kept += 1;
     // Each takes more than 200 bytes, and old ones go after 256 new ones.
     expect(kept).toBeLessThan((512 << 10) / 200 + 256);
     await memory.close?.();
@@ -119,6 +131,6 @@ describe("a memory of webhooks in a file", () => {
   test("after close() every call rejects", async () => {
     const memory = await sqliteWebhookMemory({ path: newFile() });
     await memory.close?.();
-    await expect(memory.recall({ receiver, id: "1" })).rejects.toMatchObject({ code: "Unavailable" });
+    await expect(memory.recall({ receiver, sender, id: "1" })).rejects.toMatchObject({ code: "Unavailable" });
   });
 });

@@ -41,8 +41,8 @@ const longestPoll = 10_000;
 export const betweenStreams = 1000;
 
 const mostCancels = 6;
-/** Attempts in a row to reach an agent that has the task: about a minute. */
-export const mostAttempts = 10;
+/** How long to retry an agent that has the task and cannot be reached, in milliseconds. The client's own retries count. */
+const outageBudget = 60_000;
 const mostListPages = 5;
 
 /** The calls of one delegation. */
@@ -139,7 +139,7 @@ export class DelegateCalls {
 
   /** Cancels the task of a message, and tries it for some time. It goes on after the turn. */
   async cancel(row: OpenDelegation, message: Message | undefined): Promise<void> {
-    const { clock, logger, taskId: ownTask } = this.#turn;
+    const { clock, logger } = this.#turn;
     let cause: unknown;
     let taskId = row.taskId;
     for (let attempt = 0; attempt < mostCancels; attempt += 1) {
@@ -154,7 +154,7 @@ export class DelegateCalls {
         cause = error;
       }
     }
-    const fields = { taskId: ownTask, delegated: taskId, agent: row.agent, ...(cause !== undefined && { cause }) };
+    const fields = { delegate: row.agent, delegated: taskId, ...(cause !== undefined && { cause }) };
     logger.warn("The task of another agent could not be canceled", fields);
   }
 
@@ -166,6 +166,16 @@ export class DelegateCalls {
   /** Waits for something else. Rejects as `pause` does. */
   until(work: Promise<void>): Promise<void> {
     return abortable(work, this.#signal);
+  }
+
+  /** Monotonic time, in milliseconds. */
+  now(): number {
+    return this.#turn.clock.elapsed();
+  }
+
+  /** Whether to retry an agent that has failed since then. */
+  mayRetry(since: number): boolean {
+    return this.now() - since < outageBudget;
   }
 
   /** Waits after an attempt that failed, longer each time. */
@@ -247,13 +257,14 @@ export class DelegateCalls {
     }
   }
 
-  /** A read. An agent that cannot be reached, such as one that restarts, is asked again for about a minute. */
+  /** A read. An agent that cannot be reached, such as one that restarts, is asked again for a minute. */
   async #again<T>(read: () => Promise<T>): Promise<T> {
+    const since = this.now();
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await this.#called(read());
       } catch (error) {
-        if (!(error instanceof CallFailed) || !mayPass(error.cause) || attempt === mostAttempts) throw error;
+        if (!(error instanceof CallFailed) || !mayPass(error.cause) || !this.mayRetry(since)) throw error;
       }
       await this.rest(attempt);
     }

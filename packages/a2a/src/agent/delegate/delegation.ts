@@ -12,7 +12,7 @@ import {
   type StatusEvent,
   type TurnBase,
 } from "../../protocol/index.ts";
-import { betweenStreams, DelegateCalls, mostAttempts, type Came } from "./calls.ts";
+import { betweenStreams, DelegateCalls, type Came } from "./calls.ts";
 import { CallFailed, goesOn, mayHaveArrived, mayPass, reasonOf, wasRefused } from "./errors.ts";
 import {
   addressOf,
@@ -144,7 +144,7 @@ export class Delegation {
   }
 
   async *#follow(begin: AsyncGenerator<Came, void, void>): AsyncGenerator<AgentYield, Delegated, void> {
-    for (let source = begin, failures = 0; ;) {
+    for (let source = begin, failures = 0, since = 0; ;) {
       try {
         for await (const came of source) {
           failures = 0;
@@ -159,7 +159,8 @@ export class Delegation {
       } catch (error) {
         if (!(error instanceof CallFailed)) throw error;
         failures += 1;
-        if (!this.#mayGoOn(error.cause, failures)) throw error;
+        if (failures === 1) since = this.#calls.now();
+        if (!this.#calls.mayRetry(since) || !this.#mayGoOn(error.cause, failures)) throw error;
         if (failures > 1 || this.#row.unsure !== true) await this.#calls.rest(failures);
         source = this.#row.unsure === true ? await this.#sendUnlessArrived() : this.#calls.follow(this.#row);
       }
@@ -168,7 +169,7 @@ export class Delegation {
 
   /** Whether another call may help, where the other agent has the message, or may have it. It may restart just now. */
   #mayGoOn(cause: unknown, failures: number): boolean {
-    if (!mayPass(cause) || failures === mostAttempts) return false;
+    if (!mayPass(cause)) return false;
     if (this.#row.unsure !== true) return this.#row.taskId !== undefined;
     this.#mayHaveIt ||= mayHaveArrived(cause);
     return this.#mayHaveIt && (this.#outgoing.joins || failures === 1);

@@ -243,7 +243,7 @@ export type AppendResult =
   | { readonly kind: "failed"; readonly error: unknown };
 
 /** Why a run may write no more, although its turn has not ended. */
-export type Loss = "canceled" | "fenced" | "store" | "shutdown";
+export type Loss = "canceled" | "fenced" | "cutOff" | "store" | "shutdown";
 
 /** The loss that a refused append shows. A cancel in another process raises the fence too: only the state of the task tells. */
 export function lossOf({ reason, head }: Extract<AppendOutcome, { readonly ok: false }>): Loss {

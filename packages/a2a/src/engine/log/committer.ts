@@ -89,10 +89,17 @@ function auditChanges(
       if (state === undefined || (kind !== "task" && state === before)) continue;
       before = state;
       const event = kind === "task" ? "task-created" : "task-state";
-      const subject = auditedSubject({ principal: by, taskId, trace });
+      const subject = auditedSubject({ principal: by, taskId, contextId: contextOf(item), trace });
       audit({ event, outcome: "success", time, agent, state, ...subject });
     }
   }
+}
+
+/** The context of a task whose state changes: a record of it says so. */
+function contextOf({ create, records }: TaskAppend): string | undefined {
+  if (create !== undefined) return create.contextId;
+  const status = records.find(({ kind }) => kind === "statusUpdate");
+  return status && (JSON.parse(status.json) as { readonly contextId?: string }).contextId;
 }
 
 /**

@@ -102,13 +102,12 @@ const artifactAdvice = "A stream of the message has ended with the question: yie
  * it back before anyone could answer, so such a status is refused, unless it ends the task for a reason.
  */
 export class Question {
-  readonly #task: TaskKey;
   readonly #logger: Logger;
   #isOpen = false;
   #warned = false;
 
-  constructor(task: TaskKey, logger: Logger) {
-    this.#task = task;
+  /** `logger`: adds the task to each line. */
+  constructor(logger: Logger) {
     this.#logger = logger;
   }
 
@@ -140,8 +139,7 @@ export class Question {
   }
 
   #report(event: AgentEvent, turn: number, refused: boolean): void {
-    const { agent, taskId } = this.#task;
-    const fields = { agent, taskId, turn };
+    const fields = { turn };
     const late = `${nameOf(event)} after turn.inputRequired()`;
     this.#warned = true;
     const advice = event.kind === "wait" ? waitAdvice : statusAdvice;
@@ -158,13 +156,13 @@ export function isSuspect(run: StoredRun | null | undefined): boolean {
 /** What leaves a task for another process. A crash that was counted for its run in advance is taken back. */
 export function handBack(suspect: StoredRun | undefined): readonly TaskEffect[] {
   const release = { effect: "lease", op: "release" } as const;
-  if (suspect === undefined) return [release];
-  const { turn, attempt, input, deaths = 1, outlived = 0 } = suspect;
+  return suspect === undefined ? [release] : [{ effect: "run", run: excused(suspect) }, release];
+}
+
+/** A run without the crash that its takeover counted in advance. */
+export function excused({ turn, attempt, input, deaths = 1, outlived = 0 }: StoredRun): StoredRun {
   const before = deaths - 1;
-  return [
-    { effect: "run", run: { turn, attempt, input, deaths: before, outlived: Math.min(outlived, before) } },
-    release,
-  ];
+  return { turn, attempt, input, deaths: before, outlived: Math.min(outlived, before) };
 }
 
 /** What stores keep at least. Nobody comes that far without a record. */
@@ -256,14 +254,14 @@ export function sentenceFor(error: unknown): string {
   return isMistake(error) ? safeSentences.invalid : safeSentences.failed;
 }
 
-/** Says in the log why a task fails. */
+/** Says in the log why a task fails. `logger`: adds the task to each line. */
 export function logFailure(
   logger: Logger,
-  task: TaskKey & { readonly turn: number },
+  fields: { readonly owner: string; readonly turn: number },
   kind: TurnAbortKind,
   cause: unknown,
 ): void {
   // The operator asked for this end: a stack trace would tell nothing.
-  if (kind === "shutdown") logger.warn("A task was ended, since the server stops", { ...task });
-  else logger.error("A task failed", { ...task, cause });
+  if (kind === "shutdown") logger.warn("A task was ended, since the server stops", fields);
+  else logger.error("A task failed", { ...fields, cause });
 }

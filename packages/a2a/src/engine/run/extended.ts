@@ -1,3 +1,4 @@
+import type { Logger } from "../../base/index.ts";
 import type { NewRecord } from "../../model/index.ts";
 import type { AgentEvent } from "../../protocol/index.ts";
 import type { FeatureEffect, TaskKey } from "../../store/index.ts";
@@ -14,8 +15,12 @@ export class ExtendedEvents {
   readonly #key: TaskKey;
   readonly #contextId: string;
 
-  constructor(settings: RunSettings, key: TaskKey, contextId: string) {
-    this.additions = new Additions(settings.logger);
+  readonly #logger: Logger;
+
+  /** `logger`: adds the task to each line. */
+  constructor(settings: RunSettings, key: TaskKey, contextId: string, logger: Logger) {
+    this.additions = new Additions(logger);
+    this.#logger = logger;
     this.#settings = settings;
     this.#key = key;
     this.#contextId = contextId;
@@ -67,6 +72,6 @@ export class ExtendedEvents {
     const { clock, extensions } = this.#settings;
     const { taskId } = this.#key;
     const turn = { contextId: this.#contextId, taskId, message, extensions: activeIn(input), clock };
-    return extensions.append(event, turn, input.active, { keep: keepIn(effects) }, bare);
+    return extensions.append(event, turn, input.active, { keep: keepIn(effects) }, bare, this.#logger);
   }
 }

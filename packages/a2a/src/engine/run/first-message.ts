@@ -117,6 +117,12 @@ export class FirstMessage implements Phase {
 
   acquit(): void {}
 
+  excuse(): void {}
+
+  joined(): Promise<void> {
+    return Promise.resolve();
+  }
+
   /** Answers directly, which ends the turn. */
   #answer(given: ReplyEvent, context: ContextView): false | Promise<false> {
     const { settings } = this.#rooms;
@@ -186,7 +192,7 @@ export class FirstMessage implements Phase {
 
   #recorder(): Recorder {
     const { key, contextId } = this.#init;
-    const task = { key, contextId, isNew: true, arrived: this.#arrived };
+    const task = { key, contextId, isNew: true, arrived: this.#arrived, logger: this.#host.logger };
     return new Recorder(this.#rooms.settings, task, this.#input);
   }
 }

@@ -1,3 +1,4 @@
+import type { Logger } from "../../base/index.ts";
 import type { AgentEvent, Delegations, TurnMemory, TurnRows } from "../../protocol/index.ts";
 import type { TaskKey } from "../../store/index.ts";
 import type { RunSettings } from "../run-store.ts";
@@ -9,6 +10,8 @@ import type { TurnInput } from "./turn-input.ts";
 /** The run whose turn keeps something. */
 interface KeepingRun {
   readonly settings: RunSettings;
+  /** Adds the task to each line. */
+  readonly logger: Logger;
   readonly task: TaskKey;
   /** The turn that the function sees, from 1. */
   readonly number: number;

@@ -117,6 +117,8 @@ export class RunMemory implements TurnMemory {
     const begun = this.#begun[scope];
     const before = begun.has(name);
     begun.add(name);
+    // No earlier attempt came to this step, so none of their crashes was caused by what comes from here on.
+    if (!before) this.#run.phase().acquit();
     const effect = this.#begunRow(scope);
     // Also where it is stored already: a run that has lost its lease finds out before it does anything.
     await this.#keep([...this.#forgetting(), effect]);
@@ -187,11 +189,11 @@ export class RunMemory implements TurnMemory {
   keepOnly(keys: readonly string[]): void {
     const others = [...this.#waits.keys()].filter((key) => !keys.includes(key));
     if (others.length === 0) return;
-    const { logger, task, turn } = this.#run;
+    const { logger, turn } = this.#run;
     if (others.some((key) => this.#unseen.has(key))) {
       logger.warn(
         "An agent did not come to a wait of its earlier attempt, which is forgotten. Where the times or the order of its waits differ, give each a key",
-        { agent: task.agent, taskId: task.taskId, turn },
+        { turn },
       );
     }
     for (const key of others) this.leave(key);

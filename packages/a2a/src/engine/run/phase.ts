@@ -1,4 +1,4 @@
-import type { Resolver } from "../../base/index.ts";
+import type { Logger, Resolver } from "../../base/index.ts";
 import type { A2AError, Message, NewRecord, Task } from "../../model/index.ts";
 import type { AgentEvent, ByteBudget, MessageRefused, Principal, TurnAbortKind } from "../../protocol/index.ts";
 import type { FeatureEffect, OnceEffect, OnceRecord, TaskKey, TaskStateEffect } from "../../store/index.ts";
@@ -136,10 +136,16 @@ export interface Phase {
   proven(): Promise<void>;
   /** The process has survived the run for a while: neither the crashes so far nor a later one are taken for those of its start. */
   acquit(): void;
+  /** The server stops: if it is killed before the run ends, that death does not count as a crash of the run. */
+  excuse(): void;
+  /** Another run began while this one was tried alone: a crash from now on is no proof against this one. Resolves once that is stored. */
+  joined(): Promise<void>;
 }
 
 /** What a phase needs of its run. */
 export interface PhaseHost {
+  /** Adds the task, its context and the trace of the turn to each line. */
+  readonly logger: Logger;
   /** What stores the state of the task, where the agent has set it. */
   takeState(): TaskStateEffect | undefined;
   /** Tells the agent that nothing more of its turn counts. */
@@ -166,9 +172,7 @@ export const safeSentences = {
   idle: "The agent gave no sign of life for too long.",
   late: "The agent did not finish in time.",
   lost: "The server was interrupted while it worked on this task, and the agent cannot resume it.",
-  fatal: "The server could not work on this task: it was interrupted each time it tried to.",
   unreadable: "The server could not go on with this task.",
-  gaveUp: "The agent was interrupted too often while it worked on this task.",
   full: "The task has become larger than a task may be.",
   stopped: "The server was stopped while it worked on this task.",
   denied: "The authorization was refused.",
@@ -184,6 +188,10 @@ export const noEvent =
 export const lossReasons: { readonly [Name in Loss]: readonly [TurnAbortKind, string] } = {
   canceled: ["canceled", "The task was canceled"],
   fenced: ["leaseLost", "Another process has taken the task over"],
+  cutOff: [
+    "leaseLost",
+    "The database has not answered for the time of the lease: another process may have taken the task over",
+  ],
   store: ["storeFailed", "The store failed"],
   shutdown: ["shutdown", "The server stops"],
 };

@@ -1,3 +1,4 @@
+import type { Logger } from "../../base/index.ts";
 import type { NewRecord } from "../../model/index.ts";
 import type { FeatureEffect, TaskEffect, TaskKey } from "../../store/index.ts";
 import { LogWriter, type AppendResult, type WriterInit, type WriterStart } from "../log/index.ts";
@@ -30,6 +31,8 @@ export interface RecordedTask {
   readonly isNew: boolean;
   /** When the message of the first turn of the run came; milliseconds since the Unix epoch. */
   readonly arrived: number;
+  /** Adds the task to each line. */
+  readonly logger: Logger;
 }
 
 /** Events as records, before they are compared with those of a lost run. */

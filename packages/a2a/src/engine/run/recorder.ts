@@ -1,4 +1,4 @@
-import { utf8Length } from "../../base/index.ts";
+import { utf8Length, type Logger } from "../../base/index.ts";
 import { isTerminal, mayMove, type NewRecord, type TaskState } from "../../model/index.ts";
 import type { AgentEvent, DelegatedEvent, WaitEvent } from "../../protocol/index.ts";
 import { delegationFeature, type FeatureEffect, type TaskEffect, type TaskKey } from "../../store/index.ts";
@@ -49,6 +49,7 @@ export class Recorder {
   /** Events of delegations in this attempt. */
   #delegated = 0;
   readonly #checkpoints: Checkpoints;
+  readonly #logger: Logger;
   /** Of the last record. */
   #time = 0;
 
@@ -59,7 +60,8 @@ export class Recorder {
     this.#isNew = task.isNew;
     this.#turn = first;
     this.#arrived = this.#time = task.arrived;
-    this.#question = new Question(task.key, settings.logger);
+    this.#logger = task.logger;
+    this.#question = new Question(task.logger);
     this.#checkpoints = new Checkpoints(settings);
     this.begin(first);
   }
@@ -207,6 +209,11 @@ export class Recorder {
     return { records, kept, checkpoints, endsTurn: false };
   }
 
+  /** `seq` of the last stored event that this attempt has repeated. 0: it repeats none. */
+  get replayedTo(): number {
+    return this.#replay?.at ?? 0;
+  }
+
   /** Events were compared with those of the lost run. Returns how many of that were passed that do not count. */
   #compared(replay: Replay): number {
     const passed = replay.takePassed();
@@ -274,7 +281,7 @@ export class Recorder {
   }
 
   #extensions(): ExtendedEvents {
-    return (this.#extended ??= new ExtendedEvents(this.#settings, this.#key, this.#contextId));
+    return (this.#extended ??= new ExtendedEvents(this.#settings, this.#key, this.#contextId, this.#logger));
   }
 
   #ledger(): TaskArtifacts {

@@ -1,3 +1,4 @@
+import type { Logger } from "../../base/index.ts";
 import {
   TurnAborted,
   type AgentEvent,
@@ -22,8 +23,11 @@ import { attemptOf, type TurnInput } from "./turn-input.ts";
 /** The run whose turns use it. */
 export interface HostedRun {
   readonly key: TaskKey;
+  readonly contextId: string;
   readonly hosted: HostedAgent;
   readonly phase: Phase;
+  /** Adds the task to each line. */
+  readonly logger: Logger;
   /** The turn that is under way. */
   readonly input: TurnInput;
   /** The agent is alive. */
@@ -85,6 +89,7 @@ export class RunHost implements TurnHost {
     const { openAuthorization } = await import("./authorization.ts");
     return openAuthorization(this.#settings.authorizations, init, {
       ...this.#ofTurn(),
+      contextId: this.#run.contextId,
       agentName: this.#run.hosted.card.name,
       principal: this.#run.input.principal,
       signal: this.signal,
@@ -147,6 +152,7 @@ export class RunHost implements TurnHost {
     return (this.#keeps ??= new TurnKeeps({
       ...this.#ofTurn(),
       settings: this.#settings,
+      logger: this.#run.logger,
       input: this.#run.input,
       onCancel: (cancel) => (this.#cancels ??= []).push(cancel),
       onProgress: () => this.#run.progressed(),

@@ -1,6 +1,9 @@
+import { FieldsLogger } from "../../base/fields-logger.ts";
+import type { Logger } from "../../base/index.ts";
 import type { A2AError, Task } from "../../model/index.ts";
 import {
   endedBy,
+  taskFields,
   type AgentEvent,
   type AgentYield,
   type ObservedTurn,
@@ -24,6 +27,7 @@ import { RunHost, type HostedRun } from "./run-host.ts";
 /** Calls the agent, one turn after the other, until its task is over, waits for its user, or is lost. */
 export class Run implements HostedRun, PhaseHost, Driven {
   readonly key: TaskKey;
+  readonly contextId: string;
   readonly hosted: HostedAgent;
   /** When the turn began; monotonic time. */
   startedAt: number;
@@ -31,7 +35,6 @@ export class Run implements HostedRun, PhaseHost, Driven {
   lastEventAt: number;
 
   readonly #rooms: OwnRooms;
-  readonly #contextId: string;
   #phase: Phase;
   /** The turn that is under way. */
   input: TurnInput;
@@ -45,6 +48,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
   #storeError: A2AError | undefined;
   #waiters: readonly (() => void)[] = none;
   readonly #host: RunHost;
+  #logger: Logger | undefined;
   /** Of `#bytes`: what the turn remembers. */
   #resultBytes = 0;
 
@@ -52,7 +56,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
     this.#rooms = rooms;
     this.key = init.key;
     this.hosted = init.hosted;
-    this.#contextId = init.contextId;
+    this.contextId = init.contextId;
     this.#bytes = init.bytes;
     this.startedAt = this.lastEventAt = rooms.settings.clock.elapsed();
     this.input = firstTurnInput(init);
@@ -64,6 +68,14 @@ export class Run implements HostedRun, PhaseHost, Driven {
       this.#task = init.task;
       this.#phase = this.#taskRun(init);
     }
+  }
+
+  /** Adds the task, its context and the trace of the turn to each line. */
+  get logger(): Logger {
+    return (this.#logger ??= new FieldsLogger(this.#rooms.settings.logger, () => {
+      const { agent, taskId } = this.key;
+      return taskFields({ agent, taskId, contextId: this.contextId, trace: this.input.call.trace });
+    }));
   }
 
   /** Resolves when nothing more will be written. */
@@ -90,7 +102,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
       if (this.hosted.agent.mayReplyDirectly === false) this.#phase.makeTask();
       for (;;) {
         const { conversations, settings } = this.#rooms;
-        const opening = contextOf(conversations, this.key, this.#contextId, this.input, this.#isNewContext);
+        const opening = contextOf(conversations, this.key, this.contextId, this.input, this.#isNewContext);
         this.#isNewContext = false;
         // A conversation that begins is there at once.
         const context = opening instanceof Promise ? await opening : opening;
@@ -126,7 +138,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
   #observed(): ObservedTurn {
     const { turn, attempt, call } = this.input;
     const { agent, taskId } = this.key;
-    return { agent, taskId, contextId: this.#contextId, turn, attempt, trace: call.trace };
+    return { agent, taskId, contextId: this.contextId, turn, attempt, trace: call.trace };
   }
 
   /** The agent is alive. */
@@ -201,7 +213,9 @@ export class Run implements HostedRun, PhaseHost, Driven {
   #taskRun({ hosted, key, contextId, start }: TaskRunInit): TaskRun {
     const { settings } = this.#rooms;
     const input = this.input;
-    const recorder = new Recorder(settings, { key, contextId, isNew: false, arrived: settings.clock.now() }, input);
+    const { logger } = this;
+    const task = { key, contextId, isNew: false, arrived: settings.clock.now(), logger };
+    const recorder = new Recorder(settings, task, input);
     return new TaskRun(this.#rooms, this, { hosted, key, contextId, input, recorder, start });
   }
 
@@ -213,11 +227,11 @@ export class Run implements HostedRun, PhaseHost, Driven {
   }
 
   #turn(context: ContextView): EngineTurn {
-    const { logger, clock } = this.#rooms.settings;
+    const { clock } = this.#rooms.settings;
     const { taskId } = this.key;
     const { skills } = this.hosted.card;
-    const input = this.input;
-    const init = { input, taskId, contextId: this.#contextId, task: this.#task, context, skills, logger, clock };
+    const { input, logger } = this;
+    const init = { input, taskId, contextId: this.contextId, task: this.#task, context, skills, logger, clock };
     return new EngineTurn(init, this.#host);
   }
 
@@ -230,8 +244,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
 
   #agentFailed(error: unknown): void {
     if (isOfStore(error)) this.#phase.lose("store", error);
-    const fields = { taskId: this.key.taskId, cause: error };
-    if (this.#phase.stopped) this.#rooms.settings.logger.debug("An agent threw after its task was over", fields);
+    if (this.#phase.stopped) this.logger.debug("An agent threw after its task was over", { cause: error });
     else this.#phase.fail(sentenceFor(error), error, "failed");
   }
 }

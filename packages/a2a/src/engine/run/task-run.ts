@@ -1,7 +1,7 @@
 import type { Resolver } from "../../base/index.ts";
 import { A2AError, isInterrupted, isTerminal, type NewRecord, type TaskState } from "../../model/index.ts";
 import type { AgentEvent, TurnAbortKind } from "../../protocol/index.ts";
-import type { FeatureEffect, StoredRun, TaskEffect, TaskKey } from "../../store/index.ts";
+import { replayFeature, type FeatureEffect, type StoredRun, type TaskEffect, type TaskKey } from "../../store/index.ts";
 import type { ContextView } from "../conversations.ts";
 import { readNextMessage, tooManyRows, type AppendResult, type LogWriter, type Loss } from "../log/index.ts";
 import { agentMistake, eventDoesNotFit } from "../mistakes.ts";
@@ -18,7 +18,17 @@ import {
   type RunRooms,
   type Waiting,
 } from "./phase.ts";
-import { acquitted, handBack, isProgress, isSuspect, logFailure, showsWork, withStates, working } from "./checks.ts";
+import {
+  acquitted,
+  excused,
+  handBack,
+  isProgress,
+  isSuspect,
+  logFailure,
+  showsWork,
+  withStates,
+  working,
+} from "./checks.ts";
 import { writerOf, type Recorded, type TaskRunParts } from "./recorded.ts";
 import type { Recorder } from "./recorder.ts";
 import { readNextTurn, runEffect } from "./inputs.ts";
@@ -44,6 +54,10 @@ export class TaskRun implements Phase {
   #resting = false;
   /** The run as it was taken over from a process that crashed, until it writes something new: it may have caused the crash. */
   #suspect: StoredRun | undefined;
+  /** The crash that was counted in advance has been taken back. */
+  #excused = false;
+  /** `seq` of the last event that the replay of a suspect has repeated. 0: not known yet. */
+  #replayed = 0;
   /** The task is being left for another process: `stopped` stays true, also when the task turns out to be full. */
   #leaving = false;
 
@@ -91,6 +105,7 @@ export class TaskRun implements Phase {
     if (works) this.#append([this.#recorder.systemStatus(working)], []);
     const all = withStates(effects, context, this.#host);
     if (records.length > 0 || all.length > 0) this.#append(records, all, kept);
+    else if (this.#suspect !== undefined) this.#noteReplay();
     const room = this.#writer.room();
     if (room !== undefined) return room.then(() => !endsTurn && !this.stopped);
     return !endsTurn && !this.stopped;
@@ -149,7 +164,7 @@ export class TaskRun implements Phase {
 
   fail(sentence: string, cause: unknown, kind: TurnAbortKind): void {
     if (this.stopped) return;
-    logFailure(this.#rooms.settings.logger, { ...this.#key, turn: this.#input.turn }, kind, cause);
+    logFailure(this.#host.logger, { owner: this.#key.owner, turn: this.#input.turn }, kind, cause);
     const status = { state: "TASK_STATE_FAILED", message: { parts: [{ text: sentence }] } } as const;
     // A task that is full has no room for more.
     const isFull = sentence === safeSentences.full;
@@ -185,6 +200,43 @@ export class TaskRun implements Phase {
     if (run.outlived === this.#suspect.outlived) return;
     this.#suspect = run;
     this.#append([], [{ effect: "run", run }]);
+  }
+
+  excuse(): void {
+    if (this.#suspect === undefined || this.stopped) return;
+    this.#suspect = excused(this.#suspect);
+    this.#append([], [{ effect: "run", run: this.#suspect }]);
+    this.#excused = true;
+  }
+
+  async joined(): Promise<void> {
+    if (this.#suspect?.alone !== true || this.stopped) return;
+    const { alone: _, ...run } = this.#suspect;
+    this.#suspect = run;
+    this.#append([], [{ effect: "run", run }]);
+    await this.flush().catch(() => {});
+  }
+
+  /** Stores how far the replay has come. If an attempt before this one died earlier, this one is cleared of that crash. */
+  #noteReplay(): void {
+    const to = this.#recorder.replayedTo;
+    if (to <= this.#replayed) return;
+    const begins = this.#replayed === 0;
+    this.#replayed = to;
+    if (begins) void this.#storeReplay().catch(() => {});
+  }
+
+  async #storeReplay(): Promise<void> {
+    const { store } = this.#rooms.settings;
+    const [row] = await store.features(this.#key, this.#key.taskId, replayFeature);
+    const before = Number(row?.value ?? 0);
+    for (let noted = before; !this.stopped && this.#suspect !== undefined; await this.flush()) {
+      if (this.#replayed <= noted) return void (this.#replayed = 0);
+      noted = this.#replayed;
+      // A position of an earlier turn says nothing about this one.
+      if (before > this.#input.input) this.acquit();
+      this.#append([], [{ effect: "feature", op: "set", feature: replayFeature, key: "seq", value: `${noted}` }]);
+    }
   }
 
   #append(records: readonly NewRecord[], effects: readonly TaskEffect[], kept?: Recorded["kept"]): void {
@@ -259,7 +311,7 @@ export class TaskRun implements Phase {
   async #handBack(): Promise<void> {
     this.#leaving = this.stopped = true;
     this.#host.abort(...lossReasons.shutdown);
-    this.#append([], handBack(this.#suspect));
+    this.#append([], handBack(this.#excused ? undefined : this.#suspect));
     await this.flush().catch(() => {});
     this.#close("shutdown");
   }
@@ -269,8 +321,7 @@ export class TaskRun implements Phase {
     if (this.#writer.closed) return;
     const error = loss === "store" ? turnIsLost(cause) : undefined;
     if (error !== undefined) {
-      const { agent, taskId } = this.#key;
-      this.#rooms.settings.logger.error("A run was given up because the store failed", { agent, taskId, cause });
+      this.#host.logger.error("A run was given up because the store failed", { cause });
     }
     this.stopped = true;
     this.#writer.close(loss !== undefined, error);

@@ -22,7 +22,7 @@ export interface SendRooms {
   readonly liveLogs: LiveLogs;
   /** What messages and runs of this process may hold. */
   readonly budget: ByteBudget;
-  readonly runs: Pick<Runs, "enter" | "leave" | "start" | "reserve" | "release" | "stopping">;
+  readonly runs: Pick<Runs, "enter" | "leave" | "start" | "reserve" | "release" | "stopping" | "beforeStart">;
   /** Tasks that wait for room. */
   readonly queue: Pick<Queue, "isCrowded" | "enter" | "freed" | "putBack">;
   /** The configs of webhooks. `undefined`: there are none. */

@@ -1,3 +1,4 @@
+import { taskFields } from "../../protocol/index.ts";
 import { A2AError, invalidParams, isTerminal, type NewRecord } from "../../model/index.ts";
 import { inTaskFeature } from "../../intask/index.ts";
 import type { AcceptedConfig } from "../../push/index.ts";
@@ -153,6 +154,8 @@ export class FollowUps {
     const { owner } = followUp.head.task;
     runs.enter(owner);
     try {
+      const joined = runs.beforeStart();
+      if (joined !== undefined) await joined;
       return await (followUp.crowded ? this.#enter(followUp) : this.#begin(followUp));
     } finally {
       if (!followUp.passedOn) runs.leave(owner);
@@ -214,11 +217,12 @@ export class FollowUps {
   }
 
   /** The message is stored, so it is accepted: its turn begins once a process can begin it. */
-  async #putBack({ head }: FollowUp, run: StoredRun, fence: number, cause: unknown): Promise<void> {
+  async #putBack({ head, send }: FollowUp, run: StoredRun, fence: number, cause: unknown): Promise<void> {
     const { queue, liveLogs, settings } = this.#rooms;
-    const { agent, taskId } = head.task;
+    const { taskId } = head.task;
+    const about = taskFields({ ...head.task, contextId: head.contextId, trace: send.call.trace });
     if (!this.#rooms.runs.stopping)
-      settings.logger.error("A turn could not begin, and waits in the queue", { agent, taskId, cause });
+      settings.logger.error("A turn could not begin, and waits in the queue", { ...about, cause });
     // Where that fails too, the task is found as one that was left.
     await queue.putBack(head, run, fence).catch(() => {});
     liveLogs.notifyRemote(taskId);

@@ -1,3 +1,4 @@
+import { FieldsLogger } from "../../base/fields-logger.ts";
 import { deferred, type Resolver } from "../../base/index.ts";
 import type { LazyBlobs } from "../../blobs/lazy.ts";
 import type { TakenAnswer } from "../../intask/index.ts";
@@ -8,7 +9,7 @@ import {
   type SendMessageRequest,
   type TaskPushNotificationConfig,
 } from "../../model/index.ts";
-import { type AcceptedInput, isAuthorizationAnswer, type CallContext } from "../../protocol/index.ts";
+import { type AcceptedInput, isAuthorizationAnswer, taskFields, type CallContext } from "../../protocol/index.ts";
 import type { FeatureEffect, OnceRecord, Owner } from "../../store/index.ts";
 import { sizeOf } from "../bytes.ts";
 import { keepIn } from "../log/index.ts";
@@ -130,8 +131,12 @@ export class Sends {
 
   #accepted(send: Send): Send | Promise<Send> {
     const { request, call, owner, principal, hosted } = send;
-    const { extensions, store, clock, logger } = this.#rooms.settings;
+    const { extensions, store, clock, logger: own } = this.#rooms.settings;
     const { message, metadata } = request;
+    const { taskId, contextId } = message;
+    const logger = new FieldsLogger(own, () =>
+      taskFields({ agent: owner.agent, taskId, contextId, trace: call.trace }),
+    );
     const input: AcceptedInput = metadata === undefined ? { message } : { message, metadata };
     const kept: FeatureEffect[] = [];
     const accepted = extensions.accept(
@@ -208,9 +213,10 @@ export class Sends {
         runs.leave(owner);
         return this.#queue(send, taskId);
       }
-      return budget.tryTake(owner, bytes)
+      const joined = runs.beforeStart();
+      return joined === undefined && budget.tryTake(owner, bytes)
         ? this.#startRun(send, bytes, taskId)
-        : this.#startRunLater(send, bytes, taskId);
+        : this.#startRunLater(send, bytes, taskId, joined);
     } catch (error) {
       runs.leave(owner);
       throw error;
@@ -231,10 +237,11 @@ export class Sends {
     return answered(accepted);
   }
 
-  async #startRunLater(send: Send, bytes: number, taskId?: string): Promise<Admission> {
+  async #startRunLater(send: Send, bytes: number, taskId?: string, joined?: Promise<void>): Promise<Admission> {
     const { budget, runs, queue } = this.#rooms;
     const { owner } = send.owner;
     try {
+      if (joined !== undefined) await joined;
       await budget.take(owner, bytes);
       if (!queue.isCrowded) return this.#startRun(send, bytes, taskId);
     } catch (error) {

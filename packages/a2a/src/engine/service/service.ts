@@ -1,5 +1,8 @@
+import { FieldsLogger } from "../../base/fields-logger.ts";
 import { A2AError, toA2AError, type AgentCard, type JsonObject } from "../../model/index.ts";
 import {
+  resourceOf,
+  taskFields,
   anonymous,
   isMethod,
   Payload,
@@ -94,7 +97,10 @@ export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentS
   ): Promise<Reply<JsonObject>> {
     const { principal } = context;
     const { card, guarded = () => service } = hosted;
-    const { clock, logger } = settings;
+    const { clock, logger: own } = settings;
+    const logger = new FieldsLogger(own, () =>
+      taskFields({ agent: hosted.id, ...resourceOf(operation, request), trace: context.trace }),
+    );
     const { callMethod } = await import("../../extensions/call-method.ts");
     const searchTasks = async (query: TaskTextQuery): Promise<FoundTasks> => {
       const { searchTasks: search } = await import("./search.ts");

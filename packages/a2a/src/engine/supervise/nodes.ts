@@ -23,6 +23,8 @@ interface NodesInit {
   readonly onGone: (unknown: boolean) => void;
   /** This process was silent for so long that others may have taken its tasks over. */
   readonly onAbsence: () => void;
+  /** No heartbeat of this process was answered for `lease.ttl`: from now on others may run its tasks. */
+  readonly onCutOff: () => void;
 }
 
 /** A process as this one sees it. Times are on the monotonic clock of this process. */
@@ -49,6 +51,7 @@ export class Nodes {
   /** Those that `onGone` was called for, and how far. */
   #told = new Map<string, number>();
   #clearTimer: () => void = () => {};
+  #clearCutOff: () => void = () => {};
   #beating: Promise<void> | undefined;
   #stopped = false;
   #byItself = true;
@@ -68,6 +71,7 @@ export class Nodes {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#clearTimer();
+    this.#clearCutOff();
     await this.#beating;
     await this.#nodes?.forget([this.#init.settings.lease.holder]).catch(() => {});
   }
@@ -115,6 +119,7 @@ export class Nodes {
     try {
       const found = await nodes.beat(lease.holder, lease.ttl / 4);
       this.#note(found, sent);
+      this.#awaitNext(sent);
       wait = Math.min(wait, this.#untilNext());
       this.#hasFailed = false;
       await this.#forget(nodes);
@@ -123,6 +128,18 @@ export class Nodes {
       this.#hasFailed = true;
     }
     if (!this.#stopped && this.#byItself) this.#clearTimer = clock.after(Math.max(1, wait), () => void this.beat());
+  }
+
+  /**
+   * The others count from when the store got the heartbeat, which is not before it was sent. So this process knows no later than they do
+   * that they may run its tasks.
+   */
+  #awaitNext(sent: number): void {
+    const { clock, lease } = this.#init.settings;
+    this.#clearCutOff();
+    if (this.#stopped || !this.#byItself) return;
+    const left = Math.max(1, sent + lease.ttl - clock.elapsed());
+    this.#clearCutOff = clock.after(left, () => this.#init.onCutOff());
   }
 
   #note(found: readonly StoreNode[], sent: number): void {

@@ -1,3 +1,4 @@
+import { taskFields } from "../../protocol/index.ts";
 import {
   delegationFeature,
   waitFeature,
@@ -10,7 +11,7 @@ import type { EngineSettings } from "../options.ts";
 import type { LeaseWatch } from "./lease-watch.ts";
 import { shuffled } from "./due.ts";
 import { crashesOf, mostAtOnce, Suspects } from "./suspects.ts";
-import { giveUp, type Takeover, type TakeoverInit } from "./takeover.ts";
+import { giveUp, type SuspendingOption, type Takeover, type TakeoverInit } from "./takeover.ts";
 
 /** How many lost tasks are read at a time: more, where those of many processes are. */
 const [pageSize, largePage] = [100, 500];
@@ -19,7 +20,7 @@ const mostNamed = 20;
 
 interface RecoveryInit extends Omit<TakeoverInit, "committer" | "budget" | "putBack"> {
   readonly leaseWatch: LeaseWatch;
-  readonly takeover: Pick<Takeover, "resume" | "endAsked">;
+  readonly takeover: Pick<Takeover, "resume" | "endAsked" | "suspend">;
   /** No task is on trial any more. */
   readonly onTried: () => void;
 }
@@ -28,11 +29,11 @@ interface RecoveryInit extends Omit<TakeoverInit, "committer" | "budget" | "putB
  * Takes over tasks whose process is gone. A process may have crashed because of one of its tasks. So taking a task over
  * counts a crash for it (`StoredRun.deaths`) until something new of it is stored; one that goes on for a while has outlived all of its crashes.
  * Tasks with a crash on record that they did not outlive are started a few at a time, more and more while nothing crashes, and nothing else
- * is started meanwhile. A task that was started alone, and has `maxDeaths` of these crashes, is given up.
+ * is started meanwhile. A task that was started alone, and has `maxDeaths` of these crashes, is suspended: an operator decides.
  */
 export class Recovery {
   readonly #init: RecoveryInit;
-  readonly #takeover: Pick<Takeover, "resume" | "endAsked">;
+  readonly #takeover: Pick<Takeover, "resume" | "endAsked" | "suspend">;
   readonly #backoff: Backoff;
   readonly #suspects: Suspects;
   #isCrowded = false;
@@ -61,6 +62,11 @@ export class Recovery {
   /** Whether a task is on trial that may have caused a crash, or lost tasks were not read yet: one that is started now would be taken for it. */
   get isTrial(): boolean {
     return !this.#hasScanned || this.#suspects.busy;
+  }
+
+  /** Before another run begins. `undefined`: no task is tried alone. */
+  joinTrial(): Promise<void> | undefined {
+    return this.#suspects.join();
   }
 
   /** Whether the last scan ended because there was no room for another run. */
@@ -132,7 +138,7 @@ export class Recovery {
 
   #isDue({ task: { agent, taskId }, run }: TaskHead): boolean {
     const { agents, runs } = this.#init;
-    if (!agents.has(agent) || run === undefined) return false;
+    if (!agents.has(agent) || run === undefined || run.suspended === true) return false;
     return !runs.has(taskId) && !this.#suspects.has(taskId) && this.#backoff.isDue(taskId);
   }
 
@@ -140,10 +146,14 @@ export class Recovery {
   async #recover(head: TaskHead, again = false): Promise<void> {
     const { settings, runs } = this.#init;
     if (await this.#hasAsked(head)) return this.#endAsked(head, again);
-    const sentence = await this.#reasonToGiveUp(head);
-    // Its process may only have been busy. Nothing can take the end of a task back.
-    if (sentence === safeSentences.lost && !this.#init.leaseWatch.isLongExpired(head)) return;
-    if (sentence !== undefined) await this.#backoff.guard(head, () => giveUp(settings, runs, head, sentence), again);
+    if (!this.#isResumable(head) && !(await this.#isResting(head))) {
+      // Its process may only have been busy. Nothing can take the end of a task back.
+      if (!this.#init.leaseWatch.isLongExpired(head)) return;
+      await this.#backoff.guard(head, () => giveUp(settings, runs, head, safeSentences.lost), again);
+      return;
+    }
+    const option = this.#reasonToSuspend(head);
+    if (option !== undefined) await this.#backoff.guard(head, () => this.#takeover.suspend(head, option), again);
     else {
       const { count } = crashesOf(head, settings.lease.holder);
       // Beside a task on trial, it could be what crashes.
@@ -165,13 +175,16 @@ export class Recovery {
       await this.#backoff.guard(head, () => this.#takeover.endAsked(hosted, head), again);
   }
 
-  async #reasonToGiveUp(head: TaskHead): Promise<string | undefined> {
+  #isResumable({ task }: TaskHead): boolean {
+    return this.#init.agents.get(task.agent)?.agent.resumable === true;
+  }
+
+  /** The option whose limit is reached. `undefined`: none is, and the task is tried again. */
+  #reasonToSuspend(head: TaskHead): SuspendingOption | undefined {
     const { maxDeaths, maxAttempts, holder } = this.#init.settings.lease;
     const { all, count, alone } = crashesOf(head, holder);
-    const isResumable = this.#init.agents.get(head.task.agent)?.agent.resumable === true;
-    if (!isResumable && !(await this.#isResting(head))) return safeSentences.lost;
-    if (alone && count >= maxDeaths) return safeSentences.fatal;
-    return all >= maxAttempts ? safeSentences.gaveUp : undefined;
+    if (alone && count >= maxDeaths) return "lease.maxDeaths";
+    return all >= maxAttempts ? "lease.maxAttempts" : undefined;
   }
 
   /** Whether the turn did nothing but wait, for another agent, an authorization, a time or an event, so that any agent can be called again. */
@@ -200,10 +213,12 @@ export class Recovery {
     }
     // A task that waits has no run that could be lost.
     for (const { task } of await settings.store.dueFeatures({ feature: waitFeature, now, limit: pageSize })) {
-      const { agent, taskId } = task;
+      const { agent } = task;
       if (agents.has(agent) || this.#named.has(agent) || this.#named.size >= mostNamed) continue;
       this.#named.add(agent);
-      settings.logger.warn("Tasks whose time is over wait for an agent that is not hosted here", { agent, taskId });
+      const head = await settings.store.head(task, task.taskId);
+      const about = taskFields({ ...task, contextId: head?.contextId });
+      settings.logger.warn("Tasks whose time is over wait for an agent that is not hosted here", about);
     }
   }
 }
@@ -246,10 +261,11 @@ export class Backoff {
 
   /** The result of `work`, or `undefined` when it fails. `again`: it is tried again at once then, and does not count. */
   async guard<Result>(
-    { task: { agent, taskId } }: Pick<TaskHead, "task">,
+    { task, contextId }: Pick<TaskHead, "task"> & { readonly contextId?: string },
     work: () => Promise<Result>,
     again = false,
   ): Promise<Result | undefined> {
+    const { taskId } = task;
     try {
       const result = await work();
       this.#failures.delete(taskId);
@@ -261,7 +277,7 @@ export class Backoff {
         return undefined;
       }
       const first = this.#note(taskId) === 1;
-      if (first) logger.error(this.#text, { agent, taskId, cause });
+      if (first) logger.error(this.#text, { ...taskFields({ ...task, contextId }), cause });
       return undefined;
     }
   }

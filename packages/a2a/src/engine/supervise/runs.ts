@@ -46,8 +46,17 @@ export class Runs {
   #suspended: Map<string, readonly (() => void)[]> | undefined;
   #stopping = false;
 
+  /** Before a run begins that no trial knows of: `undefined` when no task is tried alone, else resolves once it no longer counts as alone. */
+  readonly beforeStart: () => Promise<void> | undefined;
+
   /** `isOver`: is told of each run that is over. `onRest`: is called when one begins to wait. */
-  constructor(rooms: RunRooms, isOver: (run: Run) => void, onRest: () => void) {
+  constructor(
+    rooms: RunRooms,
+    isOver: (run: Run) => void,
+    onRest: () => void,
+    beforeStart: () => Promise<void> | undefined,
+  ) {
+    this.beforeStart = beforeStart;
     const onOver = (over: Run): void => {
       if (this.#running.get(over.key.taskId) === over) this.#running.delete(over.key.taskId);
       if (over.cancels.length > 0) this.#keepCancels(over);
@@ -176,6 +185,8 @@ export class Runs {
   /** Lets turns end by themselves for `grace` milliseconds, then stops those that have not. */
   async stop(grace: number): Promise<void> {
     this.#stopping = true;
+    // Whoever runs the server may kill it before the grace is over.
+    for (const { phase } of this.#running.values()) phase.excuse();
     this.#rooms.budget.close(serverIsStopping());
     const waiting = [...this.#running.values()].filter(({ phase }) => phase.resting);
     await Promise.all(waiting.map((run) => run.phase.stop()));

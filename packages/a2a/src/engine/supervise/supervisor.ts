@@ -57,6 +57,7 @@ export function createSupervisor({ agents, runSettings, onLost, ...rooms }: Supe
       onLost();
     },
     onAbsence: () => others.compare(),
+    onCutOff: () => loseResumable(runs.all(), settings),
   });
   const counted = settings.store.nodes === undefined ? undefined : nodes;
   const leaseWatch = new LeaseWatch(settings.clock, settings.lease, counted);
@@ -70,6 +71,7 @@ export function createSupervisor({ agents, runSettings, onLost, ...rooms }: Supe
       queue.freed();
     },
     () => queue.freed(),
+    () => recovery.joinTrial(),
   );
   const leases = new Leases({ settings, agents, committer, runs, watch: leaseWatch });
   const putBack: Queue["putBack"] = (...taken) => queue.putBack(...taken);
@@ -274,6 +276,21 @@ class Maintenance {
     await cancelUnanswered({ settings, runs, agents, now, isOver });
     await sweepAll(settings, now, isOver);
   }
+}
+
+/**
+ * Aborts the runs that another process may have taken over. A task that nobody can resume goes on: it has no second copy, and fails only
+ * if this process stays away.
+ */
+function loseResumable(runs: Iterable<Run>, { logger, lease }: Pick<EngineSettings, "logger" | "lease">): void {
+  const left = [...runs].filter(({ hosted, phase }) => {
+    if (phase.fence === undefined || phase.stopped) return false;
+    return hosted.agent.resumable === true || phase.resting;
+  });
+  if (left.length === 0) return;
+  const fields = { runs: left.length, unansweredMs: lease.ttl };
+  logger.warn("Cut off from the database; aborting resumable runs, which resume here or on another node", fields);
+  for (const { phase } of left) phase.lose("cutOff");
 }
 
 const defaultIdleTimeout = 5 * 60_000;

@@ -3,6 +3,11 @@ import type { StoredRun, TaskHead } from "../../store/index.ts";
 import type { Run } from "../run/index.ts";
 import type { Runs } from "./runs.ts";
 
+/*
+ * A death counts against a task only if nothing else explains it. It does not count if the server was stopping, if the attempt got
+ * further than the one before, or if another run began while the task was tried alone.
+ */
+
 /** How long a task runs before it has outlived its start, and others are started, in milliseconds, where nothing new of it is stored before. */
 const trialTime = 5_000;
 /** How many tasks are queued; later scans find the others. */
@@ -33,6 +38,10 @@ export class Suspects {
   readonly #init: SuspectsInit;
   readonly #queue = new Map<string, Suspect>();
   #busy = false;
+  /** The task that is tried alone. Absent: none is. */
+  #alone: Promise<Run | undefined> | undefined;
+  /** Others have begun beside it. Resolves once that is stored. */
+  #joined: Promise<void> | undefined;
 
   constructor(init: SuspectsInit) {
     this.#init = init;
@@ -57,6 +66,11 @@ export class Suspects {
     if (!this.#busy && this.#queue.size > 0) void this.#startAll(after);
   }
 
+  /** Another run is about to begin: a task that is tried alone is not alone any more. `undefined`: no task is. */
+  join(): Promise<void> | undefined {
+    return (this.#joined ??= this.#alone?.then((run) => run?.phase.joined()));
+  }
+
   /** Takes note of those that outlive their start. */
   watch(runs: readonly Run[]): void {
     void this.#proven(runs);
@@ -70,10 +84,12 @@ export class Suspects {
       const started: Run[] = [];
       for (let at = 0; at < next.length; at += mostAtOnce) {
         const some = next.slice(at, at + mostAtOnce);
-        const runs = await Promise.all(some.map(({ head }) => this.#init.resume(head, next.length === 1)));
-        for (const run of runs) if (run !== undefined) started.push(run);
+        const resumed = some.map(({ head }) => this.#init.resume(head, next.length === 1));
+        this.#alone = next.length === 1 ? resumed[0] : undefined;
+        for (const run of await Promise.all(resumed)) if (run !== undefined) started.push(run);
       }
       await this.#proven(started);
+      this.#alone = this.#joined = undefined;
       for (const { head } of next) this.#queue.delete(head.task.taskId);
       if (next[0]?.crashes === 1) width = Math.min(mostAtOnce, 2 * width);
     }

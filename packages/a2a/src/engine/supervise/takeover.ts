@@ -10,7 +10,7 @@ import {
   type TaskEffect,
   type TaskHead,
 } from "../../store/index.ts";
-import type { ByteBudget } from "../../protocol/index.ts";
+import { taskFields, type ByteBudget } from "../../protocol/index.ts";
 import {
   acquireLease,
   endOfRun,
@@ -41,6 +41,9 @@ type Undo = (fence: number) => Promise<unknown>;
 type Claim = Pick<TaskAppend, "fence" | "expect" | "records">;
 
 type Claimed = Extract<AppendOutcome, { readonly ok: true }>;
+
+/** The option of a server that says when a task is suspended. */
+export type SuspendingOption = "lease.maxDeaths" | "lease.maxAttempts";
 
 /** Takes over one lost task: takes its lease, reads what its run needs, and starts it. */
 export class Takeover {
@@ -120,6 +123,27 @@ export class Takeover {
     return this.#within(head, () => this.#start(hosted, head, next, effects, { fence, expect: seq, records }, undo));
   }
 
+  /**
+   * Suspends a task: no process takes it over until an operator resumes it. For its user nothing changes. The log names it once, with
+   * the option whose limit was reached and the command that resumes it.
+   */
+  async suspend({ task, contextId, run, fence, seq }: TaskHead, option: SuspendingOption): Promise<void> {
+    const { committer, settings } = this.#init;
+    if (run === undefined) return;
+    const suspended: StoredRun = { ...run, suspended: true };
+    const effects = [
+      { effect: "lease", op: "revoke" },
+      { effect: "run", run: suspended },
+    ] as const;
+    const stored = await committer.append({ task, fence, expect: seq, run, records: [], effects });
+    // Its process was only late, or another one has taken it over.
+    if (!stored.ok) return;
+    const command = `parley db resume ${task.taskId}${task.agent === "/" ? "" : ` --agent ${task.agent}`}`;
+    const about = taskFields({ ...task, contextId });
+    const sentence = "Task suspended: its process died on every attempt";
+    settings.logger.error(sentence, { ...about, deaths: run.deaths ?? 0, option, command });
+  }
+
   /** The status with which a turn begins that no caller begins. */
   #working({ task: { taskId }, contextId, statusTime }: TaskHead, turn: number): NewRecord {
     const origin = { taskId, contextId, turn, attempt: 1, extensions: [], trace: undefined };
@@ -163,8 +187,11 @@ export class Takeover {
     // A task that was lost goes on, however many its owner has.
     runs.enter(head.task.owner, Infinity);
     const run = await this.#apart.call(() => runs.start(init));
-    const { agent, taskId } = head.task;
-    const about = { agent, taskId, turn: next.turn, attempt: next.attempt };
+    const about = {
+      ...taskFields({ ...head.task, contextId: head.contextId, trace: init.call.trace }),
+      turn: next.turn,
+      attempt: next.attempt,
+    };
     // A task without a run waited: its attempts are no sign of trouble, and there may be thousands in a second.
     if (head.run === undefined) settings.logger.debug("A task that waited goes on", about);
     else if (next.attempt > 1) settings.logger.info("A task is resumed", about);
@@ -269,18 +296,11 @@ export async function giveUp(
   sentence: string,
   cause?: unknown,
 ): Promise<void> {
-  const { task, run, holder, fence, seq } = head;
-  const { agent, taskId } = task;
-  if (sentence === safeSentences.fatal) {
-    const { deaths = 0, outlived = 0 } = run ?? {};
-    logger.error("A task was given up: its process ended, or stood still, each time it was started", {
-      agent,
-      taskId,
-      deaths: deaths - outlived,
-    });
-  } else if (cause !== undefined) {
-    logger.error("A lost task was given up: it cannot be read", { agent, taskId, cause });
-  } else logger.warn("A task was lost", { agent, taskId, holder, sentence });
+  const { task, contextId, run, holder, fence, seq } = head;
+  const about = taskFields({ ...task, contextId });
+  if (cause !== undefined) {
+    logger.error("A lost task was given up: it cannot be read", { ...about, cause });
+  } else logger.warn("A task was lost", { ...about, holder, sentence });
   const status = { state: "TASK_STATE_FAILED", message: { parts: [{ text: sentence }] } } as const;
   // With another fence the run has ended its turn since, or another process has taken it over; else a holder that was late goes on.
   await runs.endTask(head, status, { fence, seq, run: run ?? null });

@@ -1,3 +1,4 @@
+import { fromBase64Url, isBase64Url } from "../../base/base64.ts";
 import { systemClock, type Clock } from "../../base/index.ts";
 import { canonicalJson } from "../../jws/jcs.ts";
 import {
@@ -222,9 +223,10 @@ interface Signed {
 function read(text: string): Signed | undefined {
   if (text.length > longest) return undefined;
   const [, head, signature] = /^([\w-]+)\.\.([\w-]+)$/.exec(text) ?? [];
-  if (head === undefined || signature === undefined) return undefined;
+  if (head === undefined || signature === undefined || !isBase64Url(signature)) return undefined;
+  const bytes = fromBase64Url(head);
+  if (bytes === undefined) return undefined;
   try {
-    const bytes = Uint8Array.from(atob(head.replaceAll("-", "+").replaceAll("_", "/")), (unit) => unit.charCodeAt(0));
     const header: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
     // A critical extension changes what is signed, or how (RFC 7515 §4.1.11). None is known here.
     if (!isObject(header) || header["typ"] !== type || header["crit"] !== undefined) return undefined;

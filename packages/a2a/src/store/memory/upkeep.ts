@@ -7,13 +7,14 @@ import {
   type Owner,
   type OwnerQuery,
   type Removed,
+  type RemovedTasks,
   type TaskHead,
   type TaskSelection,
   type Upkeep,
 } from "../port.ts";
 
 import { oldestFirst } from "./lists.ts";
-import type { StoredTask } from "./rows.ts";
+import type { StoredContext, StoredTask } from "./rows.ts";
 import type { MemoryTables } from "./tables.ts";
 
 /** Deletion and export for operators, in memory. */
@@ -43,10 +44,16 @@ export class MemoryUpkeep implements Upkeep {
     return this.#select(selection, limit, () => true).map(({ head }) => head);
   }
 
-  async remove(selection: TaskSelection, limit: number): Promise<Removed> {
+  async remove(selection: TaskSelection, limit: number): Promise<RemovedTasks> {
     const found = this.#select(selection, limit + 1, isFree);
     for (const task of found.slice(0, limit)) this.#tables.delete(task);
-    return { deleted: Math.min(found.length, limit), more: found.length > limit };
+    const idle = this.#idle(selection).slice(0, limit + 1);
+    for (const context of idle.slice(0, limit)) this.#tables.drop(context);
+    return {
+      deleted: Math.min(found.length, limit),
+      conversations: Math.min(idle.length, limit),
+      more: found.length > limit || idle.length > limit,
+    };
   }
 
   async contexts(
@@ -80,6 +87,20 @@ export class MemoryUpkeep implements Upkeep {
 
   async scrub(): Promise<void> {
     // What is deleted here is nowhere.
+  }
+
+  /** The conversations without a task, the least recently used first. */
+  #idle({ agent, owner, states, before = Infinity }: TaskSelection): readonly StoredContext[] {
+    if (states?.includes("TASK_STATE_COMPLETED") === false) return [];
+    return this.#tables.idle
+      .after(undefined, Infinity)
+      .filter(
+        ({ touched, keys, owner: own }) =>
+          touched < before &&
+          (agent ?? own.agent.name) === own.agent.name &&
+          (owner ?? own.name) === own.name &&
+          keys.every(({ until }) => until === Infinity),
+      );
   }
 
   /** The tasks with the oldest status, in the order of time. */

@@ -93,7 +93,12 @@ export const appendCases: Cases = {
     await append(store, { ...making("t"), effects: [{ effect: "run", run }] });
     const head = await headOf(store, key("t"));
     const others = [null, { ...run, turn: 1 }, { ...run, attempt: 2 }, { ...run, input: 2 }, { ...run, deaths: 1 }];
-    for (const other of [...others, { ...run, outlived: 1 }, { ...run, alone: true as const }]) {
+    for (const other of [
+      ...others,
+      { ...run, outlived: 1 },
+      { ...run, alone: true as const },
+      { ...run, suspended: true as const },
+    ]) {
       const item = { task: key("t"), run: other, records: [working("t")] };
       expect(await append(store, item)).toEqual({ ok: false, reason: "stale", head });
     }

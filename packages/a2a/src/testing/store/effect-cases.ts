@@ -134,7 +134,10 @@ export const leaseCases: Cases = {
     expect((await headOf(store, key("t"))).taskState).toEqual('"first"');
   },
 
-  async "a run keeps how often its process died, and how many of these deaths it outlived"({ store, expect }) {
+  async "a run keeps how often its process died, how many of these deaths it outlived, and whether it is suspended"({
+    store,
+    expect,
+  }) {
     const run = { turn: 1, attempt: 3, input: 1, deaths: 2, alone: true } as const;
     const { alone: _, ...together } = run;
     await append(store, making("t"));
@@ -142,6 +145,9 @@ export const leaseCases: Cases = {
       { ...run, outlived: 1 },
       { ...together, outlived: 2 },
       { ...together, deaths: 10_000, outlived: 10_000 },
+      { ...together, suspended: true as const },
+      { ...run, outlived: 1, suspended: true as const },
+      { ...together, deaths: 10_000, outlived: 10_000, suspended: true as const },
     ];
     for (const each of [run, ...outlived, { turn: 1, attempt: 3, input: 1 }]) {
       await append(store, effects("t", { effect: "run", run: each }));

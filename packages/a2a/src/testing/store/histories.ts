@@ -124,6 +124,7 @@ const taskEffect: fc.Arbitrary<TaskEffect> = fc.oneof(
           deaths: fc.integer({ min: 1, max: 9 }),
           outlived: fc.integer({ min: 1, max: 9 }),
           alone: fc.constant(true as const),
+          suspended: fc.constant(true as const),
         },
         { requiredKeys: ["turn", "attempt", "input"] },
       ),

@@ -82,6 +82,14 @@ export function messagesOf(record: NewRecord): readonly Message[] {
 /** A run as a text that two runs share only where they are equal. Not that of the stores, which this checks. */
 export function textOfRun(run: StoredRun | null | undefined): string {
   return run
-    ? [run.turn, run.attempt, run.input, run.deaths ?? 0, run.outlived ?? 0, run.alone === true].join()
+    ? [
+        run.turn,
+        run.attempt,
+        run.input,
+        run.deaths ?? 0,
+        run.outlived ?? 0,
+        run.alone === true,
+        run.suspended === true,
+      ].join()
     : "none";
 }

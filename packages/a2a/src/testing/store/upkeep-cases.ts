@@ -131,9 +131,9 @@ export const upkeepCases: Cases = {
 
       expect(await upkeep.count({})).toEqual(5);
       expect(await upkeep.count({ owner: "alice", before: 40 })).toEqual(3);
-      expect(await upkeep.remove({ ...alice }, 2)).toEqual({ deleted: 2, more: true });
+      expect(await upkeep.remove({ ...alice }, 2)).toEqual({ deleted: 2, conversations: 2, more: true });
       expect(await left(store)).toEqual(["b", "c", "d", "runs"]);
-      expect(await upkeep.remove({ before: 40 }, 9)).toEqual({ deleted: 2, more: false });
+      expect(await upkeep.remove({ before: 40 }, 9)).toEqual({ deleted: 2, conversations: 2, more: false });
       expect(await left(store)).toEqual(["d", "runs"]);
       expect((await store.list(alice, { limit: 9, artifacts: false })).total).toEqual(1);
       expect(await store.load(bob, "c", { artifacts: true })).toEqual(undefined);
@@ -150,7 +150,7 @@ export const upkeepCases: Cases = {
       ],
     });
     await append(store, { task: key("t"), records: [chunk("t", "a", "x"), completed("t", { time: 2 })] });
-    expect(await upkeep.remove({}, 9)).toEqual({ deleted: 1, more: false });
+    expect(await upkeep.remove({}, 9)).toEqual({ deleted: 1, conversations: 1, more: false });
     expect(await store.once(alice, "k", 1)).toEqual(undefined);
     expect(await store.dueFeatures({ feature: "f", now: 9, limit: 9 })).toEqual([]);
     expect((await store.conversation({ ...alice, contextId: context }, { limit: 9 })).entries).toEqual([]);
@@ -158,6 +158,47 @@ export const upkeepCases: Cases = {
     expect("taskState" in (await headOf(store, key("t")))).toEqual(false);
     expect(await store.features(alice, "t", "f")).toEqual([]);
   }),
+
+  "remove leaves no conversation without a task behind, as old as the selection and of its owners": keeping(
+    async ({ store, upkeep, expect }) => {
+      const contexts = async (owner: Owner): Promise<readonly string[]> =>
+        (await upkeep.contexts(owner, { limit: 99 })).map(({ contextId }) => contextId);
+      for (const id of ["a", "b", "c"]) await put(store, id, completedState, 10);
+      await put(store, "failed", failed, 10);
+      await put(store, "young", completedState, 80);
+      await put(store, "of bob", completedState, 10, bob);
+      await talk(store, alice, "replies", ["1", "2", "3"]);
+      // Its task is old, and a message was answered there since.
+      await put(store, "used", completedState, 10);
+      await append(store, {
+        context: { ...alice, contextId: "of used" },
+        effects: [{ effect: "contextMessage", json: message("later"), time: 70 }],
+      });
+      // What must not be done again is known until it expires.
+      await append(store, {
+        context: { ...alice, contextId: "known" },
+        effects: [{ effect: "once", key: "lasting", hash: "h", now: 1, until: 500, answer: message("answer") }],
+      });
+
+      expect(await upkeep.remove({ states: [failed] }, 9)).toEqual({ deleted: 1, conversations: 0, more: false });
+      const over = { owner: "alice", states: [completedState, failed], before: 50 } as const;
+      // "failed" is empty by now, and "replies" was used last at 3.
+      expect(await upkeep.remove(over, 3)).toEqual({ deleted: 3, conversations: 3, more: true });
+      expect(await upkeep.remove(over, 3)).toEqual({ deleted: 1, conversations: 2, more: false });
+      expect(await upkeep.remove(over, 3)).toEqual({ deleted: 0, conversations: 0, more: false });
+      expect(await contexts(alice)).toEqual(["known", "of used", "of young"]);
+      expect(await contexts(bob)).toEqual(["of of bob"]);
+      expect((await store.once(alice, "lasting", 1))?.hash).toEqual("h");
+
+      await upkeep.remove({}, 9);
+      expect([await contexts(alice), await contexts(bob)]).toEqual([["known"], []]);
+      await store.sweep({ now: 500, limit: 9 });
+      expect(await upkeep.remove({}, 9)).toEqual({ deleted: 0, conversations: 1, more: false });
+      // A conversation that was deleted begins anew.
+      await put(store, "a", completedState, 90);
+      expect(await contexts(alice)).toEqual(["of a"]);
+    },
+  ),
 
   "owners, their conversations and their direct replies are read in pages": keeping(
     async ({ store, upkeep, expect }) => {

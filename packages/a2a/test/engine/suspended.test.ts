@@ -2,8 +2,8 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { defineAgent } from "../../src/agent/index.ts";
 import type { LogFields } from "../../src/base/index.ts";
 import type { EngineLimits } from "../../src/engine/index.ts";
-import { safeSentences } from "../../src/engine/run/index.ts";
 import { memoryStore, type Store } from "../../src/store/index.ts";
+import { resumeTask } from "../../src/store/suspended.ts";
 import { callContext, fakeClock, inProcess } from "../../src/testing/index.ts";
 import { bound, eventually, messageOf, Reading, type Line, type OnMessage } from "./support.ts";
 
@@ -63,8 +63,8 @@ function processes(onMessage: (turn: Parameters<OnMessage>[0], die: () => void) 
 const never = new Promise<void>(() => {});
 
 describe("a task that makes its process crash when it is resumed", () => {
-  it("is given up once it has crashed a process alone, and logged, and the tasks beside it complete", async () => {
-    const { log, start } = processes(async function* (turn, die) {
+  it("is suspended once it has crashed a process alone, and logged once, and the tasks beside it complete", async () => {
+    const { log, start, shared } = processes(async function* (turn, die) {
       yield turn.working();
       if (turn.attempt === 1) await never;
       if (turn.text === "kill") {
@@ -79,24 +79,34 @@ describe("a task that makes its process crash when it is resumed", () => {
     const [one = "", two = "", killer = "", three = "", four = ""] = ids;
     first.die();
 
+    const runOf = async (taskId: string) => (await shared.head({ agent: "agent" }, taskId))?.run;
     let starts = 0;
     let last = first;
     while (last.isDead()) {
       last = start();
       starts += 1;
-      await eventually(async () => last.isDead() || (await last.get(killer)).status.state === "TASK_STATE_FAILED");
+      await eventually(async () => last.isDead() || (await runOf(killer))?.suspended === true);
     }
     // It crashes one beside all the others, one beside some of them, and one alone. The last process does not crash.
     expect(starts).toBeGreaterThanOrEqual(3);
     expect(starts).toBeLessThanOrEqual(4);
     for (const id of [one, two, three, four])
       await eventually(async () => (await last.get(id)).status.state === "TASK_STATE_COMPLETED");
-    const { status } = await last.get(killer);
-    expect(status.message?.parts[0]?.text).toBe(
-      "The server could not work on this task: it was interrupted each time it tried to.",
-    );
-    const line = log.find(({ message }) => message.startsWith("A task was given up"));
-    expect(line).toMatchObject({ level: "error", agent: "agent", taskId: killer, deaths: starts - 1 });
+    // Its user sees no new state.
+    expect((await last.get(killer)).status.state).toBe("TASK_STATE_WORKING");
+    const lines = log.filter(({ message }) => message.startsWith("Task suspended"));
+    expect(lines).toEqual([
+      {
+        level: "error",
+        message: "Task suspended: its process died on every attempt",
+        agent: "agent",
+        taskId: killer,
+        contextId: expect.any(String) as string,
+        deaths: starts - 1,
+        option: "lease.maxDeaths",
+        command: `parley db resume ${killer} --agent agent`,
+      },
+    ]);
   });
 
   it("is resumed with few others that have stored nothing since a crash either: first one of them, then two", async () => {
@@ -168,6 +178,98 @@ describe("a task that makes its process crash when it is resumed", () => {
     expect(await stateOf()).toBe("TASK_STATE_COMPLETED");
   });
 
+  it("is not suspended for deaths while its server stops, and resumes where an operator says so", async () => {
+    const { start, shared } = processes(async function* (turn) {
+      yield turn.working();
+      await never;
+    });
+    const first = start();
+    const id = await first.send("Go");
+    const runOf = async () => (await shared.head({ agent: "agent" }, id))?.run;
+    first.die();
+    // Deployments: each process is told to stop, and killed in its grace.
+    for (let attempt = 2; attempt <= 8; attempt += 1) {
+      const next = start();
+      await eventually(async () => (await runOf())?.attempt === attempt);
+      const before = await runOf();
+      void next.engine.close({ grace: 10_000 });
+      await eventually(async () => (await runOf())?.deaths !== before?.deaths);
+      next.die();
+      expect((await runOf())?.deaths).toBeUndefined();
+    }
+    // Kills without a warning.
+    for (let attempt = 9; attempt <= 11; attempt += 1) {
+      const next = start();
+      await eventually(async () => (await runOf())?.attempt === attempt || (await runOf())?.suspended === true);
+      next.die();
+    }
+    start();
+    await eventually(async () => (await runOf())?.suspended === true);
+    expect(await resumeTask(shared, "agent", id)).toBe(true);
+    expect(await resumeTask(shared, "agent", id)).toBe(false);
+    expect(await runOf()).toMatchObject({ turn: 1, input: 1 });
+    expect((await runOf())?.deaths).toBeUndefined();
+  });
+
+  it("is not suspended while others begin beside it, or each attempt gets further than the one before", async () => {
+    const { start, shared } = processes(async function* (turn, die) {
+      if (turn.text === "crash") {
+        die();
+        await never;
+      }
+      yield turn.working();
+      if (turn.text !== "steps") await never;
+      // Each attempt begins one more step, and is killed in it.
+      for (let step = 1; step < turn.attempt; step += 1)
+        await turn.step(`${step}`, () => (step + 1 < turn.attempt ? undefined : never));
+      await never;
+    });
+    const first = start();
+    const [quiet, steps] = [await first.send("quiet"), await first.send("steps")];
+    const runOf = async (taskId: string) => (await shared.head({ agent: "agent" }, taskId))?.run;
+    first.die();
+    for (let lives = 0; lives < 5; lives += 1) {
+      const next = start();
+      const deaths = (await runOf(quiet))?.deaths ?? 0;
+      await eventually(async () => ((await runOf(quiet))?.deaths ?? 0) > deaths);
+      // A message that crashes the process comes while the task is on trial, again and again.
+      next.send("crash").catch(() => {});
+      await eventually(() => next.isDead());
+      expect((await runOf(quiet))?.alone).toBeUndefined();
+    }
+    expect((await runOf(quiet))?.suspended).toBeUndefined();
+    expect((await runOf(steps))?.suspended).toBeUndefined();
+  });
+
+  it.each([
+    { moves: true, what: "is not suspended while each attempt repeats more stored events than the one before" },
+    { moves: false, what: "is suspended where each attempt repeats the same stored events" },
+  ])("$what", async ({ moves }) => {
+    const { start, shared } = processes(async function* (turn) {
+      const last = turn.attempt === 1 ? 8 : moves ? turn.attempt : 2;
+      for (let event = 1; event <= last; event += 1)
+        yield turn.artifact({ artifactId: `${event}`, parts: [{ text: "" }] });
+      await turn.flush();
+      await never;
+    });
+    let last = start();
+    const id = await last.send("Go");
+    const headOf = () => shared.head({ agent: "agent" }, id);
+    await eventually(async () => ((await headOf())?.seq ?? 0) >= 9);
+    const reached = async () => Number((await shared.features({ agent: "agent" }, id, "replay"))[0]?.value ?? 0);
+    for (let attempt = 2; attempt <= 6 && (await headOf())?.run?.suspended !== true; attempt += 1) {
+      last.die();
+      const before = await reached();
+      last = start();
+      await eventually(async () => {
+        const run = (await headOf())?.run;
+        if (run?.suspended === true) return true;
+        return run?.attempt === attempt && (moves || before === 0 ? (await reached()) > before : true);
+      });
+    }
+    expect((await headOf())?.run?.suspended === true).toBe(!moves);
+  });
+
   it("is cleared of crashes when something new of it is stored, and of one when it is released in good order", async () => {
     const { start, shared, clock } = processes(async function* (turn, die) {
       yield turn.working();
@@ -207,7 +309,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     });
   });
 
-  it("that is quiet is never on trial where it outlives each start, and is given up after ten of them", async () => {
+  it("that is quiet is never on trial where it outlives each start, and is suspended after ten of them", async () => {
     const { start, shared, clock } = processes(async function* (turn) {
       yield turn.working();
       await never;
@@ -228,11 +330,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     }
     last.die();
     last = start();
-    const isGivenUp = async (taskId: string) => {
-      const { state, message } = (await last.get(taskId)).status;
-      return state === "TASK_STATE_FAILED" && message?.parts[0]?.text === safeSentences.gaveUp;
-    };
-    await eventually(async () => (await Promise.all(ids.map(isGivenUp))).every(Boolean));
+    await eventually(async () => (await runs()).every((run) => run?.suspended === true));
   });
 
   it("outlives its start also where there is no room for another one that is lost", async () => {
