@@ -125,7 +125,7 @@ if (cluster.isPrimary && mode === "hurries") {
 }
 if (cluster.isPrimary && (mode === "signals" || mode === "leaves")) {
   process.stdin.on("data", (line) => {
-    if (mode === "leaves") return void server.close({ leavePort: true, grace: 60_000 }).then(() => process.exit(0));
+    if (mode === "leaves") return void server.close({ grace: 60_000 }).then(() => process.exit(0));
     const [taskId, data] = JSON.parse(String(line)) as [string, string];
     if (taskId === "delete") {
       return void server.deleteOwner({ subject: data }).then((erased) => print({ erased }));

@@ -187,7 +187,7 @@ describe("processes that serve", () => {
     expect(answers.map(({ status }) => status)).toEqual(upTo(6).map(() => 200));
   });
 
-  test("hear signals of the program; at SIGTERM they finish their turns, answer 503 meanwhile, and end", async () => {
+  test("hear signals of the program; at SIGTERM they close the port, finish their turns, and end", async () => {
     const program = start({ processes: 2, grace: 60_000, mode: "signals", ...sqlite() });
     const { url, names } = await ready(program);
     expect(names).toEqual(["Counter"]);
@@ -218,7 +218,7 @@ describe("processes that serve", () => {
     })();
     await expect.poll(() => heard.chunks.length, { interval: 10 }).toBe(3);
     program.child.kill("SIGTERM");
-    await expect.poll(() => statusOf(`${url}/readyz`), { interval: 20 }).toBe(503);
+    await expect.poll(() => statusOf(`${url}/readyz`), { interval: 20 }).toBe(0);
     writeFileSync(finish, "");
     await stream;
     expect(heard.state).toBe("TASK_STATE_COMPLETED");
@@ -231,7 +231,7 @@ describe("processes that serve", () => {
     const { url } = await ready(program);
     await send(url, { chunks: 1, pause: 1, finish: join(folder, "never") }, false);
     program.child.kill("SIGINT");
-    await expect.poll(() => statusOf(`${url}/readyz`), { interval: 20 }).toBe(503);
+    await expect.poll(() => statusOf(`${url}/readyz`), { interval: 20 }).toBe(0);
     program.child.kill("SIGINT");
     expect(await program.ended).toEqual([null, "SIGINT"]);
     await expect.poll(() => serving(program).every(isGone), { interval: 20 }).toBe(true);
@@ -254,7 +254,7 @@ describe("processes that serve", () => {
     await expect.poll(async () => (await call(`${url}/tasks/${task.id}`)).text).toContain("TASK_STATE_COMPLETED");
   });
 
-  test("leave the port at once where they are asked to, and finish their turns", async () => {
+  test("leave the port to another server at once, and finish their turns", async () => {
     const program = start({ processes: 2, mode: "leaves", ...sqlite() });
     const { url } = await ready(program);
     const finish = join(folder, crypto.randomUUID());

@@ -4,8 +4,8 @@
  */
 
 import { randomUUID } from "node:crypto";
-import type { Dirent } from "node:fs";
-import { mkdir, open, opendir, readdir, rename, rm, rmdir, stat, type FileHandle } from "node:fs/promises";
+import { constants, type Dirent } from "node:fs";
+import { lstat, mkdir, open, opendir, readdir, rename, rm, rmdir, stat, type FileHandle } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { A2AError } from "@parley/a2a/model";
 import {
@@ -28,7 +28,8 @@ const segment = /^[\w~-]+$/;
 
 /**
  * Keeps blobs as files below a folder. Processes of one machine can share it; processes of several machines need a file system that they
- * share, or `s3Blobs()` of `@parley/a2a/blobs`. Files and folders can be read by their user alone.
+ * share, or `s3Blobs()` of `@parley/a2a/blobs`. Files and folders can be read by their user alone. The folder itself may be a symbolic link;
+ * links inside it are never followed.
  *
  * @example
  * ```ts
@@ -45,7 +46,7 @@ export function fileBlobs(given: string): BlobStore {
     put: (key, body) => stored(() => write(folder, pathOf(key), body)),
     async get(key, range) {
       const path = pathOf(key);
-      return stored(() => read(path, range?.start ?? 0, range?.end));
+      return stored(() => read(folder, path, range?.start ?? 0, range?.end));
     },
     async delete(keys) {
       const paths = keys.map(pathOf);
@@ -78,6 +79,25 @@ function codeOf(thrown: unknown): string | undefined {
   return code;
 }
 
+/**
+ * Whether a path below the folder passes a symbolic link, which would lead out of the folder. The store makes no links: somebody else put it
+ * there.
+ */
+async function passesLink(folder: string, path: string): Promise<boolean> {
+  for (let at = path; at.length > folder.length; at = dirname(at)) {
+    try {
+      if ((await lstat(at)).isSymbolicLink()) return true;
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+    }
+  }
+  return false;
+}
+
+async function refuseLinks(folder: string, path: string): Promise<void> {
+  if (await passesLink(folder, path)) throw new A2AError("Unavailable", "The blob store contains a symbolic link");
+}
+
 function isMissing(thrown: unknown): boolean {
   const code = codeOf(thrown);
   return code === "ENOENT" || code === "ENOTDIR" || code === "EISDIR";
@@ -86,6 +106,8 @@ function isMissing(thrown: unknown): boolean {
 /** Written beside, synced, and moved to its place: a reader sees all of it or nothing, also after a crash of the machine. */
 async function write(folder: string, path: string, body: AsyncIterable<Uint8Array>): Promise<void> {
   const before = join(folder, unfinished);
+  await refuseLinks(folder, before);
+  await refuseLinks(folder, path);
   await mkdir(before, { recursive: true, mode: 0o700 });
   const own = join(before, randomUUID());
   try {
@@ -110,6 +132,8 @@ async function writeAll(file: FileHandle, piece: Uint8Array): Promise<void> {
 
 async function moveBlob(folder: string, from: string, to: string): Promise<void> {
   await stored(async () => {
+    await refuseLinks(folder, from);
+    await refuseLinks(folder, to);
     await moved(from, to);
     await syncFolders(folder, to);
   });
@@ -141,9 +165,10 @@ async function syncFolders(folder: string, path: string): Promise<void> {
   }
 }
 
-async function read(path: string, start: number, end = Infinity): Promise<BlobContent | undefined> {
+async function read(folder: string, path: string, start: number, end = Infinity): Promise<BlobContent | undefined> {
   let size: number;
   try {
+    if (await passesLink(folder, path)) return undefined;
     const found = await stat(path);
     if (!found.isFile()) return undefined;
     size = found.size;
@@ -158,7 +183,7 @@ async function read(path: string, start: number, end = Infinity): Promise<BlobCo
 async function* pieces(path: string, start: number, end: number): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
   if (start >= end) return;
   try {
-    const file = await open(path, "r");
+    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
     try {
       for (let at = start; at < end;) {
         const buffer = new Uint8Array(Math.min(pieceBytes, end - at));
@@ -176,6 +201,8 @@ async function* pieces(path: string, start: number, end: number): AsyncGenerator
 }
 
 async function remove(folder: string, path: string): Promise<void> {
+  // A link in the place of a file is removed like a file; its target stays.
+  if (await passesLink(folder, dirname(path))) return;
   try {
     await rm(path);
   } catch (error) {
@@ -219,8 +246,9 @@ async function* keysBelow(
     // Uploads, and what others keep in the folder, such as a file system its `lost+found`.
     if (!segment.test(entry.name)) continue;
     if (border !== undefined && (entry.name < border || (entry.name === border && depth === last.length - 1))) continue;
+    // A symbolic link is neither.
     if (entry.isDirectory()) yield* keysBelow(folder, [...at, entry.name], last);
-    else yield [...at, entry.name].join("/");
+    else if (entry.isFile()) yield [...at, entry.name].join("/");
   }
 }
 
@@ -236,9 +264,10 @@ async function entriesOf(path: string): Promise<Dirent[]> {
 /** Deletes what uploads have left that died with their process. */
 async function removeLeft(path: string): Promise<void> {
   try {
+    if ((await lstat(path)).isSymbolicLink()) return;
     for await (const { name } of await opendir(path)) {
       const own = join(path, name);
-      const found = await stat(own).catch(() => undefined);
+      const found = await lstat(own).catch(() => undefined);
       if (found !== undefined && Date.now() - found.mtimeMs > leftAfter) await rm(own, { force: true });
     }
   } catch (error) {

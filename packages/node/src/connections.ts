@@ -2,7 +2,10 @@ import type { ServerResponse } from "node:http";
 import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 
-/** The connections of a port. When the port closes, answers are completed and idle clients are not waited for. */
+/**
+ * The connections of a port. A port closes in three steps: `tell` asks clients to use another connection, `retire` closes idle connections,
+ * and `drain` accepts no more.
+ */
 export class Connections {
   /** Every accepted connection, also during its TLS handshake. */
   readonly #accepted = new Set<Socket>();
@@ -12,20 +15,26 @@ export class Connections {
   readonly #sessions = new Map<ServerHttp2Session, Socket>();
   /** Connections that have changed to another protocol. */
   readonly #released = new Set<Socket>();
+  /** Connections of either version that have made no request yet. */
+  readonly #unused = new Set<Socket | ServerHttp2Session>();
   readonly #forget: (this: Socket) => void;
   readonly #onAnswered: (this: ServerResponse) => void;
   #last = false;
+  #retired = false;
   #draining = false;
+  #acceptedCount = 0;
 
   constructor() {
     const accepted = this.#accepted;
     const open = this.#open;
     const released = this.#released;
+    const unused = this.#unused;
     // One function for all: a closure takes two hundred bytes for each connection, `once` four hundred.
     this.#forget = function (this: Socket): void {
       accepted.delete(this);
       open.delete(this);
       released.delete(this);
+      unused.delete(this);
     };
     const answered = (socket: Socket): void => this.#answered(socket);
     this.#onAnswered = function (this: ServerResponse): void {
@@ -33,13 +42,24 @@ export class Connections {
     };
   }
 
-  /** Whether connections close after their next answer. */
+  /** Whether answers of HTTP/1.1 say `Connection: close`. */
   get last(): boolean {
     return this.#last;
   }
 
+  /** How many connections were accepted so far. */
+  get acceptedCount(): number {
+    return this.#acceptedCount;
+  }
+
+  /** Whether a connection is in its TLS handshake, or has made no request yet: its first request may be on the way. */
+  get expectsRequest(): boolean {
+    return this.#unused.size > 0 || this.#accepted.size > this.#open.size + this.#sessions.size + this.#released.size;
+  }
+
   /** Adds a connection that was accepted. */
   accept(socket: Socket): void {
+    this.#acceptedCount += 1;
     this.#accepted.add(socket);
     socket.on("close", this.#forget);
   }
@@ -51,6 +71,7 @@ export class Connections {
       return;
     }
     this.#open.set(socket, 0);
+    this.#unused.add(socket);
     if (!this.#accepted.has(socket)) socket.on("close", this.#forget);
     if (this.#draining) socket.destroy();
   }
@@ -58,19 +79,30 @@ export class Connections {
   /** The connection speaks HTTP/2. */
   upgrade(socket: Socket, session: ServerHttp2Session): void {
     this.#open.delete(socket);
+    this.#unused.delete(socket);
     this.#sessions.set(session, socket);
-    session.on("close", () => this.#sessions.delete(session));
+    this.#unused.add(session);
+    session.once("stream", () => {
+      this.#unused.delete(session);
+      if (this.#retired) session.close();
+    });
+    session.on("close", () => {
+      this.#sessions.delete(session);
+      this.#unused.delete(session);
+    });
   }
 
   /** The connection has changed to another protocol. The binding that took it over closes it. */
   release(socket: Socket): void {
     this.#open.delete(socket);
+    this.#unused.delete(socket);
     this.#released.add(socket);
   }
 
   /** Counts a request of HTTP/1.1 until its answer is sent. */
   owe(response: ServerResponse): void {
     const { socket } = response.req;
+    this.#unused.delete(socket);
     this.#open.set(socket, (this.#open.get(socket) ?? 0) + 1);
     response.on("close", this.#onAnswered);
   }
@@ -79,28 +111,30 @@ export class Connections {
     const owed = this.#open.get(socket);
     if (owed === undefined) return;
     this.#open.set(socket, owed - 1);
-    if (this.#last && owed === 1) socket.destroy();
+    if (this.#retired && owed === 1) socket.destroy();
+  }
+
+  /** Tells clients of HTTP/1.1 with each answer to use another connection from now on (`Connection: close`). Closes nothing itself. */
+  tell(): void {
+    this.#last = true;
   }
 
   /**
-   * Closes idle connections, and tells clients of HTTP/2 to use another connection for further requests (GOAWAY). New connections get one
-   * answer: probes have to learn that the server closes, and that its process still works.
+   * Closes idle connections, and tells clients of HTTP/2 to use another connection for further requests (GOAWAY). A connection that has
+   * made no request yet closes after the first one: a balancer may have accepted a client for it already.
    */
   retire(): void {
     this.#last = true;
-    this.#closeIdle();
+    this.#retired = true;
+    for (const [socket, owed] of this.#open) if (owed === 0 && !this.#unused.has(socket)) socket.destroy();
+    for (const session of this.#sessions.keys()) if (!this.#unused.has(session)) session.close();
   }
 
-  /** The same, and new connections get nothing. */
+  /** Closes connections without a request as well, and accepts no more. */
   drain(): void {
-    this.#last = true;
     this.#draining = true;
-    this.#closeIdle();
-  }
-
-  #closeIdle(): void {
-    for (const [socket, owed] of this.#open) if (owed === 0) socket.destroy();
-    for (const session of this.#sessions.keys()) session.close();
+    this.#unused.clear();
+    this.retire();
   }
 
   /** Waits up to `timeout` milliseconds for answers that are being sent, then closes everything. */

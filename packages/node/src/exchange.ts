@@ -32,8 +32,8 @@ export interface Exchange extends UniversalRequest {
    * @param stallTimeout - The answer is aborted when the client takes nothing for this time in milliseconds while data waits.
    */
   send(head: Head, body: WholeBody, last: boolean, stallTimeout: number): void;
-  /** Begins a streamed answer, and returns the sink for its body. `stallTimeout` is the same as for `send`. */
-  open(head: Head, stallTimeout: number): Sink;
+  /** Begins a streamed answer, and returns the sink for its body. `last` and `stallTimeout` are the same as for `send`. */
+  open(head: Head, last: boolean, stallTimeout: number): Sink;
   /** Sends the head of a streamed answer, where it waits for the first bytes of the body. */
   flush(): void;
   /** Ends a streamed answer. */

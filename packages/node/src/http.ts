@@ -102,10 +102,11 @@ export class Responder {
   readonly #proxies: Proxies | Promise<Proxies> | undefined;
   readonly #isLast: () => boolean;
   #ready: ReadyAnswer[] = [];
+  #unansweredCount = 0;
 
   /**
    * @param proxies - Those of `options.trustProxy`.
-   * @param isLast - Whether connections close after their next answer.
+   * @param isLast - Whether connections of HTTP/1.1 close after their next answer.
    */
   constructor(
     handle: UniversalHandler,
@@ -120,8 +121,14 @@ export class Responder {
     this.#isLast = isLast;
   }
 
+  /** How many requests have no answer yet. One whose answer is a stream has one as soon as that begins. */
+  get unansweredCount(): number {
+    return this.#unansweredCount;
+  }
+
   /** Resolves when the answer is ready to be sent, or its stream has begun. Never rejects. */
   async answer(exchange: Exchange): Promise<void> {
+    this.#unansweredCount += 1;
     try {
       if (this.#proxies !== undefined) {
         exchange.proxies = this.#proxies instanceof Promise ? await this.#proxies : this.#proxies;
@@ -132,6 +139,8 @@ export class Responder {
       else this.#sendSoon({ exchange, head: response, body });
     } catch (cause) {
       this.#fail(exchange, cause);
+    } finally {
+      this.#unansweredCount -= 1;
     }
   }
 
@@ -161,7 +170,7 @@ export class Responder {
   #stream(exchange: Exchange, head: Head, body: BodyWriter): void {
     let sink: Sink;
     try {
-      sink = exchange.open(head, this.#stallTimeout);
+      sink = exchange.open(head, this.#isLast(), this.#stallTimeout);
     } catch (cause) {
       // The writer is called all the same, so that it releases its source.
       body(closedSink).catch(() => undefined);

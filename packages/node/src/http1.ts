@@ -83,9 +83,10 @@ export class Http1Exchange implements Exchange {
     if (response.writableLength > 0) response.setTimeout(stallTimeout, abortWhenStalled);
   }
 
-  open({ status, headers }: Head, stallTimeout: number): Sink {
+  open({ status, headers }: Head, last: boolean, stallTimeout: number): Sink {
+    const own = last ? { connection: "close", ...headers } : headers;
     // Partial progress of a large write restarts the time. Node keeps all timeouts of one length behind one timer.
-    this.#response.writeHead(status, headers).setTimeout(stallTimeout, abortWhenStalled);
+    this.#response.writeHead(status, own).setTimeout(stallTimeout, abortWhenStalled);
     const sink = new WritableSink(this.#response);
     // A HEAD request needs no body: the writer releases its source at once.
     if (this.method === "HEAD") sink.close();

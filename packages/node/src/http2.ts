@@ -135,7 +135,7 @@ export class Http2Exchange implements Exchange {
     if (stream.writableLength > 0) this.#abortWhenStalled(stallTimeout);
   }
 
-  open(head: Head, stallTimeout: number): Sink {
+  open(head: Head, _last: boolean, stallTimeout: number): Sink {
     const sink = new WritableSink(this.#stream);
     if (!this.#stream.closed) this.#respond(head, this.#headersOf(head), false);
     this.#abortWhenStalled(stallTimeout);

@@ -16,7 +16,7 @@ import type { ServerOptions as TlsOptions } from "node:https";
 import { createServer as createNet, type Server as NetServer, type Socket } from "node:net";
 import { createServer as createTls, Server as TlsServer } from "node:tls";
 import type { Logger } from "@parley/a2a";
-import { bind } from "./bind.ts";
+import { bind, stopListening } from "./bind.ts";
 import { Connections } from "./connections.ts";
 import { requestTimeout } from "./http2.ts";
 import { withoutUpgrade } from "./upgrade.ts";
@@ -148,19 +148,14 @@ export class Port {
     if (this.#front instanceof TlsServer) this.#front.setSecureContext(tls);
   }
 
-  /** Closes each open connection after the answers that it waits for, and gives new ones one answer each. */
-  retire(): void {
-    this.connections.retire();
-  }
-
-  /** Accepts no new connections, so that another process can listen. */
-  leave(): void {
-    this.#front.close();
+  /** Accepts the connections that wait, then stops listening, so that new ones are refused and another process can listen. */
+  leave(): Promise<void> {
+    return stopListening(this.#front, () => this.connections.acceptedCount);
   }
 
   /** Accepts no new connections, and closes each open one after the answers that it waits for. */
   drain(): void {
-    this.leave();
+    this.#front.close();
     this.connections.drain();
   }
 

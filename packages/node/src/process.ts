@@ -3,6 +3,7 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { isMainThread } from "node:worker_threads";
 import type { LeaseOptions } from "@parley/a2a";
+import type { CloseOptions, ServeOptions } from "./serve-options.ts";
 
 /**
  * The lease holder of this process. The next process on the same machine can tell from its name whether this process still
@@ -52,6 +53,14 @@ function isAlive(pid: number): boolean {
     // Any other error means that the process exists, for example as a process of another user.
     return (error as NodeJS.ErrnoException).code !== "ESRCH";
   }
+}
+
+/** The times of the options, with the defaults of `serve`. */
+export function closingTimes(
+  { drainDelay = 0, grace = 10_000 }: Pick<ServeOptions, "drainDelay" | "grace">,
+  own: CloseOptions,
+): Required<CloseOptions> {
+  return { drainDelay: own.drainDelay ?? drainDelay, grace: own.grace ?? grace };
 }
 
 const stopSignals = ["SIGTERM", "SIGINT"] as const;

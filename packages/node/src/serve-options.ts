@@ -76,19 +76,24 @@ export interface ServeOptions
   readonly routes?: Routes;
   /** Whether the server closes at SIGTERM and SIGINT before the process ends. A second signal ends the process at once. Default true. */
   readonly signals?: boolean;
-  /** Grace of `close()` and of signals, in milliseconds. Default 10 s. */
+  /**
+   * How long the server still accepts and serves everything after a stop signal or `close()`, in milliseconds, while `/readyz` is 503 already.
+   * Set it to what your load balancer needs to notice that, such as 5 s. Then the port closes, and the grace begins. Default 0.
+   */
+  readonly drainDelay?: number;
+  /** How long running turns may continue after the port has closed, in milliseconds, for `close()` and stop signals. Default 10 s. */
   readonly grace?: number;
 }
 
 /** How a server closes. */
 export interface CloseOptions {
-  /** How long running turns may continue, in milliseconds. Unfinished resumable tasks then continue on the next server of this store. */
-  readonly grace?: number;
+  /** How long everything is still served first, in milliseconds. Default: the option `drainDelay` of `serve`. */
+  readonly drainDelay?: number;
   /**
-   * Leaves the port at once, for another process that is to listen on it while running turns finish here. Default false: meanwhile
-   * requests are answered with 503, so that load balancers and probes notice.
+   * How long running turns may continue then, in milliseconds. Unfinished resumable tasks continue on the next server of this store. Default:
+   * the option `grace` of `serve`.
    */
-  readonly leavePort?: boolean;
+  readonly grace?: number;
 }
 
 /** A running server. */
@@ -116,8 +121,8 @@ export interface Server {
   /** All that a caller has, as JSON Lines: `exportOwner` of the handler: with several processes, read by one of them. */
   readonly exportOwner: Handler["exportOwner"];
   /**
-   * Stops the server. It accepts no new connections, lets calls and turns finish within the grace, and then ends the remaining
-   * streams, so that their clients continue elsewhere. It always resolves. Further calls return the same promise. With `processes`, it ends
+   * Stops the server. It serves everything for `drainDelay`, closes the port, lets calls and turns finish within `grace`, and then ends the
+   * remaining streams, so that their clients continue elsewhere. It always resolves. Further calls return the same promise. With `processes`, it ends
    * all of them where it is called in the process that started them, and else lets go of the connections of its own process.
    */
   close(options?: CloseOptions): Promise<void>;

@@ -1,12 +1,15 @@
 import {
   createHandler,
+  systemClock,
   type Agent,
   type AgentMount,
+  type Clock,
   type Handler,
   type HandlerOptions,
   type Logger,
 } from "@parley/a2a";
 import { isLoopback, type UniversalHandler } from "@parley/a2a/protocol";
+import { setTimeout as pause } from "node:timers/promises";
 import type { Store } from "@parley/a2a/store";
 import { beforeRouter, type AnyPathEndpoint } from "@parley/a2a/transport";
 import { defaultBindings, defaultLogger, defaultStore, heapShare } from "./defaults.ts";
@@ -24,7 +27,7 @@ import {
   warnOfMutualTls,
 } from "./listen.ts";
 import { authorizationOn, blobsOn, pushOn } from "./push.ts";
-import { onStopSignal, processLease } from "./process.ts";
+import { closingTimes, onStopSignal, processLease } from "./process.ts";
 import type { Member } from "./processes/member.ts";
 import type { CloseOptions, ServeOptions, Server } from "./serve-options.ts";
 import type { TransportSecurity } from "./transport-security.ts";
@@ -32,6 +35,9 @@ import { Upgrades } from "./upgrade.ts";
 
 /** Time beyond the grace for the handler to stop, and for the last answers to reach their readers, in milliseconds. */
 const closeTimeout = 1_000;
+
+/** How long requests that are on the way when the port closes are waited for, in milliseconds: they are answered, not refused. */
+const settleTimeout = 1_000;
 
 /**
  * Serves one agent at the root, or several agents by path and by tenant. Everything is on one port, over HTTP/1.1 and HTTP/2:
@@ -52,7 +58,7 @@ async function serveHere(
 ): Promise<Server> {
   const usual = defaultLogger(options);
   const logger = options.logger === undefined ? (member?.logger(usual) ?? usual) : usual;
-  const { host = "127.0.0.1", signals = true, grace: usualGrace = 10_000 } = options;
+  const { host = "127.0.0.1", signals = true } = options;
   const address = await addressOf(host);
   refuseOpenDoor(host, address, options);
   refuseHostUser(options);
@@ -97,13 +103,14 @@ async function serveHere(
   }
   // No `await` between here and `answer()`: a request that came before would have no handler.
   const upgrades = new Upgrades(handler, bindings, logger, security);
-  const responder = (handle: UniversalHandler): Responder =>
-    new Responder(
-      security?.around(handle, handler.isProbe) ?? handle,
-      { ...options, logger },
-      security?.proxies,
-      () => main.connections.last,
-    );
+  const responders: Responder[] = [];
+  const responder = (handle: UniversalHandler): Responder => {
+    const guarded = security?.around(handle, handler.isProbe) ?? handle;
+    const isLast = (): boolean => main.connections.last;
+    const created = new Responder(guarded, { ...options, logger }, security?.proxies, isLast);
+    responders.push(created);
+    return created;
+  };
   const answers = options.routes && own?.withRoutes(options.routes, { handler, publicUrl });
   main.answer(dispatch(main, responder(answers ?? handler.handle), upgrades), logger);
   const endpoints = others.map(({ binding, own }) => {
@@ -114,15 +121,17 @@ async function serveHere(
 
   const forgetCertificates = security?.watch(ports);
   let closing: Promise<void> | undefined;
-  const close = ({ grace = usualGrace, leavePort = false }: CloseOptions = {}): Promise<void> => {
-    if (closing === undefined) {
-      forgetSignals();
-      forgetCertificates?.();
-    }
-    if (leavePort) for (const each of ports) each.leave();
-    member?.stepAside();
+  const close = (closeOptions: CloseOptions = {}): Promise<void> => {
+    if (closing !== undefined) return closing;
+    forgetSignals();
+    forgetCertificates?.();
     const leave = async (): Promise<void> => member?.leave();
-    return (closing ??= closeAll({ ports, endpoints, handler, upgrades, logger, leave, release }, grace));
+    const { clock = systemClock } = options;
+    const parts = { ports, responders, endpoints, handler, upgrades, logger, clock, leave, release };
+    const { drainDelay, grace } = closingTimes(options, closeOptions);
+    // One of several processes that stops alone need not wait: the others have taken over its connections already.
+    closing = closeAll(parts, { drainDelay: member === undefined ? drainDelay : 0, grace });
+    return closing;
   };
   const forgetSignals = signals ? onStopSignal(close) : () => {};
   const server: Server = {
@@ -179,26 +188,44 @@ async function securityOf(
 /** What a running server consists of. */
 interface Parts {
   readonly ports: readonly Port[];
+  readonly responders: readonly Responder[];
   readonly endpoints: readonly AnyPathEndpoint[];
   readonly handler: Handler;
   readonly upgrades: Upgrades;
   readonly logger: Logger;
+  readonly clock: Clock;
   /** Where other processes have the port, too: resolves when no more connections come to this one. */
   leave(): Promise<void>;
   /** Closes the store, where this server has opened it. */
   release(): Promise<void>;
 }
 
-async function closeAll(parts: Parts, grace: number): Promise<void> {
-  const { ports, endpoints, handler, upgrades, logger } = parts;
-  for (const port of ports) port.retire();
-  for (const endpoint of endpoints) endpoint.close?.();
-  await within(grace + closeTimeout, handler.close({ grace }), logger);
+async function closeAll(parts: Parts, { drainDelay, grace }: Required<CloseOptions>): Promise<void> {
+  const { ports, endpoints, handler, upgrades, logger, clock } = parts;
+  handler.drain();
+  for (const port of ports) port.connections.tell();
+  if (drainDelay > 0) await new Promise<void>((resolve) => clock.after(drainDelay, resolve));
   await parts.leave();
+  await Promise.all(ports.map((port) => port.leave()));
+  for (const { connections } of ports) connections.retire();
+  const since = performance.now();
+  await settled(parts, Math.min(settleTimeout, grace));
+  const left = Math.max(0, grace - (performance.now() - since));
+  for (const endpoint of endpoints) endpoint.close?.();
+  await within(left + closeTimeout, handler.close({ grace: left }), logger);
   for (const port of ports) port.drain();
   upgrades.close();
   await Promise.all(ports.map((port) => port.end(closeTimeout)));
   await parts.release();
+}
+
+/** Waits up to `timeout` milliseconds until every accepted connection has made a request, and every request has an answer. */
+async function settled({ ports, responders }: Parts, timeout: number): Promise<void> {
+  const since = performance.now();
+  const isExpected = (): boolean =>
+    ports.some(({ connections }) => connections.expectsRequest) ||
+    responders.some(({ unansweredCount }) => unansweredCount > 0);
+  while (performance.now() - since < timeout && isExpected()) await pause(10);
 }
 
 /** How often an address may fail to authenticate where other machines reach the server. */

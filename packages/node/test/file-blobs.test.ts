@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, stat, utimes, writeFile, mkdir } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { blobStoreContract } from "@parley/a2a/testing";
@@ -58,5 +58,43 @@ describe("blobs in a folder", () => {
       code: "Unavailable",
       message: expect.not.stringContaining(own) as unknown,
     });
+  });
+
+  it("are never reached through a symbolic link that someone else put into the folder", async () => {
+    const own = await mkdtemp(join(folder, ".links-"));
+    const outside = await mkdtemp(join(folder, ".outside-"));
+    await mkdir(join(outside, "owner"));
+    await writeFile(join(outside, "owner", "passwords"), "not a blob");
+    const old = new Date(Date.now() - 25 * 60 * 60 * 1000);
+    await utimes(join(outside, "owner", "passwords"), old, old);
+    const store = fileBlobs(own);
+    await store.put("plain/owner/x", one("a blob"));
+    await symlink(outside, join(own, "agent"));
+    await symlink(join(outside, "owner", "passwords"), join(own, "plain", "owner", "link"));
+
+    expect(await store.get("agent/owner/passwords")).toBeUndefined();
+    expect(await store.get("plain/owner/link")).toBeUndefined();
+    expect((await store.list({ prefix: "", limit: 10 })).blobs.map(({ key }) => key)).toEqual(["plain/owner/x"]);
+    await expect(store.put("agent/owner/new", one("2"))).rejects.toMatchObject({ code: "Unavailable" });
+    await expect(store.move?.("plain/owner/x", "agent/owner/new")).rejects.toMatchObject({ code: "Unavailable" });
+    await expect(store.move?.("agent/owner/passwords", "plain/owner/y")).rejects.toMatchObject({ code: "Unavailable" });
+    await store.delete(["agent/owner/passwords", "plain/owner/link"]);
+
+    // The folder of unfinished uploads is emptied of old files, and so must not lead elsewhere either.
+    await rm(join(own, ".unfinished"), { recursive: true });
+    await symlink(join(outside, "owner"), join(own, ".unfinished"));
+    await store.list({ prefix: "", limit: 10 });
+    await expect(store.put("plain/owner/z", one("3"))).rejects.toMatchObject({ code: "Unavailable" });
+    expect(await readdir(join(outside, "owner"))).toEqual(["passwords"]);
+    expect(await readFile(join(outside, "owner", "passwords"), "utf8")).toBe("not a blob");
+  });
+
+  it("may be in a folder that is itself a symbolic link", async () => {
+    const own = await mkdtemp(join(folder, ".linked-"));
+    await mkdir(join(own, "real"));
+    await symlink(join(own, "real"), join(own, "link"));
+    const store = fileBlobs(join(own, "link"));
+    await store.put("agent/owner/x", one("1"));
+    expect((await store.get("agent/owner/x"))?.size).toBe(1);
   });
 });

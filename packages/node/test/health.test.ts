@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect as http2Connect } from "node:http2";
 import { createServer, request as httpRequest, type RequestListener } from "node:http";
 import { connect as netConnect, type AddressInfo } from "node:net";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -50,8 +52,19 @@ function probe(
 
 const alive = [200, '{"status":"ok"}'];
 const ready = [200, '{"status":"ready"}'];
-const closing = [503, '{"status":"closing"}'];
+const stopping = [503, '{"status":"closing"}'];
 const unavailable = [503, '{"status":"unavailable"}'];
+
+/** "connected", or why not. */
+function connectTo(port: number): Promise<unknown> {
+  return new Promise((resolve) => {
+    const socket = netConnect(port, "127.0.0.1");
+    socket.on("error", resolve).on("connect", () => {
+      socket.destroy();
+      resolve("connected");
+    });
+  });
+}
 
 /** A store whose reads of `head` are the test's. */
 function storeWith(head: (store: Store) => Store["head"]): Store {
@@ -306,34 +319,44 @@ describe("readiness", () => {
     expect(await probe(server, "/readyz")).toEqual(unavailable);
   });
 
-  it("is 503 as soon as the server closes, while running turns finish and the process answers", async () => {
+  it("is 503 during the drain delay, while everything is served; then the port closes and running turns finish", async () => {
     const { agent, begun, finish } = slowAgent();
-    const server = await start({}, agent);
-    const post = () =>
+    const clock = fakeClock();
+    const server = await start({ clock }, agent);
+    const post = (configuration: object) =>
       fetch(server.url, {
         method: "POST",
         headers: { "content-type": "application/json" },
-        body: '{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"1","role":"ROLE_USER","parts":[{"text":"x"}]}}}',
+        body: JSON.stringify({
+          jsonrpc: "2.0",
+          id: 1,
+          method: "SendMessage",
+          params: {
+            message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text: "x" }] },
+            configuration,
+          },
+        }),
       });
-    const answer = post();
+    const answer = post({});
     await begun;
-    const closed = server.close({ grace: 3_600_000 });
-    expect(await probe(server, "/readyz")).toEqual(closing);
-    expect(await probe(server, "/healthz")).toEqual(alive);
-    const refused = await post();
-    expect([refused.status, refused.headers.get("connection")]).toEqual([503, "close"]);
+    const closed = server.close({ drainDelay: 5_000, grace: 3_600_000 });
+    for (let count = 0; count < 3; count += 1) {
+      expect(await probe(server, "/readyz")).toEqual(stopping);
+      expect(await probe(server, "/healthz")).toEqual(alive);
+      const sent = await post({ returnImmediately: true });
+      expect([sent.status, sent.headers.get("connection")]).toEqual([200, "close"]);
+      expect(await sent.json()).toMatchObject({ result: { task: {} } });
+    }
+    clock.advance(5_000);
+    await expect.poll(() => connectTo(server.port)).toMatchObject({ code: "ECONNREFUSED" });
     finish();
     expect(await (await answer).json()).toMatchObject({
       result: { task: { status: { state: "TASK_STATE_COMPLETED" } } },
     });
     await closed;
-    const gone = await new Promise((resolve) => {
-      netConnect(server.port, "127.0.0.1").on("error", resolve).on("connect", resolve);
-    });
-    expect(gone).toMatchObject({ code: "ECONNREFUSED" });
   });
 
-  it("leaves the port at once where it is told to, for a process that takes over while running turns finish", async () => {
+  it("closes the port at once without a drain delay, for a process that takes over while running turns finish", async () => {
     const { agent, begun, finish } = slowAgent();
     const server = await start({}, agent);
     const answer = fetch(server.url, {
@@ -342,7 +365,8 @@ describe("readiness", () => {
       body: '{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"1","role":"ROLE_USER","parts":[{"text":"x"}]}}}',
     });
     await begun;
-    const closed = server.close({ grace: 3_600_000, leavePort: true });
+    const closed = server.close({ grace: 3_600_000 });
+    await expect.poll(() => connectTo(server.port)).toMatchObject({ code: "ECONNREFUSED" });
     const next = await start({ port: server.port });
     expect(await probe(next, "/readyz")).toEqual(ready);
     finish();
@@ -351,6 +375,27 @@ describe("readiness", () => {
     });
     await closed;
     expect(await probe(next, "/readyz")).toEqual(ready);
+  });
+
+  it("answers a connection whose first request comes after the port has closed, over HTTP/1.1 and HTTP/2, and says that it was the last", async () => {
+    const server = await start();
+    const socket = netConnect(server.port, "127.0.0.1");
+    const session = http2Connect(server.url);
+    let goaway = false;
+    session.on("goaway", () => (goaway = true));
+    await Promise.all([once(socket, "connect"), once(session, "remoteSettings")]);
+    const closed = server.close({ grace: 3_600_000 });
+    await expect.poll(() => connectTo(server.port)).toMatchObject({ code: "ECONNREFUSED" });
+    const stream = session.request({ ":path": "/.well-known/agent-card.json" });
+    const [headers] = (await once(stream, "response")) as [{ ":status": number }];
+    expect(headers[":status"]).toBe(200);
+    stream.resume();
+    socket.write(`GET /.well-known/agent-card.json HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\n\r\n`);
+    let text = "";
+    for await (const piece of socket.setEncoding("utf8")) text += piece as string;
+    expect(text).toMatch(/^HTTP\/1.1 200 OK\r\n(.+\r\n)*connection: close\r\n/i);
+    await closed;
+    expect(goaway).toBe(true);
   });
 
   it("is told by gRPC as well, to any host (grpc.health.v1)", async () => {
@@ -392,6 +437,6 @@ describe("the probes of a handler on another host", () => {
     expect(await ask("/healthz")).toEqual(alive);
     expect(await ask("/readyz")).toEqual(ready);
     await close();
-    expect(await ask("/readyz")).toEqual(closing);
+    expect(await ask("/readyz")).toEqual(stopping);
   });
 });

@@ -37,7 +37,7 @@ async function spreading(isStopped: (name: string) => boolean) {
     members.set(name, member);
     spread.add(member);
   }
-  const front = frontOf(0, spread);
+  const { server: front } = frontOf(0, spread);
   front.listen(0, "127.0.0.1");
   await once(front, "listening");
   onTestFinished(() => {

@@ -25,9 +25,7 @@ export class Member {
   readonly #wakeups: ((text: string) => void)[] = [];
   #ports: readonly Port[] = [];
   #server: Server | undefined;
-  #handler: Pick<Handler, "wake"> | undefined;
-  /** All of them stop. */
-  #isOrdered = false;
+  #handler: Pick<Handler, "wake" | "drain"> | undefined;
   #onLeft: (() => void) | undefined;
 
   constructor(place: Place) {
@@ -78,7 +76,7 @@ export class Member {
   }
 
   /** This process serves from now on. */
-  begin(server: Server, handler: Pick<Handler, "wake">): void {
+  begin(server: Server, handler: Pick<Handler, "wake" | "drain">): void {
     this.#server = server;
     this.#handler = handler;
     const agents = server.agents.map(({ id, url, cardUrl, card, tenant }) => ({
@@ -97,12 +95,7 @@ export class Member {
     return new Promise((resolve) => this.#tell({ parley: "failed", message }, resolve));
   }
 
-  /** This process stops by itself: the others take new connections, unless all stop. */
-  stepAside(): void {
-    if (!this.#isOrdered) this.#tell({ parley: "aside" });
-  }
-
-  /** Resolves when no more connections come. */
+  /** Resolves when no more connections come to this process. */
   async leave(): Promise<void> {
     const left = new Promise<void>((resolve) => (this.#onLeft = resolve));
     if (process.connected) this.#tell({ parley: "leaving" });
@@ -126,6 +119,7 @@ export class Member {
     else if (order.parley === "exported") this.#exports.end(order.id);
     else if (order.parley === "signal" || order.parley === "delete" || order.parley === "export")
       void this.#answer(order);
+    else if (order.parley === "drain") this.#drain();
     else if (order.parley === "close") void this.#close(order.grace);
   };
 
@@ -155,8 +149,12 @@ export class Member {
     }
   }
 
+  #drain(): void {
+    this.#handler?.drain();
+    for (const { connections } of this.#ports) connections.tell();
+  }
+
   async #close(grace: number): Promise<void> {
-    this.#isOrdered = true;
     await this.#server?.close({ grace });
     this.#tell({ parley: "closed" });
   }

@@ -21,6 +21,8 @@ export interface Place {
 /** From the process that started the others. A connection comes with its socket. */
 export type Order =
   | { readonly parley: "connection"; readonly port: number }
+  /** All of them are about to stop: readiness fails from now on, and everything is still served. */
+  | { readonly parley: "drain" }
   | { readonly parley: "close"; readonly grace: number }
   /** No more connections come. */
   | { readonly parley: "left" }
@@ -47,8 +49,6 @@ export type Report =
   | { readonly parley: "failed"; readonly message: string }
   /** It has the connection. */
   | { readonly parley: "taken" }
-  /** It stops by itself, and the others are to take new connections. */
-  | { readonly parley: "aside" }
   /** It takes no more connections. */
   | { readonly parley: "leaving" }
   | { readonly parley: "closed" }

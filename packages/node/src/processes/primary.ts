@@ -1,10 +1,11 @@
 import cluster from "node:cluster";
 import { randomBytes } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import type { Logger, ServedAgent } from "@parley/a2a";
 import { defaultLogger } from "../defaults.ts";
 import { addressOf, hasOwnPort, refuseHostUser, refuseOpenDoor, urlOf } from "../listen.ts";
 import { bind } from "../bind.ts";
-import { onStopSignal } from "../process.ts";
+import { closingTimes, onStopSignal } from "../process.ts";
 import type { CloseOptions, ServeOptions, Server } from "../serve-options.ts";
 import { Calls } from "./calls.ts";
 import { tell, wake, type Child } from "./child.ts";
@@ -20,10 +21,12 @@ const settled = 10_000;
 const closeTimeout = 2_000;
 /** After this time without `serve()` in a new process, the log says so. */
 const callTimeout = 30_000;
+/** Time for the processes to take the connections that were accepted last, in milliseconds. */
+const spreadTimeout = 1_000;
 
 /** Listens, starts the processes that serve, and passes connections on to them. Resolves when all of them serve. */
 export async function startProcesses(options: ServeOptions, count: number): Promise<Server> {
-  const { host = "127.0.0.1", port = 4000, bindings = [], signals = true, grace: usualGrace = 10_000, tls } = options;
+  const { host = "127.0.0.1", port = 4000, bindings = [], signals = true, tls } = options;
   const logger = defaultLogger(options);
   const address = await addressOf(host);
   refuseOpenDoor(host, address, options);
@@ -41,25 +44,27 @@ export async function startProcesses(options: ServeOptions, count: number): Prom
   const bound: number[] = [];
   const group = new Group(spread, count, bound, logger);
   try {
-    for (const [at, front] of fronts.entries()) bound.push(await bind(front, address, numbers[at] as number));
-    for (const front of fronts)
-      front.on("error", (cause) => logger.error("A connection could not be accepted", { cause }));
+    for (const [at, front] of fronts.entries()) bound.push(await bind(front.server, address, numbers[at] as number));
+    for (const { server } of fronts)
+      server.on("error", (cause) => logger.error("A connection could not be accepted", { cause }));
     await group.start();
   } catch (error) {
-    for (const front of fronts) front.close();
+    for (const { server } of fronts) server.close();
     await group.stop(0);
     throw error;
   }
-  const end = async (grace: number): Promise<void> => {
-    await group.stop(grace);
-    for (const front of fronts) front.close();
+  const end = async ({ drainDelay, grace }: Required<CloseOptions>): Promise<void> => {
+    group.drain();
+    await until(drainDelay, () => spread.isEmpty);
+    await Promise.all(fronts.map((front) => front.leave()));
+    await until(spreadTimeout, () => spread.isEmpty || !spread.isBusy);
     spread.end();
+    await group.stop(grace);
   };
   let closing: Promise<void> | undefined;
-  const close = ({ grace = usualGrace, leavePort = false }: CloseOptions = {}): Promise<void> => {
+  const close = (closeOptions: CloseOptions = {}): Promise<void> => {
     forgetSignals();
-    if (leavePort) for (const front of fronts) front.close();
-    return (closing ??= end(grace));
+    return (closing ??= end(closingTimes(options, closeOptions)));
   };
   const forgetSignals = signals ? onStopSignal(close) : () => {};
   const [main = 0, ...own] = bound;
@@ -73,6 +78,12 @@ export async function startProcesses(options: ServeOptions, count: number): Prom
     exportOwner: (of) => group.calls.exportOwner(of),
     close,
   };
+}
+
+/** Waits until a condition is met, up to `timeout` milliseconds. */
+async function until(timeout: number, isMet: () => boolean): Promise<void> {
+  const end = performance.now() + timeout;
+  for (let left = timeout; left > 0 && !isMet(); left = end - performance.now()) await pause(Math.min(left, 20));
 }
 
 /** The processes that serve. */
@@ -89,6 +100,7 @@ class Group {
   /** By the number of the process: how often in a row it ended while it was new. */
   readonly #failures = new Map<number, number>();
   #starting: { resolve(): void; reject(error: Error): void } | undefined;
+  #isDraining = false;
   #isStopping = false;
   #onEmpty: (() => void) | undefined;
 
@@ -112,6 +124,12 @@ class Group {
     return this.#isStopping ? [] : [...this.#children.values()].filter(({ isReady, hasLeft }) => isReady && !hasLeft);
   }
 
+  /** Makes readiness fail in all processes, which still serve. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const child of this.#children.values()) if (child.isReady) tell(child, { parley: "drain" });
+  }
+
   /** Ends all processes: those that serve get `grace` milliseconds for their turns. */
   async stop(grace: number): Promise<void> {
     this.#isStopping = true;
@@ -120,8 +138,6 @@ class Group {
     if (children.length === 0) return;
     const empty = new Promise<void>((resolve) => (this.#onEmpty = resolve));
     for (const child of children) {
-      // One that has stepped aside tells callers that it stops.
-      if (child.isReady && !child.hasLeft) this.#spread.add(child);
       if (child.isReady) tell(child, { parley: "close", grace });
       else child.worker.process.kill("SIGTERM");
     }
@@ -179,7 +195,6 @@ class Group {
     else if (report.parley === "wakeup") for (const other of this.#others(child)) wake(other, report.text);
     else if (report.parley === "ready") this.#ready(child, report.agents);
     else if (report.parley === "failed") this.#failed(child, report.message);
-    else if (report.parley === "aside") this.#aside(child);
     else if (report.parley === "leaving") {
       child.hasLeft = true;
       this.#spread.remove(child);
@@ -191,6 +206,7 @@ class Group {
   #ready(child: Child, agents: readonly ServedAgent[]): void {
     child.isReady = true;
     if (this.#isStopping) return tell(child, { parley: "close", grace: 0 });
+    if (this.#isDraining) tell(child, { parley: "drain" });
     this.#spread.add(child);
     this.agents = agents;
     if (this.#starting === undefined) {
@@ -199,11 +215,6 @@ class Group {
       this.#starting.resolve();
       this.#starting = undefined;
     }
-  }
-
-  /** While all of them stop, it goes on telling its callers so. */
-  #aside(child: Child): void {
-    if (!this.#isStopping) this.#spread.remove(child);
   }
 
   #failed(child: Child, message: string): void {

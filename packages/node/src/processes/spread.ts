@@ -1,4 +1,5 @@
 import { createServer, type Server as NetServer, type Socket } from "node:net";
+import { stopListening } from "../bind.ts";
 
 /** A process that takes connections. */
 export interface Taker {
@@ -92,6 +93,16 @@ export class Spread<Member extends Taker> {
     this.#next();
   }
 
+  /** Whether no process takes connections. */
+  get isEmpty(): boolean {
+    return [...this.#takers.values()].every(({ takes }) => !takes);
+  }
+
+  /** Whether connections wait for a process, or are on the way to one. */
+  get isBusy(): boolean {
+    return this.#waiting.length > 0 || [...this.#takers.values()].some(({ open }) => open !== undefined);
+  }
+
   /** Closes the connections that no process has. */
   end(): void {
     for (const { late } of this.#takers.values()) clearTimeout(late);
@@ -112,6 +123,18 @@ export class Spread<Member extends Taker> {
 }
 
 /** Accepts connections, and reads nothing of them. */
-export function frontOf(at: number, spread: Pick<Spread<never>, "give">): NetServer {
-  return createServer({ pauseOnConnect: true, allowHalfOpen: true }, (socket) => spread.give(at, socket));
+export function frontOf(at: number, spread: Pick<Spread<never>, "give">): Front {
+  let acceptedCount = 0;
+  const server = createServer({ pauseOnConnect: true, allowHalfOpen: true }, (socket) => {
+    acceptedCount += 1;
+    spread.give(at, socket);
+  });
+  return { server, leave: () => stopListening(server, () => acceptedCount) };
+}
+
+/** A listening server that passes its connections on. */
+export interface Front {
+  readonly server: NetServer;
+  /** Accepts the connections that wait, then stops listening. */
+  leave(): Promise<void>;
 }
