@@ -48,7 +48,7 @@ export const rooms = {
   net: { imports: ["model"], doors: ["index.ts", "port.ts", "remote-document.ts"] },
   store: {
     imports: ["model"],
-    doors: ["index.ts", "owner-data.ts", "port.ts", "search.ts", "snippets.ts", "wakeup.ts"],
+    doors: ["index.ts", "owner-data.ts", "port.ts", "search.ts", "snippets.ts", "suspended.ts", "wakeup.ts"],
   },
   webhooks: { imports: ["model"], doors: ["index.ts", "names.ts"] },
   receiver: {

@@ -14,6 +14,7 @@ export const long: readonly string[] = [
   "packages/sql/test/sqlite/thread.test.ts",
   "packages/a2a/test/store/memory.test.ts",
   "packages/a2a/test/store/search-memory.test.ts",
+  "packages/a2a/test/cards/changes.test.ts",
   "packages/a2a/test/model/round-trip.test.ts",
   "packages/conform/test/mutants.test.ts",
 ];

@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { defineAgent, memoryStore, MessageRefused, text, type Agent, type AgentDefinition } from "@parley/a2a";
 import { apiKey } from "@parley/a2a/auth";
-import { connect, type Client } from "@parley/a2a/client";
+import { connect, type Client, type ConnectOptions } from "@parley/a2a/client";
 import { agentGateway, agp, delegationPart, gatewayAgent, intentPart } from "@parley/a2a/extensions/agp";
 import { idempotentSends } from "@parley/a2a/extensions/idempotent-sends";
 import type { AgentCard, Task } from "@parley/a2a/model";
@@ -35,8 +35,11 @@ async function served(agent: Agent, options: Partial<ServeOptions> = {}) {
   return server;
 }
 
+/** A client gives up soon, so that the next route is tried. */
+const soon: ConnectOptions = { retry: { budget: 500 }, reconnect: { budget: 2_000 } };
+
 const clientOf = async (agent: Agent, options: Partial<ServeOptions> = {}): Promise<Client> =>
-  connect((await served(agent, options)).url);
+  connect((await served(agent, options)).url, soon);
 
 /** A gateway with routes to clients: the first one is the cheapest. */
 async function gatewayTo(...clients: readonly (Client | undefined)[]) {
@@ -64,7 +67,7 @@ const textOf = (task: Task | undefined) => task?.artifacts?.[0]?.parts[0]?.text;
 /** A client of an agent whose process is gone. */
 async function away(): Promise<{ readonly client: Client; back(agent: Agent): Promise<void> }> {
   const server = await served(squad("Away").agent);
-  const client = await connect(server.url);
+  const client = await connect(server.url, soon);
   const { port } = new URL(server.url);
   await server.close({ grace: 0 });
   return { client, back: async (agent) => void (await served(agent, { port: Number(port) })) };
@@ -94,7 +97,7 @@ async function broken(
     defaultOutputModes: ["*/*"],
     supportedInterfaces: [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }],
   };
-  return { client: await connect(card), requests: () => requests };
+  return { client: await connect(card, soon), requests: () => requests };
 }
 
 describe("the next route is tried", () => {

@@ -32,7 +32,7 @@ interface Story {
 type OnEvent = (count: number, event: StreamResponse) => void;
 
 /** Calls that are repeated until they succeed. */
-const patient = { attempts: Infinity, minDelay: 20, maxDelay: 500 } as const;
+const patient = { budget: Infinity, minDelay: 20, maxDelay: 500 } as const;
 
 export class Crowd {
   /** What was asked for in each task: the orders whose messages were accepted. */

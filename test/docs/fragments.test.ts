@@ -98,7 +98,6 @@ const options = {
   target: "es2022",
   module: "nodenext",
   types: ["node"],
-  skipLibCheck: true,
   allowImportingTsExtensions: true,
 };
 
@@ -115,6 +114,8 @@ test("parts of programs compile", async () => {
   const said = await new Promise<string>((done) => {
     execFile(process.execPath, [tsc, "-p", project, "--pretty", "false"], (_error, stdout) => done(stdout));
   });
-  const named = said.replaceAll(/\S*fragment-(\d+)\.ts/g, (_, at: string) => found[Number(at)]?.place ?? at);
+  // Temporal's own declarations do not compile: they use `ms` and `source-map`, whose types they do not depend on.
+  const ours = said.replaceAll(/^node_modules\/@temporalio\/.*\n(?: .*\n)*/gm, "");
+  const named = ours.replaceAll(/\S*fragment-(\d+)\.ts/g, (_, at: string) => found[Number(at)]?.place ?? at);
   expect(named).toBe("");
 });

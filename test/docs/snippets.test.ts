@@ -37,6 +37,7 @@ describe("docs/client.md", async () => {
     ["Cook JSONRPC", "TASK_STATE_COMPLETED"],
     ["GRPC 127.0.0.1:", "TASK_STATE_COMPLETED"],
     ["TASK_STATE_WORKING", "Dish for three", "up to 4"],
+    ["Dish for three TASK_STATE_COMPLETED"],
     ["TASK_STATE_COMPLETED Dish for six"],
     ["TASK_STATE_COMPLETED\n", "1 artifacts", "true"],
     ["For how many?", "Dish for four"],
@@ -122,6 +123,7 @@ const pairs: Readonly<
   ],
   "docs/cards.md": [
     { client: ["Says whether it will rain.\nFor ada\n"], server: [] },
+    { client: ["Payroll"], server: [] },
     { client: ["localhost is a name of an internal network"], server: [] },
   ],
   "docs/cookbook.md": [

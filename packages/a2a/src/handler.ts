@@ -1,6 +1,6 @@
 import { auditedAuthentication, auditedService, refusedCall } from "./auth/audited.ts";
 import { authorized, skillInMetadata, type Authorization } from "./auth/authorized.ts";
-import { silentLogger, systemClock, withoutQuery, withoutSlashes, type Clock } from "./base/index.ts";
+import { silentLogger, systemClock, withoutQuery, withoutSlashes, type Clock, type Logger } from "./base/index.ts";
 import { createEngine } from "./engine/index.ts";
 import { A2AError } from "./model/index.ts";
 import {
@@ -13,8 +13,10 @@ import {
   type AgentService,
   type Audit,
   type Interceptor,
+  type UniversalRequest,
 } from "./protocol/index.ts";
 import { authenticationOf, checkCallers, type Authentication } from "./server/authentication.ts";
+import { cardGates } from "./server/card-readers.ts";
 import { cardSignerOf } from "./server/cards.ts";
 import { blobsOf, fileEndpoint, fileReceiver, roomFor } from "./server/blobs.ts";
 import { toFetch } from "./server/fetch.ts";
@@ -35,17 +37,27 @@ import { methodRoutes, operationsWith } from "./server/methods.ts";
 import { keySetDocument, pushOutbox, pushSettingsOf, webhooksParams } from "./server/push.ts";
 import type { Authenticate } from "./limits/index.ts";
 import { checkLimits, withinRates, withinStreams } from "./server/limits.ts";
+import { refusalLog, type RefusalLog } from "./server/refusals.ts";
 import { engineAgent, serveAgent, serviceMount, type MountedAgent } from "./server/serve-agent.ts";
+import type { CardGate } from "./transport/discovery/handler.ts";
 import { jsonRpcBinding } from "./transport/jsonrpc/handler.ts";
 import { restBinding } from "./transport/rest/handler.ts";
 import { admission, hostsOf } from "./transport/router/admission.ts";
 import type { InterfacePaths, ServiceMount } from "./transport/router/claims.ts";
 import type { Pages } from "./transport/router/pages.ts";
 import { beforeRouter, checkBindings, createRouter } from "./transport/router/router.ts";
-import { isAnyPath, openAnyPath, type ServerBinding, type ServerHost } from "./transport/server/binding.ts";
+import {
+  isAnyPath,
+  openAnyPath,
+  type Admission,
+  type ServerBinding,
+  type ServerHost,
+} from "./transport/server/binding.ts";
 import type { CorsOptions } from "./transport/server/cors.ts";
 import { answerWith, tagged, type Document } from "./transport/server/document.ts";
 import { KeepAlive } from "./transport/server/event-stream.ts";
+import { errorResponse, failureOf } from "./transport/server/response.ts";
+import type { Codec } from "./wire/codec.ts";
 import { codecV03, codecV1, draftsOf, wires, type ProtocolVersion } from "./wires.ts";
 
 export { jsonRpcBinding, restBinding };
@@ -108,10 +120,13 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   const basePath = withoutSlashes(options.basePath ?? publicUrl.pathname);
   const signer = cardSignerOf(options.signCards, { publicUrl: by.publicUrl, basePath, codecs });
   const audit = options.audit && safeAudit(options.audit, logger);
+  const refusals = refusalLog(logger, clock, publicUrl.href);
+  /** Is told of refused callers. */
+  const watch = bothAudits(audit, refusals?.audit);
   const { push: _, audit: _audit, authorization: _authorization, blobs: _blobs, ...engineOptions } = options;
   const files = blobsOf(options.blobs, { publicUrl: by.publicUrl, pushKeys: push?.keys });
   const where = { publicUrl: by.publicUrl, basePath, agents: served };
-  const authentication = authenticationOf(authenticator, where, options.skillOf);
+  const authentication = authenticationOf(authenticator, where, options.skillOf, options.cardReaders);
   const engine = createEngine({
     ...engineOptions,
     ...(audit !== undefined && { audit }),
@@ -133,7 +148,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   const observer = options.observer && safeObserver(options.observer, logger);
   const within = withinStreams(streamsPerCaller);
   const services = served.map((each) => {
-    const wrapping = { ...options, clock, audit, within };
+    const wrapping = { ...options, clock, audit: watch, within };
     const service = wrapped(engine.service(each.id), each, authentication, wrapping);
     const bare = { ...wrapping, interceptors: [] };
     if (methods.length > 0) guarded.set(each.id, wrapped(engine.service(each.id), each, authentication, bare));
@@ -147,38 +162,44 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   const limited = (inner: Authenticate): Authenticate => withinRates(inner, rate, limiting);
   const readiness = new ReadinessCheck(options.store, clock, logger);
   const probes = probesOf(options.health, readiness);
-  const host = serverHost(options, hostNames, {
-    readiness: () => readiness.check(),
-    authenticate:
-      audit === undefined ? limited(authenticate) : auditedAuthentication(authenticate, limited, audit, clock),
-    codecs: [...codecs, ...draftsOf(codecs)],
-    services: new Map(served.map(({ label }, at) => [label, services[at] as AgentService])),
-    limits: {
-      bodyBytes,
-      depth,
-      unfinished: unfinishedBodies(bodyBytes, unfinishedBytes ?? roomFor(options.blobs, bodyBytes), clock),
-      answers,
-    },
-    ...(methods.length > 0 && { methods }),
-    ...(options.blobs !== undefined && {
-      receiver: fileReceiver(options.blobs, (sender) => {
-        const ids = served.filter((_, at) => [...sender.services.values()].includes(services[at] as AgentService));
-        return engine.receive(
-          ids.map(({ id }) => id),
-          sender,
-        );
+  const host = serverHost(
+    options,
+    hostNames,
+    {
+      readiness: () => readiness.check(),
+      authenticate:
+        watch === undefined ? limited(authenticate) : auditedAuthentication(authenticate, limited, watch, clock),
+      codecs: [...codecs, ...draftsOf(codecs)],
+      services: new Map(served.map(({ label }, at) => [label, services[at] as AgentService])),
+      limits: {
+        bodyBytes,
+        depth,
+        unfinished: unfinishedBodies(bodyBytes, unfinishedBytes ?? roomFor(options.blobs, bodyBytes), clock),
+        answers,
+      },
+      ...(methods.length > 0 && { methods }),
+      ...(options.blobs !== undefined && {
+        receiver: fileReceiver(options.blobs, (sender) => {
+          const ids = served.filter((_, at) => [...sender.services.values()].includes(services[at] as AgentService));
+          return engine.receive(
+            ids.map(({ id }) => id),
+            sender,
+          );
+        }),
       }),
-    }),
-    clock,
-    logger,
-  });
+      clock,
+      logger,
+    },
+    refusals,
+  );
+  const gateOf = cardGates(options, authentication, host.authenticate, { audit: watch, clock });
   const router = createRouter(
-    served.map((each, at) => serviceMount(basePath, each, services[at] as AgentService, signer)),
+    served.map((each, at) => serviceMount(basePath, each, services[at] as AgentService, signer, gateOf?.(each))),
     {
       ...host,
       bindings,
       maxAge: options.cardMaxAge ?? 300,
-      ...(options.page !== false && { pages: pagesOf(basePath, by.publicUrl, served) }),
+      ...(options.page !== false && { pages: pagesOf(basePath, by.publicUrl, served, codecs[0], logger) }),
       documents: [
         ...authentication.documents,
         ...(push === undefined ? [] : [keySetDocument(basePath, push)]),
@@ -210,33 +231,76 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     deleteOwner: (...of) => engine.deleteOwner(...of),
     exportOwner: (of) => engine.exportOwner(of),
     wake: (waking) => wakeEngine(engine, clock, waking, waitUntil === undefined),
+    drain: () => readiness.close(),
     close(closing) {
       readiness.close();
       for (const endpoint of anyPath) endpoint.close?.();
       answers.close(new A2AError("Unavailable", "The server is stopping", { retryAfter: 1 }));
+      refusals?.close();
       return engine.close(closing);
     },
   };
 }
 
-/** The pages for browsers. They are loaded when a browser comes, and written once. */
-function pagesOf(root: string, publicUrl: string, served: readonly MountedAgent[]): Pages {
+/** The pages for browsers. They are loaded when a browser comes, and written once, except for those that few may read. */
+function pagesOf(
+  root: string,
+  publicUrl: string,
+  served: readonly MountedAgent[],
+  codec: Codec,
+  logger: Logger,
+): Pages {
   const written = new Map<readonly ServiceMount[], Promise<Document>>();
-  const write = async (mounts: readonly ServiceMount[]): Promise<Document> => {
+  const write = async (mounts: readonly ServiceMount[], gate: CardGate | undefined): Promise<Document> => {
     const { agentPage, listPage, pageHeaders } = await import("./page/index.ts");
     const agents = served.filter(({ card }) => mounts.some((mount) => mount.card === card));
     const [only, ...others] = agents;
     const text = only !== undefined && others.length === 0 ? agentPage(only) : listPage(agents, publicUrl);
-    return tagged(text, await pageHeaders());
+    const headers = await pageHeaders();
+    if (gate === undefined) return tagged(text, headers);
+    const vary = [headers["vary"], ...gate.vary].join(", ");
+    return tagged(text, { ...headers, "cache-control": "private, no-cache", vary });
   };
   return {
     root,
     async answer(request, mounts) {
-      const page = written.get(mounts) ?? write(mounts);
+      const gate = mounts.find((mount) => mount.gate !== undefined)?.gate;
+      if (gate !== undefined) {
+        try {
+          return answerWith(await write(await readable(request, mounts), gate), request);
+        } catch (thrown) {
+          const fields = { url: withoutQuery(request.url) };
+          return errorResponse(
+            codec,
+            failureOf(thrown, logger, fields, () => false),
+          );
+        }
+      }
+      const page = written.get(mounts) ?? write(mounts, gate);
       written.set(mounts, page);
       return answerWith(await page, request);
     },
   };
+}
+
+/**
+ * The agents whose cards the sender of a request may read.
+ *
+ * @throws A2AError the refusal of the first one, where it may read none.
+ */
+async function readable(request: UniversalRequest, mounts: readonly ServiceMount[]): Promise<readonly ServiceMount[]> {
+  const found: ServiceMount[] = [];
+  let refusal: unknown;
+  for (const mount of mounts) {
+    try {
+      await mount.gate?.check(request, mounts.length > 1);
+      found.push(mount);
+    } catch (thrown) {
+      refusal ??= thrown;
+    }
+  }
+  if (found.length === 0) throw refusal;
+  return found;
 }
 
 /** The service of one agent: the engine's, in the interceptors, in the authorizer, in the checks of its card, in the audit. */
@@ -266,6 +330,15 @@ interface Wrapping extends Pick<HandlerOptions, "authorizer" | "interceptors" | 
   readonly within: Interceptor;
 }
 
+/** Tells both, where there are two. */
+function bothAudits(one: Audit | undefined, other: Audit | undefined): Audit | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return (record) => {
+    one(record);
+    other(record);
+  };
+}
+
 /** What the bindings get. `hostNames`: the hosts in the addresses of this server. */
 function serverHost(
   { cors = false, allowedHosts, strictVersion = false, keepAlive = 15_000 }: HandlerOptions,
@@ -274,14 +347,30 @@ function serverHost(
     ServerHost,
     "methods" | "receiver" | "authenticate" | "codecs" | "readiness" | "services" | "limits" | "clock" | "logger"
   >,
+  refusals: RefusalLog | undefined,
 ): ServerHost {
-  const admit = allowedHosts && admission([...hostNames, ...allowedHosts], originsOf(cors));
+  const admits = allowedHosts && admission([...hostNames, ...allowedHosts], originsOf(cors));
+  const admit = admits && loggedAdmission(admits, refusals);
   return {
     ...given,
+    ...(refusals !== undefined && { refusedOrigin: (request) => refusals.origin(request) }),
     operations: operationsWith(given.methods),
     ...(admit !== undefined && { admit }),
     strictVersion,
     keepAlive: new KeepAlive(given.clock, keepAlive),
     ...(cors !== false && { cors }),
+  };
+}
+
+/** The same admission. What it refuses is logged. */
+function loggedAdmission(admit: Admission, refusals: RefusalLog | undefined): Admission {
+  if (refusals === undefined) return admit;
+  return (request) => {
+    try {
+      admit(request);
+    } catch (thrown) {
+      refusals.host(request);
+      throw thrown;
+    }
   };
 }

@@ -29,6 +29,7 @@ export interface ServeOptions extends CallerOptions {
   readonly audit?: boolean;
   readonly trustProxy?: readonly string[];
   readonly insecure?: boolean;
+  readonly drainDelay?: number;
   readonly grace: number;
   readonly logLevel?: (typeof logLevels)[number];
   readonly logFormat?: LogFormat;
@@ -119,6 +120,7 @@ export async function serve(io: Io, file: string, options: ServeOptions, around?
         logger,
         signals: false,
         grace: options.grace * 1000,
+        ...(options.drainDelay === undefined ? {} : { drainDelay: options.drainDelay * 1000 }),
         ...(processes === undefined ? {} : { processes }),
         ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }),
         ...signing,
@@ -141,7 +143,7 @@ export async function serve(io: Io, file: string, options: ServeOptions, around?
     if (!cluster.isPrimary) logger.debug(stopping);
     else if (format === "json" && level !== "off") logger.info(stopping);
     else io.stderr.write(`${stopping}\n`);
-    await server.close({ grace: options.grace * 1000, leavePort: around !== undefined });
+    await server.close();
   } finally {
     await store?.close();
   }

@@ -21,6 +21,11 @@ export function addServe({ io, command, finish }: Program): void {
   });
   serveOptions(serving, 10)
     .option(
+      "--drain-delay <seconds>",
+      "how long everything is still served after a signal to stop, until load balancers have seen that /readyz fails",
+      count(0),
+    )
+    .option(
       "--processes <number>",
       "how many processes serve, on one port and one database, or the word cores",
       processes,
@@ -58,7 +63,7 @@ export function serveOptions(command: Command, grace: number): Command {
     .option("--tls-key <file>", "its key in PEM")
     .option("--trust-proxy <address>", "address or range of a proxy that encrypts for clients; repeatable", collect)
     .option("--insecure", "serve other machines without credentials, over plain HTTP")
-    .option("--grace <seconds>", "how long turns may run on after a signal to stop", count(0), grace)
+    .option("--grace <seconds>", "how long running turns may continue after a signal to stop", count(0), grace)
     .addOption(
       new Option("--log-level <level>", "lowest level that is logged to standard error; default: info").choices(
         logLevels,
