@@ -217,14 +217,15 @@ export class A2AError extends Error {
   }
 
   static {
-    // `console.log` and `util.inspect` of Node and Bun would print every member, and the stacks of all causes. The frames of the caller are
-    // enough; loggers have the stack and the cause.
+    // `console.log` and `util.inspect` of Node and Bun would print every member, and the stacks of all causes. The
+    // frames of the caller are enough; loggers have the stack and the cause.
     const value = function (this: A2AError): string {
-      const frames = this.stack?.match(/\n\s+at (?!.*(?:node:|@parley)).*/g) ?? [];
+      const lines = this.stack?.split("\n") ?? [];
+      const frames = lines.filter((line) => /^ +at /.test(line) && !/node:|@parley/.test(line));
       const { cause } = this;
       const isNew = cause instanceof Error && !this.message.includes(cause.message);
       const code = isNew && !(cause instanceof A2AError) && "code" in cause ? ` (${String(cause.code)})` : "";
-      return [String(this), ...frames.slice(0, 5), isNew ? `\n    cause: ${String(cause)}${code}` : ""].join("");
+      return [String(this), ...frames.slice(0, 5), ...(isNew ? [`    cause: ${String(cause)}${code}`] : [])].join("\n");
     };
     Object.defineProperty(this.prototype, Symbol.for("nodejs.util.inspect.custom"), { value });
   }

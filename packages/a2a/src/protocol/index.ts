@@ -3,8 +3,8 @@
 // Calls.
 export * from "./operations.ts";
 export * from "./service.ts";
-export { resourceOf, type CalledResource } from "./resource.ts";
-export { longestName, taskFields, traceIdOf, type LoggedTask } from "./task-fields.ts";
+export { resourceOf } from "./resource.ts";
+export { longestName, taskFields } from "./task-fields.ts";
 export { callerToken, carryVerifiedToken, principalOfCall, withVerifiedToken } from "./caller-token.ts";
 export { hasWrongCredentials, judgeCredentials } from "./judged-credentials.ts";
 export { Payload, TextPayload } from "./payload.ts";

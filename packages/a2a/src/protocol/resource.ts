@@ -2,7 +2,7 @@ import type { JsonObject } from "../model/index.ts";
 import { isMethod, type OperationName, type Operations } from "./operations.ts";
 
 /** What a request names. None of it need exist. */
-export interface CalledResource {
+interface CalledResource {
   readonly taskId?: string;
   readonly contextId?: string;
   /** The tasks that a message refers to. */

@@ -1,7 +1,7 @@
 import type { LogFields } from "../base/index.ts";
 
 /** What a log line is about. */
-export interface LoggedTask {
+interface LoggedTask {
   /** The id of the agent. */
   readonly agent?: string | undefined;
   readonly taskId?: string | undefined;
@@ -25,6 +25,6 @@ export function taskFields({ agent, taskId, contextId, trace }: LoggedTask): Log
 }
 
 /** The trace id of a `traceparent` (W3C Trace Context §3.2.2.3); `undefined` if there is none, or if it is not valid. */
-export function traceIdOf(trace: string | undefined): string | undefined {
+function traceIdOf(trace: string | undefined): string | undefined {
   return /^[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-/.exec(trace ?? "")?.[1];
 }
