@@ -213,12 +213,12 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"])("a page of another origin, over 
 
   it("sees the same typed errors as any client", async () => {
     const { url } = await start();
-    expect(await act("fail", url, binding, "unknownTask")).toEqual({
+    expect(await act("fail", url, binding, "unknownTask")).toMatchObject({
       name: "A2AError",
       code: "TaskNotFound",
       fields: [],
     });
-    expect(await act("fail", url, binding, "emptyMessage")).toEqual({
+    expect(await act("fail", url, binding, "emptyMessage")).toMatchObject({
       name: "A2AError",
       code: "InvalidParams",
       fields: ["message.parts"],
@@ -272,8 +272,10 @@ describe("a page of another origin", () => {
   it.each([
     ["without CORS", {}],
     ["that allows another origin", { origins: ["https://elsewhere.example"] }],
-  ])("reaches nothing of a server %s", async (_name, cors) => {
+  ])("reaches nothing of a server %s, and is told the option that lets it in", async (_name, cors) => {
     const { url } = await start({ cors: "origins" in cors ? { origins: cors.origins } : false });
-    expect(await act("fail", url, "JSONRPC", "noAgent")).toMatchObject({ code: "ConnectionFailed" });
+    const { code, message } = await act("fail", url, "JSONRPC", "noAgent");
+    expect(code).toBe("ConnectionFailed");
+    expect(message).toContain(`CORS may refuse this page: set its option cors: { origins: ["${pageOrigin}"] }`);
   });
 });

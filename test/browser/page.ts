@@ -36,7 +36,12 @@ const actions = {
       await (operation === "unknownTask" ? client.getTask("unknown") : client.sendMessage([]));
     } catch (error) {
       if (!(error instanceof A2AError)) throw error;
-      return { name: error.name, code: error.code, fields: error.fields.map(({ field }) => field) };
+      return {
+        name: error.name,
+        code: error.code,
+        fields: error.fields.map(({ field }) => field),
+        message: error.message,
+      };
     }
     throw new Error("did not fail");
   },

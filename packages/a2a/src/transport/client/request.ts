@@ -203,8 +203,16 @@ class Connection {
   #failure(thrown: unknown, code: A2AErrorCode, what: string, retryAfter?: number): A2AError {
     if (thrown instanceof A2AError) return thrown;
     if (this.#controller.signal.aborted) return abortError(this.#controller.signal);
-    return new A2AError(code, `${what}: ${reasonOf(thrown)}`, { cause: thrown, retryAfter });
+    const hint = code === "ConnectionFailed" ? corsHint(this.#url, thrown) : "";
+    return new A2AError(code, `${what}: ${reasonOf(thrown)}${hint}`, { cause: thrown, retryAfter });
   }
+}
+
+/** A browser does not tell a page that CORS made a request fail: it throws a bare `TypeError`, as for a server that is down. */
+function corsHint(url: string, thrown: unknown): string {
+  const page = (globalThis as { location?: { origin?: string } }).location?.origin;
+  if (page === undefined || !(thrown instanceof TypeError) || thrown.cause || new URL(url).origin === page) return "";
+  return `. If the server runs, CORS may refuse this page: set its option cors: { origins: ["${page}"] }`;
 }
 
 /** What a runtime says about a failed connection. Often the cause says more than the error. */

@@ -1,0 +1,58 @@
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { connect, type ConnectOptions } from "../../src/client/index.ts";
+import { cardOf, deadUrl, errorOf as thrownBy, jsonRpcAt, restAt } from "./support.ts";
+
+/* A page is not told that CORS made its request fail: `fetch` throws a bare TypeError (Fetch §5.6), as for a server that is down. */
+
+const agent = "http://agent.example:4000";
+const hint = 'If the server runs, CORS may refuse this page: set its option cors: { origins: ["https://app.example"] }';
+
+/** Fails as in a browser. */
+const blocked: ConnectOptions = {
+  retry: false,
+  fetch: () => Promise.reject(new TypeError("Failed to fetch")),
+};
+
+const errorOf = async (call: Promise<unknown>): Promise<Error> => (await thrownBy(call)) as Error;
+
+const onPage = (origin: string): void => void vi.stubGlobal("location", { origin });
+
+afterEach(() => void vi.unstubAllGlobals());
+
+describe("a page whose request fails without a reason", () => {
+  test("is told which option of the server lets it in, when it connects", async () => {
+    onPage("https://app.example");
+    const error = await errorOf(connect(agent, blocked));
+    expect(error).toMatchObject({ code: "ConnectionFailed", cause: expect.any(TypeError) });
+    expect(error.message).toContain(`No answer from ${agent}/.well-known/agent-card.json: Failed to fetch. `);
+    expect(error.message).toContain(hint);
+  });
+
+  test.each([
+    ["JSON-RPC", jsonRpcAt(agent)],
+    ["REST", restAt(agent)],
+  ])("is told so by calls and streams over %s", async (_, at) => {
+    onPage("https://app.example");
+    const client = await connect(cardOf([at]), { ...blocked, reconnect: false });
+    expect((await errorOf(client.getTask("t1"))).message).toContain(hint);
+    expect((await errorOf(client.sendStreamingMessage("hi").opened())).message).toContain(hint);
+  });
+
+  test("is not told so of its own origin, which CORS does not apply to", async () => {
+    onPage(agent);
+    expect((await errorOf(connect(agent, blocked))).message).not.toContain("CORS");
+  });
+});
+
+describe("programs that are not pages", () => {
+  test("are not told about CORS", async () => {
+    expect((await errorOf(connect(agent, blocked))).message).not.toContain("CORS");
+  });
+
+  test("get the reason that their runtime knows, also where it has a location", async () => {
+    onPage("https://app.example");
+    const error = await errorOf(connect(await deadUrl(), { retry: false }));
+    expect(error.message).toContain("ECONNREFUSED");
+    expect(error.message).not.toContain("CORS");
+  });
+});
