@@ -15,6 +15,29 @@ async function* sleeps(turn: Turn) {
 }
 
 describe("tasks whose time is over", () => {
+  it("are woken together: 64 take few commits, and each log is read twice", async () => {
+    const clock = fakeClock();
+    const store = memoryStore();
+    const first = harness(sleeps, { clock, store });
+    const ids: string[] = [];
+    for (let at = 0; at < 64; at += 1) ids.push((await first.send("Go", immediately)).id);
+    for (const id of ids) await waits(first, id);
+    await first.engine.close();
+    clock.advance(minute);
+    const asked = { append: 0, read: 0 };
+    const counted: Store = {
+      ...bound(store),
+      append: (items) => ((asked.append += 1), store.append(items)),
+      read: (scope, taskId, options) => ((asked.read += 1), store.read(scope, taskId, options)),
+    };
+    const second = harness(sleeps, { clock, store: counted });
+    for (const id of ids) expect(await over(second, id)).toBe("COMPLETED attempt 2");
+    // A lease and an end for each, of 32 tasks at a time.
+    expect(asked.append).toBeLessThanOrEqual(16);
+    // The message, and what the lost run has said.
+    expect(asked.read).toBeLessThanOrEqual(2 * ids.length);
+  });
+
   it("cost no commit while there is no room for them, and are woken once there is", async () => {
     const clock = fakeClock();
     const shared = memoryStore();

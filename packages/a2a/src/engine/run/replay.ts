@@ -57,6 +57,8 @@ export class Replay {
   #after: number;
   #at: number;
   #repeated: number;
+  /** The last `seq` of the log when it was read last. What follows it is of this run. */
+  #end = Infinity;
   #page: LogRecord[] = [];
   #over = false;
   #passed = 0;
@@ -151,6 +153,7 @@ export class Replay {
   }
 
   async #read(): Promise<LogRecord | undefined> {
+    if (this.#after >= this.#end) return undefined;
     const page = await this.#store.read(this.#task, this.#task.taskId, {
       after: this.#after,
       limit: pageSize,
@@ -159,6 +162,7 @@ export class Replay {
     const last = page?.records.at(-1);
     if (page === undefined || last === undefined) return undefined;
     this.#after = last.seq;
+    this.#end = page.head.seq;
     this.#page = [...page.records];
     return this.#page.shift();
   }

@@ -21,6 +21,8 @@ import type { Takeover } from "./takeover.ts";
 const pageSize = 100;
 /** How many tasks are woken at a time: those that work may be as large as they are. */
 const mostAwake = 256;
+/** How many tasks of a look are settled at the same time. */
+const mostAtOnce = 32;
 /** A task that works may take its events itself. If its process dies, another one looks after this time, in milliseconds. */
 const whileItWorks = 60_000;
 /** When a task is tried again that failed, in milliseconds. */
@@ -157,22 +159,30 @@ export class Waker {
     }
   }
 
-  /** Returns how many tasks were settled. `full`: owners without room. */
+  /**
+   * Returns how many tasks were settled. `full`: owners without room. Several at a time, so that one commit takes the leases of many and
+   * stores what they do.
+   */
   async #settleAll(rows: readonly DueFeature[], full: Set<string>): Promise<number> {
-    const tasks = new Map(rows.map(({ task }) => [`${task.agent}\0${task.taskId}`, task]));
-    let working = this.#working();
+    const tasks = shuffled([...new Map(rows.map(({ task }) => [`${task.agent}\0${task.taskId}`, task])).values()]);
     let settled = 0;
-    for (const task of shuffled([...tasks.values()])) {
-      this.#isFull = working >= mostAwake || this.#init.runs.room === 0;
-      if (this.#isFull || full.size >= mostWithoutRoom || this.#init.runs.stopping) break;
-      if (full.has(task.owner)) continue;
-      const result = await this.#settled(task);
-      if (result === "changed") settled += 1;
-      if (result === "noRoom") full.add(task.owner);
-      if (result === "failed") await this.#putOffFailed(rows.filter((row) => row.task.taskId === task.taskId));
-      working += Number(this.#awake.get(task.taskId) !== undefined);
+    for (let from = 0; from < tasks.length && !this.#init.runs.stopping;) {
+      const room = Math.min(mostAtOnce, mostAwake - this.#working(), this.#init.runs.room);
+      this.#isFull = room <= 0;
+      if (this.#isFull || full.size >= mostWithoutRoom) break;
+      const some = tasks.slice(from, from + room).filter(({ owner }) => !full.has(owner));
+      from += room;
+      const results = await Promise.all(some.map((task) => this.#settleOne(task, rows, full)));
+      settled += results.filter((result) => result === "changed").length;
     }
     return settled;
+  }
+
+  async #settleOne(task: TaskKey, rows: readonly DueFeature[], full: Set<string>): Promise<Settled> {
+    const result = await this.#settled(task);
+    if (result === "noRoom") full.add(task.owner);
+    if (result === "failed") await this.#putOffFailed(rows.filter((row) => row.task.taskId === task.taskId));
+    return result;
   }
 
   /** How many of the tasks that were woken do more than wait. */
