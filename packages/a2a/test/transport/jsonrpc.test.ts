@@ -287,14 +287,20 @@ describe("JSON-RPC over HTTP", () => {
 
 describe("authentication", () => {
   test("is checked before the body is read", async () => {
+    const seen: string[] = [];
     const { handler, service } = withService({
-      authenticate: () => Promise.reject(new A2AError("Unauthenticated", undefined, { challenge: 'Bearer realm="x"' })),
+      authenticate: () => {
+        seen.push("authenticated");
+        return Promise.reject(new A2AError("Unauthenticated", undefined, { challenge: 'Bearer realm="x"' }));
+      },
     });
-    const asked = request("POST", "/", { body: "[".repeat(5000) });
-    const unread = { ...asked, text: () => Promise.reject(new Error("The body was read")) };
-    const answer = await ask(handler, unread);
+    const asked = request("POST", "/", { body: rpc("GetTask", { id: "t1" }) });
+    const spied = { ...asked, text: (limit: number) => (seen.push(`read up to ${limit}`), asked.text(limit)) };
+    const answer = await ask(handler, spied);
     expect(answer).toMatchObject({ status: 401, headers: { "www-authenticate": 'Bearer realm="x"' } });
-    expect(answer.json).toMatchObject({ jsonrpc: "2.0", id: null, error: { message: "Authentication required" } });
+    expect(answer.json).toMatchObject({ jsonrpc: "2.0", id: 1, error: { message: "Authentication required" } });
+    // For its id alone. 1000 bytes are the limit of this server.
+    expect(seen).toEqual(["authenticated", "read up to 1000"]);
     expect(service.calls).toEqual([]);
   });
 

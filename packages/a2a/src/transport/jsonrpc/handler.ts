@@ -28,6 +28,7 @@ import {
   type UniversalResponse,
 } from "../../protocol/index.ts";
 import { isObject } from "../../model/schema.ts";
+import { idOf, idOfRefused, type JsonRpcId } from "./request-id.ts";
 
 const name = "JSONRPC";
 
@@ -61,7 +62,8 @@ type Codecs = readonly [JsonRpcCodec, ...JsonRpcCodec[]];
 function jsonRpcEndpoint(host: ServerHost, codecs: Codecs): HttpEndpoint {
   return {
     answer: (request, { query }) => answerCall(host, new JsonRpcServerCall(host, codecs, request, query)),
-    refuse: (error) => errorResponse(codecs[0].bindings.JSONRPC, null, error),
+    refuse: async (error, request) =>
+      errorResponse(codecs[0].bindings.JSONRPC, await idOfRefused(host, request), error),
   };
 }
 
@@ -79,6 +81,8 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
   /** The id of the request; `undefined` for a notification, which gets no answer. */
   #id: JsonRpcId | undefined = null;
   #method: string | undefined;
+  /** Whether the body is or was read. */
+  #reads = false;
   /** The text before the result of a response. */
   #open = "";
 
@@ -96,6 +100,7 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
   }
 
   body(principal: Principal): Promise<string> {
+    this.#reads = true;
     return messageText(this.#host, this, principal);
   }
 
@@ -188,10 +193,19 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
     return `data: ${errorText(this.shapes, this.#id ?? null, error)}`;
   }
 
-  fail(thrown: unknown, fields?: LogFields): UniversalResponse {
+  fail(thrown: unknown, fields?: LogFields): UniversalResponse | Promise<UniversalResponse> {
     const { request } = this;
     const told = { binding: "JSONRPC", method: this.#method, ...fields };
     const error = failureOf(thrown, this.#host.logger, told, () => request.signal.aborted);
+    const { http } = wireErrors[error.code];
+    if (this.#reads || (http !== 401 && http !== 403)) return this.#failed(error);
+    return idOfRefused(this.#host, request).then((id) => {
+      this.#id = id;
+      return this.#failed(error);
+    });
+  }
+
+  #failed(error: WireError): UniversalResponse {
     // Also to a notification, where JSON-RPC 2.0 §4.1 wants no answer: nobody sends A2A notifications on purpose, and whoever
     // forgot the id needs the error.
     const response = errorResponse(this.shapes, this.#id ?? null, error);
@@ -221,20 +235,12 @@ function inStream({ status, headers, body }: UniversalResponse): UniversalRespon
   return { status, headers: streamHeaders, body: `data: ${body}\n\n` };
 }
 
-type JsonRpcId = string | number | null;
-
 /** The request object of JSON-RPC 2.0 (A2A 1.0 §9.3). */
 interface JsonRpcCall {
   /** `undefined`: a notification, which gets no answer. */
   readonly id: JsonRpcId | undefined;
   readonly method: string;
   readonly params: unknown;
-}
-
-/** The id for the answer; `null` where the request has no valid one. */
-function idOf(value: unknown): JsonRpcId {
-  const id = isObject(value) ? value["id"] : undefined;
-  return typeof id === "string" || Number.isSafeInteger(id) ? (id as JsonRpcId) : null;
 }
 
 function readCall(value: unknown): JsonRpcCall {

@@ -127,14 +127,17 @@ export function createRouter(mounts: readonly ServiceMount[], options: RouterOpt
     return undefined;
   };
 
-  const refusal = (request: UniversalRequest, found: Found | undefined): UniversalResponse | undefined => {
+  const refusal = (
+    request: UniversalRequest,
+    found: Found | undefined,
+  ): UniversalResponse | Promise<UniversalResponse> | undefined => {
     try {
       admit?.(request);
       return undefined;
     } catch (thrown) {
       if (found !== undefined && open.has(found.endpoint)) return undefined;
       const error = failureOf(thrown, logger, { url: withoutQuery(request.url) }, () => false);
-      return found?.endpoint.refuse?.(error) ?? errorResponse(codecs[0], error);
+      return found?.endpoint.refuse?.(error, request) ?? errorResponse(codecs[0], error);
     }
   };
 

@@ -50,7 +50,7 @@ export interface ServerCall<Body, Answer> {
   /** Answers with a stream. The binding calls `context.end()` when the stream is over. */
   stream(reply: StreamReply, context: ServerContext): Answer | Promise<Answer>;
   /** Answers with an error, which `failureOf` makes from what was thrown. `fields`: for the log, of the task. Must not throw. */
-  fail(thrown: unknown, fields?: LogFields): Answer;
+  fail(thrown: unknown, fields?: LogFields): Answer | Promise<Answer>;
 }
 
 /** The reply of any operation without a stream. */

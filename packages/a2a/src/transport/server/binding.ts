@@ -114,7 +114,7 @@ export interface HttpEndpoint {
   /** Answers one request. Must not reject. The request has been admitted. */
   answer(request: UniversalRequest, target: Target): Promise<UniversalResponse> | UniversalResponse;
   /** An error for a request that is not admitted, as the binding writes errors. Default: a plain HTTP error. */
-  refuse?(error: WireError): UniversalResponse;
+  refuse?(error: WireError, request: UniversalRequest): UniversalResponse | Promise<UniversalResponse>;
 }
 
 /** Path and query of a request, relative to the claim that it belongs to. */
