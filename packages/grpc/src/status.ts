@@ -4,6 +4,7 @@ import { grpcWire, type Codec } from "@parley/a2a/wires";
 import { fromBase64, toBase64 } from "./protobuf/text.ts";
 import { decode } from "./protobuf/decode.ts";
 import { encode } from "./protobuf/encode.ts";
+import { jsonPath, protoPath } from "./protobuf/paths.ts";
 import type { JsonObject, MessageType } from "./protobuf/types.ts";
 import { errorSchema } from "./services.ts";
 
@@ -66,8 +67,11 @@ const longestMessage = 1024;
 export class Statuses {
   readonly #type: MessageType = errorSchema().message("google.rpc.Status");
 
-  /** The status of an error (A2A 1.0 §10.6). */
-  of(error: WireError, codec: Codec): Status {
+  /**
+   * The status of an error (A2A 1.0 §10.6). `request`: the message that the fields of the error are of. Field violations have the names
+   * of its .proto file, as `google.rpc.BadRequest` and the SDKs have it.
+   */
+  of(error: WireError, codec: Codec, request?: MessageType): Status {
     const wire = grpcWire(codec);
     const name = error.sentAs?.grpc ?? wire.statuses?.[error.code] ?? wireStatuses[error.code];
     const code = numbers.get(name) ?? statusCode("UNKNOWN");
@@ -75,7 +79,9 @@ export class Statuses {
     // In 0.3 the body of REST names the error. Here the name stands before the text.
     const text = body.type === undefined ? error.message : `${body.type}: ${error.message}`;
     const message = text.slice(0, longestMessage);
-    const details = listOf((body.error ?? (body as JsonObject))["details"]).filter(isKnown);
+    const details = listOf((body.error ?? (body as JsonObject))["details"])
+      .filter(isKnown)
+      .map((detail) => withPaths(detail, request, protoPath));
     // Several HTTP statuses share one code of gRPC. Where the code does not tell the error, its name is added.
     const reason = reasonOf(error.code);
     const named = details.some((detail) => isErrorInfo(detail) && detail["reason"] === reason);
@@ -95,9 +101,11 @@ export class Statuses {
     return { code, message, details: toBase64(bytes).replace(/={1,2}$/, "") };
   }
 
-  /** The error that a status stands for in the version of `codec`. */
-  toError({ code, message, details }: Status, codec: Codec): A2AError {
-    return meaning(code, message, details === undefined ? [] : this.#detailsOf(details), codec);
+  /** The error that a status stands for in the version of `codec`. Its fields have the names of JSON, as over every binding. */
+  toError({ code, message, details }: Status, codec: Codec, request?: MessageType): A2AError {
+    const read = details === undefined ? [] : this.#detailsOf(details);
+    const named = read.map((detail) => (isKnown(detail) ? withPaths(detail, request, jsonPath) : detail));
+    return meaning(code, message, named, codec);
   }
 
   /** Unreadable details are ignored: the code and the message still describe the error. */
@@ -121,7 +129,8 @@ function listOf(value: unknown): readonly unknown[] {
 
 const typeUrl = "type.googleapis.com/google.rpc.";
 const errorInfo = `${typeUrl}ErrorInfo`;
-const sendable: ReadonlySet<string> = new Set([errorInfo, `${typeUrl}BadRequest`, `${typeUrl}RetryInfo`]);
+const badRequest = `${typeUrl}BadRequest`;
+const sendable: ReadonlySet<string> = new Set([errorInfo, badRequest, `${typeUrl}RetryInfo`]);
 
 /** Details of other types may come from a peer. Without their fields they cannot be encoded. */
 function isKnown(detail: unknown): detail is JsonObject {
@@ -130,4 +139,18 @@ function isKnown(detail: unknown): detail is JsonObject {
 
 function isErrorInfo(detail: JsonObject): boolean {
   return detail["@type"] === errorInfo;
+}
+
+/** A detail with other names of fields. Only a BadRequest has any. */
+function withPaths(
+  detail: JsonObject,
+  request: MessageType | undefined,
+  pathOf: (path: string, type: MessageType) => string,
+): JsonObject {
+  if (request === undefined || detail["@type"] !== badRequest) return detail;
+  const violations = listOf(detail["fieldViolations"]) as readonly JsonObject[];
+  return {
+    ...detail,
+    fieldViolations: violations.map(({ field = "", ...rest }) => ({ ...rest, field: pathOf(String(field), request) })),
+  };
 }

@@ -85,6 +85,10 @@ describe.each([
     expect((await failureOf(client.cancelTask(task?.id ?? ""))).code).toBe("TaskNotCancelable");
     const again = client.sendMessage({ parts: [{ text: "more" }], taskId: task?.id ?? "", contextId: "another" });
     expect((await failureOf(again)).code).toMatch(/InvalidParams|UnsupportedOperation/);
+    if (version !== "1.0") return;
+    // They are sent as `page_size`.
+    const { fields } = await failureOf(client.listTasks({ pageSize: 101 }));
+    expect(fields).toMatchObject([{ field: "pageSize" }]);
   });
 
   it("end a call with its signal", async () => {

@@ -269,6 +269,20 @@ describe("service parameters (§10.2)", () => {
     });
   });
 
+  test("the fields of an error have the names of the .proto file", async () => {
+    await using server = await serve(obedient());
+    using client = new GrpcJs(server.address);
+    const fieldsOf = async (method: string, request: object): Promise<unknown> => {
+      const { rpc } = await failure(client.unary(`${service}/${method}`, request));
+      const { details } = rpc as { details: { fieldViolations?: { field: string }[] }[] };
+      return details.flatMap(({ fieldViolations = [] }) => fieldViolations.map(({ field }) => field));
+    };
+    const wrong = { message: { role: "ROLE_USER", parts: [{ text: "go" }] } };
+    expect(await fieldsOf("SendMessage", wrong)).toEqual(["message.message_id"]);
+    expect(await fieldsOf("GetTask", { id: "t", historyLength: -1 })).toEqual(["history_length"]);
+    expect(await fieldsOf("ListTasks", { pageSize: 101 })).toEqual(["page_size"]);
+  });
+
   test("extensions, trace and headers reach the service; headers and trailers name the activated extensions", async () => {
     const contexts: CallContext[] = [];
     const extensions = ["https://x.example/a", "https://x.example/b"];

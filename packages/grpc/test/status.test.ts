@@ -3,6 +3,7 @@ import { invalidParams, wireErrors, wireStatuses, type WireErrorCode } from "@pa
 import type { WireError } from "@parley/a2a/transport";
 import { codecV1 } from "@parley/a2a/wires";
 import { describe, expect, test } from "vitest";
+import { serviceV1, type A2AMethod } from "../src/services.ts";
 import { statusCode, Statuses, type StatusName } from "../src/status.ts";
 import { messageOf, oracleJson } from "./support/oracle.ts";
 
@@ -49,6 +50,33 @@ describe("errors", () => {
     expect(statuses.toError(statuses.of(busy, codecV1), codecV1)).toMatchObject({
       code: "TooManyRequests",
       retryAfter: 1.5,
+    });
+  });
+
+  describe("about fields of a message", () => {
+    const { input } = serviceV1().operations.get("SendMessage") as A2AMethod;
+    const sent = (field: string): unknown => {
+      const { details } = statuses.of(invalidParams([{ field, description: "" }]) as WireError, codecV1, input);
+      return (detailsOf(details) as { details: { fieldViolations: unknown }[] }).details[0]?.fieldViolations;
+    };
+    const read = (field: string): string | undefined => {
+      const status = statuses.of(invalidParams([{ field, description: "" }]) as WireError, codecV1);
+      return statuses.toError(status, codecV1, input).fields[0]?.field;
+    };
+
+    test.each([
+      ["message.messageId", "message.message_id"],
+      ["message.parts[1].mediaType", "message.parts[1].media_type"],
+      ["message.parts", "message.parts"],
+      ["configuration.taskPushNotificationConfig.url", "configuration.task_push_notification_config.url"],
+      // What is inside of a JSON value has the names of the caller, as has what the message does not have.
+      ["message.metadata.myKey", "message.metadata.myKey"],
+      ["message.parts[0].data.fooBar", "message.parts[0].data.fooBar"],
+      ["someThing.else", "someThing.else"],
+    ])("%s is sent as %s, and read from both", (json, proto) => {
+      expect(sent(json)).toEqual([{ field: proto }]);
+      expect(read(proto)).toBe(json);
+      expect(read(json)).toBe(json);
     });
   });
 

@@ -6,6 +6,7 @@ import type { CallContext, OperationName } from "@parley/a2a/protocol";
 import { requestHeaders, retryAfterOf, type ClientHost } from "@parley/a2a/transport/client";
 import type { Codec } from "@parley/a2a/wires";
 import { decodeMessage } from "../metadata.ts";
+import type { MessageType } from "../protobuf/types.ts";
 import { statusCode, type Statuses } from "../status.ts";
 
 /** Headers of the connection, and headers that the transport sets. */
@@ -77,7 +78,8 @@ const ok = 0;
 
 /**
  * The error that the end of a call names; `undefined` after success. An answer without a message has its trailers in `headers`. `now`:
- * for a date in `Retry-After`, in milliseconds since the Unix epoch.
+ * for a date in `Retry-After`, in milliseconds since the Unix epoch. `request`: the message
+ * that was sent.
  */
 export function errorOf(
   statuses: Statuses,
@@ -86,6 +88,7 @@ export function errorOf(
   headers: AnswerHeaders,
   trailers: AnswerHeaders | undefined,
   now: number,
+  request: MessageType,
 ): A2AError | undefined {
   const said = trailers?.["grpc-status"] !== undefined ? trailers : headers;
   const text = textOf(said["grpc-status"]);
@@ -95,7 +98,7 @@ export function errorOf(
   const message = decodeMessage(textOf(said["grpc-message"]) ?? "");
   const details = textOf(said["grpc-status-details-bin"]);
   return refined(
-    statuses.toError({ code, message, ...(details !== undefined && { details }) }, codec),
+    statuses.toError({ code, message, ...(details !== undefined && { details }) }, codec, request),
     code,
     message,
     textOf(said["www-authenticate"]) ?? textOf(headers["www-authenticate"]),

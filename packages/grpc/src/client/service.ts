@@ -103,7 +103,7 @@ class GrpcCalls implements ClientTransport {
       answer.cancel();
       throw unexpected("several messages");
     }
-    this.#check(answer);
+    this.#check(method, answer);
     const [message] = messages;
     if (message === undefined) throw unexpected("no message");
     return { result: this.#read(method, message), ...activated(answer.headers, answer.trailers) };
@@ -114,9 +114,9 @@ class GrpcCalls implements ClientTransport {
     // Many servers send their headers only with the first event, which may take hours. Some send headers and then refuse
     // the request.
     const answer = await this.#begin(method, { ...call, timeout: false });
-    if (!(await answer.hasMessage())) this.#check(answer);
+    if (!(await answer.hasMessage())) this.#check(method, answer);
     const batches = readEvents(this.#shapes, call.operation, {
-      batches: this.#messages(answer),
+      batches: this.#messages(method, answer),
       read: (message) => ({ event: this.#read(method, message) }),
       close: () => answer.cancel(),
     });
@@ -149,7 +149,7 @@ class GrpcCalls implements ClientTransport {
   }
 
   /** Throws the error with which a call has ended, if any. */
-  #check({ headers, trailers, failure }: Incoming): void {
+  #check(method: A2AMethod, { headers, trailers, failure }: Incoming): void {
     this.#host.credentials?.answered({ get: (name) => textOf(trailers?.[name] ?? headers?.[name]) });
     // A status counts, even if the connection broke right after it.
     const hasStatus = trailers !== undefined || headers?.["grpc-status"] !== undefined;
@@ -157,14 +157,22 @@ class GrpcCalls implements ClientTransport {
     const error =
       headers === undefined
         ? new A2AError("ConnectionLost", `${this.#url} ended the call without an answer`)
-        : errorOf(this.#types.statuses, this.#codec, this.#url, headers, trailers, this.#host.clock.now());
+        : errorOf(
+            this.#types.statuses,
+            this.#codec,
+            this.#url,
+            headers,
+            trailers,
+            this.#host.clock.now(),
+            method.input,
+          );
     if (error !== undefined) throw error;
   }
 
-  async *#messages(answer: Incoming): AsyncGenerator<readonly Uint8Array[], void, void> {
+  async *#messages(method: A2AMethod, answer: Incoming): AsyncGenerator<readonly Uint8Array[], void, void> {
     try {
       for (let some = await answer.next(); some !== undefined; some = await answer.next()) yield some;
-      this.#check(answer);
+      this.#check(method, answer);
     } finally {
       answer.cancel();
     }

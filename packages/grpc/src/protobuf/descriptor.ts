@@ -78,6 +78,7 @@ function describe(rows: readonly Row[]): MessageType {
       makeField({
         number,
         name,
+        protoName: name,
         type: kind,
         repeated: flags.includes("*"),
         presence: flags.includes("?") || of !== undefined,

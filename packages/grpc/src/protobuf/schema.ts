@@ -68,6 +68,7 @@ export function readSchema(files: readonly string[], additions: Additions = {}):
     return makeField({
       number: field.number,
       name: field.jsonName,
+      protoName: field.name,
       type: field.type,
       repeated: field.label === repeatedLabel,
       presence: field.oneofIndex !== undefined || message !== undefined,

@@ -48,6 +48,8 @@ export interface Field {
   readonly number: number;
   /** The name in JSON. */
   readonly name: string;
+  /** The name in the .proto file. */
+  readonly protoName: string;
   readonly type: FieldType;
   readonly wire: 0 | 2;
   /** Number and wire type, as they are written. */
@@ -102,7 +104,7 @@ export function addFields(type: MessageType, fields: readonly Field[]): void {
   type.required = fields.filter((field) => field.required && (field.repeated || !field.presence));
 }
 
-type FieldFacts = Pick<Field, "number" | "name" | "repeated" | "presence" | "required" | "rivals"> & {
+type FieldFacts = Pick<Field, "number" | "name" | "protoName" | "repeated" | "presence" | "required" | "rivals"> & {
   readonly type: number;
   readonly message?: MessageType;
   readonly enum?: EnumType;

@@ -16,6 +16,7 @@ import {
 import type { Codec } from "@parley/a2a/wires";
 import { encodeMessage, isPreflight } from "../metadata.ts";
 import { extensionServices, methodOf, serviceV03, serviceV1, type A2AServiceType } from "../services.ts";
+import type { MessageType } from "../protobuf/types.ts";
 import { statusCode, Statuses, StatusError } from "../status.ts";
 import { a2aMethod, isSend, requestedCodec } from "./a2a.ts";
 import type { ReadableRequest } from "./call-reader.ts";
@@ -33,6 +34,8 @@ export interface GrpcHandler {
 /** A method, and the codec that encodes its errors. */
 interface Route {
   readonly method: Method;
+  /** The type of its requests, whose fields its errors name. Absent for methods that are not of A2A. */
+  readonly input?: MessageType;
   readonly codecFor: (call: Call) => Codec;
   /** Limits of its own, if it has any. */
   readonly limits?: RequestLimits;
@@ -130,7 +133,12 @@ function routesOf(host: ServerHost, frames: FrameWriter): Routes {
       drafts.length === 0 && first.version === "0.3" ? () => first : (call: Call) => requestedCodec(host, spoken, call);
     for (const [path, method] of service.methods) {
       const takesFiles = host.receiver !== undefined && isSend(method.operation);
-      routes.set(path, { method: a2aMethod(method, host, codecFor, frames), codecFor, takesFiles });
+      routes.set(path, {
+        method: a2aMethod(method, host, codecFor, frames),
+        input: method.input,
+        codecFor,
+        takesFiles,
+      });
     }
   }
   // The service of a method belongs to no version.
@@ -183,7 +191,7 @@ class Server {
     }
     const context = { binding: "GRPC", method: withoutQuery(call.url), ...fields };
     const error = failureOf(thrown, this.#host.logger, context, () => call.signal.aborted);
-    const { code, message, details } = this.#statuses.of(error, this.#codecOf(route, call));
+    const { code, message, details } = this.#statuses.of(error, this.#codecOf(route, call), route.input);
     return {
       ...statusTrailers(code, message),
       ...(details !== undefined && { "grpc-status-details-bin": details }),
