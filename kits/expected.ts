@@ -22,6 +22,8 @@ export interface Run {
   readonly parley: Figures;
   /** Parley with the default options of a server. Only for runs that need other options. */
   readonly defaults?: Figures;
+  /** Parley with `strictVersion`. */
+  readonly strict?: Figures;
   /** Number of Parley's verdicts for which the runner used its own check in place of the steps of the test. */
   readonly readings?: number;
   /** The official SDK for JavaScript in the same run. */
@@ -32,6 +34,14 @@ export interface Run {
 export interface Contradiction {
   /** The tests, each by the end of its name. */
   readonly tests: readonly string[];
+  readonly runs: readonly string[];
+  readonly section: string;
+  readonly why: string;
+}
+
+/** A test that Parley passes by doing other than the specification says. */
+export interface Deviation {
+  readonly test: string;
   readonly runs: readonly string[];
   readonly section: string;
   readonly why: string;
@@ -55,14 +65,29 @@ export interface Expectation {
   readonly byDefault?: true;
   readonly runs: Readonly<Record<string, Run>>;
   readonly contradictions: readonly Contradiction[];
+  readonly deviations?: readonly Deviation[];
   readonly open: readonly Open[];
   /** The runner's own checks, for tests whose steps leave the check to the runner. */
   readonly readings?: readonly ExpectedReading[];
 }
 
-/** The expected figures of a run of Parley; `defaults` is the run `all` with the default options of a server. */
-export function expectedOf({ runs }: Expectation, run: string): Figures | undefined {
-  return run === "defaults" ? runs["all"]?.defaults : runs[run]?.parley;
+/** The expected figures of a run of Parley: `defaults` and `strict` are the run `all` with other options of the server. */
+export function expectedOf(expected: Expectation, run: string): Figures | undefined {
+  const row = expected.runs[rowOf(expected, run)];
+  if (run === "defaults") return row?.defaults;
+  return isStrict(run) ? row?.strict : row?.parley;
+}
+
+/** The run in whose row of the page a run is: a run of `strict` is in that of the same run without `strictVersion`. */
+export function rowOf({ runs }: Expectation, run: string): string {
+  if (run === "defaults") return "all";
+  if (!isStrict(run)) return run;
+  const rest = run.replace(/^strict-?/, "");
+  return [rest, `all-${rest}`].find((name) => name in runs) ?? "all";
+}
+
+function isStrict(run: string): boolean {
+  return /^strict(?:-|$)/.test(run);
 }
 
 export const kits = ["tck-1.0", "tck-0.3", "acts"] as const;

@@ -20,8 +20,8 @@ page    writes the expected results into docs/kits.md
 
 KIT is ${kits.join(", ")}. kits/README.md describes how to run the kits.
 
-  --configuration  of tck-1.0: ${[...Object.keys(configurations), "guarded", "defaults"].join(", ")}; of tck-0.3: all, guarded;
-                   of acts: all, none, guarded; default all
+  --configuration  of tck-1.0: ${[...Object.keys(configurations), "guarded", "defaults", "strict"].join(", ")}; of tck-0.3: all,
+                   guarded, strict; of acts: all, none, guarded, strict; default all
   --port           default 41241
 `;
 

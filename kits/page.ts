@@ -13,6 +13,7 @@ function tables(): Readonly<Record<string, string>> {
       [kit, kit === "acts" ? resultsByLevel(expected) : results(expected)],
       [`${kit} exceptions`, exceptions(expected)],
       [`${kit} open`, open(expected)],
+      ...(expected.deviations === undefined ? [] : [[`${kit} deviations`, deviations(expected)] as const]),
       ...(expected.readings === undefined ? [] : [[`${kit} readings`, readings(expected)] as const]),
     ] as const;
   });
@@ -73,22 +74,30 @@ function summary(): string {
             "–",
           ),
       together(
+        of.map((run) => brief(runs[run]?.strict)),
+        "–",
+      ),
+      together(
         of.map((run) => String(openOf(run))),
         "0",
       ),
     ]);
   });
-  return table(["kit", "run", "official SDK 1.3.0", "Parley", "Parley, default options", "waiting"], rows);
+  return table(
+    ["kit", "run", "official SDK 1.3.0", "Parley", "Parley, default options", "Parley, strictVersion", "waiting"],
+    rows,
+  );
 }
 
 function results({ runs }: Expectation): string {
   return table(
-    ["run", "official SDK 1.3.0", "Parley", "Parley, default options"],
-    Object.entries(runs).map(([name, { official, parley, defaults }]) => [
+    ["run", "official SDK 1.3.0", "Parley", "Parley, default options", "Parley, strictVersion"],
+    Object.entries(runs).map(([name, { official, parley, defaults, strict }]) => [
       `\`${name}\``,
       figures(official),
       figures(parley),
       figures(defaults),
+      figures(strict),
     ]),
   );
 }
@@ -97,16 +106,28 @@ function results({ runs }: Expectation): string {
 function resultsByLevel({ runs }: Expectation): string {
   const lines = new Map<string, (string | undefined)[]>();
   const readings = new Map<string, number[]>();
-  for (const [name, { official, parley, readings: count = 0 }] of Object.entries(runs)) {
+  const strictly = new Map<string, string[]>();
+  for (const [name, { official, parley, strict, readings: count = 0 }] of Object.entries(runs)) {
     const [configuration, , binding] = name.split("-");
     const key = `\`${configuration}\`, ${binding}`;
     lines.set(key, [...(lines.get(key) ?? []), figures(official), figures(parley)]);
     readings.set(key, [...(readings.get(key) ?? []), count]);
+    strictly.set(key, [...(strictly.get(key) ?? []), ...(strict === undefined ? [] : [figures(strict)])]);
   }
   const levels = ["MUST", "SHOULD", "MAY"];
   return table(
-    ["run", ...levels.flatMap((level) => [`${level}, official`, `${level}, Parley`]), "readings"],
-    [...lines].map(([key, cells]) => [key, ...cells.map(String), (readings.get(key) ?? []).join(", ")]),
+    [
+      "run",
+      ...levels.flatMap((level) => [`${level}, official`, `${level}, Parley`]),
+      "readings",
+      "Parley, strictVersion: MUST, SHOULD, MAY",
+    ],
+    [...lines].map(([key, cells]) => [
+      key,
+      ...cells.map(String),
+      (readings.get(key) ?? []).join(", "),
+      strictly.get(key)?.join(", ") || "–",
+    ]),
   );
 }
 
@@ -132,6 +153,14 @@ function open({ open: waiting }: Expectation): string {
   return table(
     ["tests", "runs", "the kit's reason for leaving them out", "wait for"],
     waiting.map(({ tests, runs, reason, waitsFor }) => [String(tests), those(runs, all), reason, waitsFor]),
+  );
+}
+
+/** Tests that Parley passes against the text of the specification. */
+function deviations({ deviations: all = [], runs: every }: Expectation): string {
+  return table(
+    ["test", "runs", "what Parley does", "the specification"],
+    all.map(({ test, runs, why, section }) => [`\`${test}\``, those(runs, Object.keys(every)), why, section]),
   );
 }
 

@@ -39,7 +39,10 @@ function extendedCard(card: AgentCard): AgentCard {
 
 /** Serves the agent that a kit tests; `undefined` where there is no such configuration. */
 export async function start(kit: Kit, configuration: string, port: number): Promise<Server | undefined> {
-  const options: ServeOptions = { port, logger, store: memoryStore() };
+  // A run `strict` is the run `all` with `strictVersion`.
+  const strictVersion = configuration === "strict";
+  if (strictVersion) configuration = "all";
+  const options: ServeOptions = { port, logger, store: memoryStore(), strictVersion };
   switch (kit) {
     case "tck-1.0": {
       // The page has a column for the default options, which shows the effect of the options below.

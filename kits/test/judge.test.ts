@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { expectedOf, expectationOf, kits, type Expectation } from "../expected.ts";
+import { expectedOf, expectationOf, kits, rowOf, type Expectation } from "../expected.ts";
 import { differences } from "../judge.ts";
 import { readPage, withTables } from "../page.ts";
 import { readActs, readPytest } from "../report.ts";
@@ -56,6 +56,22 @@ describe("a run", () => {
     expect(judged(printed, { contradictions: [] })).toEqual(["failed: tests/c.py::test_four"]);
   });
 
+  test("of `strict` is compared with the column of that name, and has the exceptions of its row", () => {
+    const runs = { all: { parley: [2, 1, 4], strict: [1, 2, 4] } } as const;
+    const strictly = printed.replace("PASSED tests/a.py::test_one", "FAILED tests/a.py::test_one");
+    const judge = (text: string): readonly string[] => differences(readPytest(text), { ...expected, runs }, "strict");
+    expect(judge(strictly)).toEqual(["failed: tests/a.py::test_one"]);
+    expect(judge(printed).at(-1)).toContain("expected: 1 passed, 2 failed");
+  });
+
+  test("is not as expected when a test fails that passes against the text", () => {
+    const deviations = [{ test: "a.py::test_one", runs: ["all"], section: "§1", why: "the contrary" }];
+    expect(judged(printed, { deviations })).toEqual([]);
+    expect(judged(printed.replaceAll("test_one", "test_0"), { deviations })).toEqual([
+      "does not pass any more, remove it from the deviations: a.py::test_one",
+    ]);
+  });
+
   test("is not as expected when a test passes that should fail", () => {
     expect(judged(printed.replace("FAILED", "PASSED"))).toEqual([
       "passes now, remove it from the expected failures: c.py::test_four",
@@ -80,15 +96,25 @@ describe("a run", () => {
   });
 });
 
+const strictly = (run: string): boolean => run.startsWith("strict");
+
 describe.each(kits)("what is expected of %s", (kit) => {
   const expected = expectationOf(kit);
-  const { contradictions, open } = expected;
-  const runs = [...Object.keys(expected.runs), ...(kit === "tck-1.0" ? ["defaults"] : [])];
+  const { contradictions, open, deviations = [] } = expected;
+  const rows = Object.keys(expected.runs);
+  const strict = rows.filter((row) => expected.runs[row]?.strict !== undefined);
+  const runs = [
+    ...rows,
+    ...(kit === "tck-1.0" ? ["defaults"] : []),
+    ...strict.map((row) => `strict-${row}`.replace(/-all\b/, "")),
+  ];
 
   test("names a section and existing runs for each contradiction", () => {
     for (const { section, why } of contradictions)
       expect([section, why]).toEqual([expect.stringMatching(/§/), expect.stringMatching(/./)]);
-    for (const each of [...contradictions, ...open]) expect(runs).toEqual(expect.arrayContaining([...each.runs]));
+    for (const { section } of deviations) expect(section).toContain("§");
+    for (const each of [...contradictions, ...open, ...deviations])
+      expect(runs).toEqual(expect.arrayContaining([...each.runs]));
   });
 
   test("has the number of the readings of the runner, and the check of each reading", () => {
@@ -102,7 +128,9 @@ describe.each(kits)("what is expected of %s", (kit) => {
 
   test("explains each failure of a run", () => {
     const explained = runs.map((run) =>
-      contradictions.filter((one) => one.runs.includes(run)).reduce((sum, { tests }) => sum + tests.length, 0),
+      contradictions
+        .filter((one) => one.runs.includes(run) || (strictly(run) && one.runs.includes(rowOf(expected, run))))
+        .reduce((sum, { tests }) => sum + tests.length, 0),
     );
     expect(explained).toEqual(runs.map((run) => expectedOf(expected, run)?.[1]));
   });
