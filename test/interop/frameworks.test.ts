@@ -1,138 +1,164 @@
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { describePeer, runClient, runCommand, type PeerProgram, type Said } from "./peer.ts";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import {
+  adkForJavaScript,
+  goCommand,
+  javaScriptSdk,
+  mastra,
+  pythonSdk,
+  strands,
+  type Caller,
+  type Saying,
+} from "./callers.ts";
+import { describePeer, runClient, runCommand, type Said } from "./peer.ts";
 import { startProject, type Project } from "./project.ts";
 
-/*
- * What frameworks and tools of others show to a person who talks to an agent of ours: to a project as `parley init` makes it, served
- * without an option. docs/clients.md has the table.
- */
+/* What clients of others show to a person who talks to an agent of ours. docs/frameworks.md has the table. */
 
-/** What a client says: a text, or a part that the agent does not read. */
-type Saying = string | { readonly mediaType: string };
-
-const hello = 0;
-const tell = 1;
-const fail = 2;
-const video = 3;
-const conversations: readonly (readonly Saying[])[] = [["hello"], ["tell"], ["fail"], [{ mediaType: "video/mp4" }]];
+const conversations: Readonly<Record<string, readonly Saying[]>> = {
+  hello: ["hello"],
+  tell: ["tell"],
+  fail: ["fail"],
+  refuse: ["refuse"],
+  video: [{ raw: "a film", mediaType: "video/mp4" }],
+  order: ["order", '{"size": 3}'],
+  show: ["show"],
+  photo: [{ raw: "a photo", mediaType: "image/png" }],
+};
 const story = "The rain came over the hills.";
+const question = "Which size? Answer with a size.";
+const pieces = story.replaceAll(" ", "\n ");
 
-const projects: { changed?: Project; fresh?: Project } = {};
+let project: Project | undefined;
 beforeAll(async () => {
-  const pizzeria = join(import.meta.dirname, "pizzeria.ts");
-  [projects.changed, projects.fresh] = await Promise.all([startProject(pizzeria), startProject()]);
+  project = await startProject(join(import.meta.dirname, "pizzeria.ts"));
 });
-afterAll(() => Promise.all([projects.changed?.stop(), projects.fresh?.stop()]));
-
-const urlOf = (name: keyof typeof projects) => projects[name]?.url ?? "";
+afterAll(() => project?.stop());
+const url = (): string => project?.url ?? "";
 
 /** What was shown for a message: its answer, or its error. */
-const shown = (said: ReadonlyMap<string, Said>, step: string) => {
+const shown = (said: ReadonlyMap<string, Said>, step: string): string => {
   const { result, text } = said.get(step) ?? {};
   return typeof result === "string" ? result : (text ?? "");
 };
 
-interface Framework extends PeerProgram {
-  /** What ends the name of a step that asks another way. */
-  readonly ways: readonly string[];
-  /** Whether it sends parts that are no text. */
-  readonly sendsFiles?: boolean;
-  /** Steps that show something else, by what it does itself. */
-  readonly own?: Readonly<Record<string, string>>;
-}
+/** What each client shows. */
+const usual: Readonly<Record<string, string>> = {
+  "hello.0": "Hello, Ada!",
+  "tell.0": story,
+  "fail.0": "The oven is broken.",
+  "order.0": question,
+  "order.1": question,
+  "show.0": "[menu.png: a pizza]",
+  "photo.0": "I see a photo.",
+};
 
-const frameworks: readonly Framework[] = [
-  { name: "ADK for JavaScript 2.0.0", environment: "node", program: "adk.mjs", ways: [""], sendsFiles: true },
+/** What each client shows in words of its own around these. */
+const refusals: Readonly<Record<string, string>> = {
+  "refuse.0": "There are no anchovies",
+  "video.0": "This agent does not read video/mp4",
+};
+
+/** What a client shows otherwise, by what it does itself. */
+type Own = Readonly<Record<string, string>>;
+
+const callers: readonly (Caller & { readonly own: Own })[] = [
   {
-    name: "Mastra 1.71.0",
-    environment: "node",
-    program: "mastra.mjs",
-    ways: [" stream"],
-    // Its streams have artifacts alone, no messages of a status.
-    own: { [`${fail}.0 stream`]: "" },
+    ...adkForJavaScript,
+    // It gives no names of files.
+    own: { "show.0": "[undefined: a pizza]" },
   },
   {
-    name: "Strands 1.62.0",
-    environment: "strands",
-    program: "framework_strands.py",
-    ways: [""],
-    // Its SDK collects what is streamed as one part for each piece, and it joins parts by line breaks.
-    own: { [`${tell}.0`]: story.replaceAll(" ", "\n ") },
+    ...mastra,
+    own: {
+      "tell.0": pieces,
+      // Its streams have the text of artifacts alone, no messages of a status and no files.
+      "fail.0 stream": "",
+      "show.0 stream": "",
+      // It sends no files, but a line in place of each.
+      "video.0": question,
+      "video.0 stream": question,
+      "photo.0": question,
+      "photo.0 stream": question,
+    },
   },
   {
-    name: "Python SDK 1.3.0",
-    environment: "python1",
-    program: "helper_v1.py",
-    ways: [""],
-    sendsFiles: true,
+    ...strands,
+    own: {
+      // Its SDK collects what is streamed as one part for each piece, and it joins parts by line breaks.
+      "tell.0": pieces,
+      // It reads and sends no files.
+      "show.0": "",
+      "video.0": "message.parts must hold at least one part",
+      "photo.0":
+        "JSON-RPC Error code=-32602 data=None message='Invalid parameters: message.parts must hold at least one part'",
+    },
   },
+  { ...pythonSdk, own: { "tell.0": pieces } },
+  { ...javaScriptSdk, own: {} },
 ];
 
-describe.each(frameworks)("from $environment", (framework) => {
-  describePeer(framework, () => {
+for (const { own, ...caller } of callers) {
+  describePeer(caller, () => {
     let said: ReadonlyMap<string, Said> = new Map();
     beforeAll(async () => {
-      said = await runClient(framework, [urlOf("changed"), JSON.stringify(conversations)]);
-      if (process.env["INTEROP_SHOW"]) process.stdout.write(`${JSON.stringify([framework.name, ...said], null, 1)}\n`);
+      said = await runClient(caller, [url(), JSON.stringify(conversations)]);
+      if (process.env["INTEROP_SHOW"]) process.stdout.write(`${JSON.stringify([caller.name, ...said], null, 1)}\n`);
+    });
+    const stepsOf = (steps: typeof usual) =>
+      caller.ways.flatMap((way) => Object.entries(steps).map(([step, text]) => [step + way, text] as const));
+
+    it.each(stepsOf(usual))("shows an answer as it is meant: %s", (step, text) => {
+      expect(shown(said, step)).toBe(own[step] ?? text);
     });
 
-    it.each(framework.ways)("accepts the card, and shows a reply%s", (way) => {
-      expect(shown(said, `${hello}.0${way}`)).toBe("Hello, Ada!");
-    });
-
-    it.each(framework.ways)("shows what is streamed as one text%s", (way) => {
-      expect(shown(said, `${tell}.0${way}`)).toBe(framework.own?.[`${tell}.0${way}`] ?? story);
-    });
-
-    it.each(framework.ways)("shows why a task failed%s", (way) => {
-      expect(shown(said, `${fail}.0${way}`)).toBe(framework.own?.[`${fail}.0${way}`] ?? "The oven is broken.");
-    });
-
-    it.each(framework.sendsFiles === true ? framework.ways : [])("shows why a message was refused%s", (way) => {
-      expect(shown(said, `${video}.0${way}`)).toContain("video/mp4");
-    });
-
-    it("rolls the dice of the project that `parley init` makes", async () => {
-      const rolled = await runClient(framework, [urlOf("fresh"), JSON.stringify([["roll 2d6"], ["roll", "2d6"]])]);
-      for (const way of framework.ways) {
-        expect(shown(rolled, `0.0${way}`)).toMatch(/\d+ \+ \d+ = \d+/);
-        expect(shown(rolled, `1.0${way}`)).toContain("Which dice? For example 2d6.");
-        expect(shown(rolled, `1.1${way}`)).toMatch(/\d+ \+ \d+ = \d+/);
-      }
+    it.each(stepsOf(refusals))("shows why a message was refused: %s", (step, text) => {
+      expect(shown(said, step)).toContain(own[step] ?? text);
     });
   });
-});
+}
 
-const command: PeerProgram = { name: "the command line of the Go SDK 2.3.1", environment: "go", program: "a2a" };
-
-describePeer(command, () => {
-  const run = (project: keyof typeof projects, ...args: readonly string[]) =>
-    runCommand(command, ["send", urlOf(project), ...args]);
+describePeer(goCommand, () => {
+  const send = (...args: readonly string[]) => runCommand(goCommand, ["send", url(), ...args]);
+  const ways = [{ way: [] }, { way: ["--stream"] }];
+  const partOf = (mediaType: string): string => JSON.stringify([{ raw: "YSBwaG90bw==", mediaType }]);
 
   it("shows a reply, and why a task failed", async () => {
-    expect(await run("changed", "hello")).toEqual({ code: 0, printed: "[agent] Hello, Ada!\n" });
-    expect((await run("changed", "fail")).printed).toMatch(/Status: +failed .*\n +The oven is broken\./);
+    expect(await send("hello")).toEqual({ code: 0, printed: "[agent] Hello, Ada!\n" });
+    expect((await send("fail")).printed).toMatch(/Status: +failed .*\n +The oven is broken\./);
+    expect((await send("--stream", "fail")).printed).toContain("[status] failed: The oven is broken.\n");
+  });
+
+  it("shows the parts of an answer with a space between them", async () => {
+    expect((await send("tell")).printed).toContain(`[story] ${story.replaceAll(" ", "  ")}\n`);
   });
 
   it("shows each piece of a stream on a line of its own", async () => {
-    const { printed } = await run("changed", "--stream", "tell");
+    const { printed } = await send("--stream", "tell");
     const pieces = [...printed.matchAll(/^\[artifact\+?\] (.*)$/gm)].map(([, piece]) => piece);
     expect(pieces.join("")).toBe(story);
   });
 
-  it("shows why a message was refused, and fails", async () => {
-    const parts = JSON.stringify([{ url: "https://example.com/a.mp4", mediaType: "video/mp4" }]);
-    const { code, printed } = await run("changed", "--parts", parts);
+  it.each(ways)("shows what the agent refused, and fails: $way", async ({ way }) => {
+    const { code, printed } = await send(...way, "refuse");
+    expect(printed).toContain("There are no anchovies");
+    expect(code).toBe(1);
+  });
+
+  it("shows what the server refused, and fails", async () => {
+    const { code, printed } = await send("--parts", partOf("video/mp4"));
     expect(printed).toContain("This agent does not read video/mp4");
     expect(code).toBe(1);
   });
 
-  it("rolls the dice of the project that `parley init` makes", async () => {
-    expect((await run("fresh", "roll 2d6")).printed).toMatch(/\[roll\] \d+ \+ \d+ = \d+/);
-    expect((await run("fresh", "--stream", "roll 2d6")).printed).toMatch(/\[artifact\] \d+ \+ \d+ = \d+/);
-    const { printed } = await run("fresh", "roll");
-    const [, task = ""] = /^Task: +(\S+)$/m.exec(printed) ?? [];
-    expect((await run("fresh", "--task", task, "2d6")).printed).toMatch(/\d+ \+ \d+ = \d+/);
+  it("shows that there is a file, and sends one", async () => {
+    expect((await send("show")).printed).toContain("[menu.png] [binary 7 bytes]\n");
+    expect((await send("--stream", "show")).printed).toContain("[artifact] [binary 7 bytes]\n");
+    expect((await send("--parts", partOf("image/png"))).printed).toBe("[agent] I see a photo.\n");
+  });
+
+  it.each(ways)("shows the question of a form: $way", async ({ way }) => {
+    const [, task = ""] = /^Task: +(\S+)$/m.exec((await send("order")).printed) ?? [];
+    expect((await send(...way, "--task", task, '{"size": 3}')).printed).toContain(question);
   });
 });

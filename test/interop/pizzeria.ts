@@ -1,7 +1,7 @@
-import { defineAgent } from "@parley/a2a";
+import { defineAgent, MessageRefused } from "@parley/a2a";
 import * as z from "zod";
 
-/* The agent.ts of a project of `parley init`, after a user has changed it: it streams, fails and asks with a form. */
+/* The agent.ts of a project of `parley init`, after a user has changed it: it streams, fails, refuses, asks with a form, and takes and gives files. */
 
 const Order = z.object({ size: z.number().int() });
 
@@ -10,9 +10,13 @@ export default defineAgent({
   description: "Tells stories, fails, and takes orders.",
   version: "0.1.0",
   skills: [{ id: "order", name: "Order", description: "Takes an order.", tags: ["pizza"] }],
-  defaultOutputModes: ["text/plain", "application/json"],
+  defaultInputModes: ["text/plain", "application/json", "image/png"],
+  defaultOutputModes: ["text/plain", "image/png"],
   async *onMessage(turn) {
-    if (turn.text === "hello") {
+    const [photo] = turn.files();
+    if (photo !== undefined) {
+      yield turn.reply(`I see ${await photo.text()}.`);
+    } else if (turn.text === "hello") {
       yield turn.reply("Hello, Ada!");
     } else if (turn.text === "tell") {
       const [first, ...rest] = ["The", " rain", " came", " over", " the", " hills."];
@@ -23,6 +27,10 @@ export default defineAgent({
       }
     } else if (turn.text === "fail") {
       yield turn.failed("The oven is broken.");
+    } else if (turn.text === "refuse") {
+      throw new MessageRefused([{ field: "message.parts[0].text", description: "There are no anchovies" }]);
+    } else if (turn.text === "show") {
+      yield* turn.file(new TextEncoder().encode("a pizza"), { name: "menu.png", mediaType: "image/png" });
     } else {
       const { size } = await turn.data(Order, { ask: "Which size? Answer with a size." });
       yield turn.artifact({ name: "order", parts: [{ text: `One pizza of size ${size}.` }] });

@@ -16,17 +16,14 @@ export interface Project {
   stop(): Promise<void>;
 }
 
-/**
- * Makes a project with `parley init`, and serves it as its `npm start` does: no option but a free port. `agent`: takes the place of its
- * agent.ts.
- */
-export async function startProject(agent?: string): Promise<Project> {
+/** Makes a project with `parley init`, puts an agent in the place of its own, and serves it as its `npm start` does, at a free port. */
+export async function startProject(agent: string): Promise<Project> {
   // Below node_modules, where the project finds the packages as if they were installed.
   const projects = join(checkout, "node_modules/.cache/parley-projects");
   await mkdir(projects, { recursive: true });
   const folder = await mkdtemp(join(projects, "project-"));
   await promisify(execFile)(process.execPath, [command, "init", folder]);
-  if (agent !== undefined) await copyFile(agent, join(folder, "agent.ts"));
+  await copyFile(agent, join(folder, "agent.ts"));
   const port = await reservePort();
   const child = spawn(process.execPath, [command, "serve", "agent.ts", "--port", `${port}`], {
     cwd: folder,

@@ -12,17 +12,20 @@ const runner = new InMemoryRunner({ agent, appName: "interop" });
 const partOf = (said) =>
   typeof said === "string"
     ? { text: said }
-    : { inlineData: { data: Buffer.from("video").toString("base64"), mimeType: said.mediaType } };
+    : { inlineData: { data: Buffer.from(said.raw).toString("base64"), mimeType: said.mediaType } };
 
-for (const [number, conversation] of JSON.parse(conversations).entries()) {
+const shownOf = ({ text = "", inlineData: file }) =>
+  file === undefined ? text : `[${file.displayName}: ${Buffer.from(file.data, "base64").toString()}]`;
+
+for (const [name, conversation] of Object.entries(JSON.parse(conversations))) {
   const session = await runner.sessionService.createSession({ appName: "interop", userId: "ada" });
   for (const [turn, said] of conversation.entries()) {
-    const step = `${number}.${turn}`;
+    const step = `${name}.${turn}`;
     try {
       let [shown, pieces] = ["", ""];
       const newMessage = { role: "user", parts: [partOf(said)] };
       for await (const event of runner.runAsync({ userId: "ada", sessionId: session.id, newMessage })) {
-        const words = (event.content?.parts ?? []).map((part) => part.text ?? "").join("");
+        const words = (event.content?.parts ?? []).map(shownOf).join("");
         if (event.partial === true) pieces += words;
         // A whole event repeats its pieces.
         if (event.partial === true || words !== pieces) shown += words;

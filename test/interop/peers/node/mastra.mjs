@@ -4,8 +4,20 @@ import { A2AAgent } from "@mastra/core/a2a";
 
 const [, , url, conversations] = process.argv;
 
-// It sends no other parts than text.
-const messagesOf = (said) => (typeof said === "string" ? said : "hello");
+// An error of a stream is thrown where it is read, and once more where nobody can catch it.
+process.on("unhandledRejection", () => {});
+
+const messagesOf = (said) =>
+  typeof said === "string"
+    ? said
+    : [{ role: "user", content: [{ type: "file", data: Buffer.from(said.raw), mediaType: said.mediaType }] }];
+
+const filesOf = (artifacts = []) =>
+  artifacts
+    .flatMap(({ parts }) => parts)
+    .filter(({ kind }) => kind === "file")
+    .map(({ file }) => `[${file.name}: ${Buffer.from(file.bytes, "base64").toString()}]`)
+    .join("");
 
 async function tell(step, ask) {
   try {
@@ -15,20 +27,20 @@ async function tell(step, ask) {
   }
 }
 
-for (const [number, conversation] of JSON.parse(conversations).entries()) {
+for (const [name, conversation] of Object.entries(JSON.parse(conversations))) {
   const agents = { generate: new A2AAgent({ url }), stream: new A2AAgent({ url }) };
   const suspended = { generate: false, stream: false };
   for (const [turn, said] of conversation.entries()) {
-    await tell(`${number}.${turn}`, async () => {
-      const options = { runId: `run-${number}` };
+    await tell(`${name}.${turn}`, async () => {
+      const options = { runId: `run-${name}` };
       const answer = suspended.generate
         ? await agents.generate.resumeGenerate(said, options)
         : await agents.generate.generate(messagesOf(said), options);
       suspended.generate = answer.finishReason === "suspended";
-      return answer.text;
+      return answer.text + filesOf(answer.task?.artifacts);
     });
-    await tell(`${number}.${turn} stream`, async () => {
-      const options = { runId: `run-${number}` };
+    await tell(`${name}.${turn} stream`, async () => {
+      const options = { runId: `run-${name}` };
       const answer = suspended.stream
         ? await agents.stream.resumeStream(said, options)
         : await agents.stream.stream(messagesOf(said), options);
@@ -37,7 +49,8 @@ for (const [number, conversation] of JSON.parse(conversations).entries()) {
         if (type === "text-delta") shown += payload.text;
         if (type === "error") shown += String(payload.error?.message ?? payload.error);
         suspended.stream = type === "tool-call-suspended";
-        if (suspended.stream) shown += JSON.stringify(payload.suspendPayload?.task?.status.message?.parts ?? payload);
+        if (suspended.stream)
+          shown += payload.suspendPayload.task.status.message.parts.map(({ text }) => text).join("");
       }
       return shown;
     });

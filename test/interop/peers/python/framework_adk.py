@@ -20,7 +20,7 @@ from lines import say
 def part_of(said):
     if isinstance(said, str):
         return types.Part(text=said)
-    blob = types.Blob(data=b'video', mime_type=said['mediaType'])
+    blob = types.Blob(data=said['raw'].encode(), mime_type=said['mediaType'])
     return types.Part(inline_data=blob)
 
 
@@ -32,6 +32,9 @@ def shown(events):
         for part in (event.content and event.content.parts) or []:
             if part.function_call:
                 words += str((part.function_call.args or {}).get('input_required', ''))
+            elif part.inline_data:
+                file = part.inline_data
+                words += f'[{file.display_name}: {file.data.decode()}]'
             elif not part.thought:
                 words += part.text or ''
         if event.partial:
@@ -49,7 +52,7 @@ async def main():
         name='remote', agent_card=f'{url}/.well-known/agent-card.json'
     )
     runner = InMemoryRunner(agent=agent, app_name='interop')
-    for number, conversation in enumerate(json.loads(conversations)):
+    for name, conversation in json.loads(conversations).items():
         session = await runner.session_service.create_session(
             app_name='interop', user_id='ada'
         )
@@ -61,7 +64,7 @@ async def main():
                     user_id='ada', session_id=session.id, new_message=content
                 )
             ]
-            say(f'{number}.{turn}', result=shown(events))
+            say(f'{name}.{turn}', result=shown(events))
 
 
 asyncio.run(main())

@@ -13,13 +13,17 @@ from strands.agent.a2a_agent import A2AAgent
 from lines import say
 
 
+def picture(said):
+    source = {'bytes': said['raw'].encode()}
+    return {'image': {'format': 'png', 'source': source}}
+
+
 url, conversations = sys.argv[1:]
-for number, conversation in enumerate(json.loads(conversations)):
+for name, conversation in json.loads(conversations).items():
     agent = A2AAgent(url)
     for turn, said in enumerate(conversation):
         try:
-            # It sends no other parts than text.
-            prompt = said if isinstance(said, str) else 'hello'
-            say(f'{number}.{turn}', result=str(agent(prompt)).strip())
+            prompt = said if isinstance(said, str) else [picture(said)]
+            say(f'{name}.{turn}', result=str(agent(prompt)).strip())
         except Exception as error:
-            say(f'{number}.{turn}', error=type(error).__name__, text=str(error))
+            say(f'{name}.{turn}', error=type(error).__name__, text=str(error))

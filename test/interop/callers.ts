@@ -1,0 +1,52 @@
+import type { PeerProgram } from "./peer.ts";
+
+/** What a person says in a test: a text, or a file. */
+export type Saying = string | { readonly raw: string; readonly mediaType: string };
+
+/** A client of others that a person talks through. It is run with a URL and conversations, and says what it showed for each message. */
+export interface Caller extends PeerProgram {
+  /** What ends the names of its steps: nothing where it waits for an answer, " stream" where it asks for a stream. */
+  readonly ways: readonly string[];
+}
+
+export const adkForJavaScript: Caller = {
+  name: "ADK for JavaScript 2.0.0",
+  environment: "node",
+  program: "adk.mjs",
+  ways: [""],
+};
+
+export const mastra: Caller = {
+  name: "Mastra 1.71.0",
+  environment: "node",
+  program: "mastra.mjs",
+  ways: ["", " stream"],
+};
+
+export const strands: Caller = {
+  name: "Strands 1.62.0",
+  environment: "strands",
+  program: "framework_strands.py",
+  ways: [""],
+};
+
+export const pythonSdk: Caller = {
+  name: "the Python SDK 1.3.0",
+  environment: "python1",
+  program: "helper_v1.py",
+  ways: ["", " stream"],
+};
+
+export const javaScriptSdk: Caller = {
+  name: "the JavaScript SDK 1.3.0",
+  environment: "node",
+  program: "sdk.mjs",
+  ways: ["", " stream"],
+};
+
+/** It is called as a person calls it: `runCommand(goCommand, ["send", url, text])`. */
+export const goCommand: PeerProgram = {
+  name: "the command line of the Go SDK 2.3.1",
+  environment: "go",
+  program: "a2a",
+};

@@ -1,0 +1,52 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { publishAll, type Published } from "../release/published.ts";
+import { adkForJavaScript, goCommand, javaScriptSdk, mastra, pythonSdk, strands } from "./callers.ts";
+import { describePeer, runClient, runCommand } from "./peer.ts";
+
+/*
+ * A first project, made as the README says from the packages as they are published, and served by `npm start`: no option is set, at the
+ * agent or at a client. Only the port is a free one.
+ */
+
+let published: Published | undefined;
+let url = "";
+beforeAll(async () => {
+  published = await publishAll();
+  const { home } = published;
+  await published.shell("npm exec --yes --package=@parley/cli -- parley init my-agent", home);
+  await published.shell("npm install --no-audit --no-fund", join(home, "my-agent"));
+  url = await published.serving("npm start -- --port 0", join(home, "my-agent"), /is ready at (\S+)\n/);
+});
+afterAll(() => published?.close());
+
+const rolled = /\d+ \+ \d+ = \d+/;
+
+for (const caller of [adkForJavaScript, mastra, strands, pythonSdk, javaScriptSdk]) {
+  describePeer(caller, () => {
+    it("rolls the dice, and is asked which", async () => {
+      const conversations = { roll: ["roll 2d6"], ask: ["roll", "2d6"] };
+      const said = await runClient(caller, [url, JSON.stringify(conversations)]);
+      for (const way of caller.ways) {
+        expect(said.get(`roll.0${way}`)?.result).toMatch(rolled);
+        expect(said.get(`ask.0${way}`)?.result).toBe("Which dice? For example 2d6.");
+        expect(said.get(`ask.1${way}`)?.result).toMatch(rolled);
+      }
+    });
+  });
+}
+
+describePeer(goCommand, () => {
+  it.each([{ way: [] }, { way: ["--stream"] }])("rolls the dice, and is asked which: $way", async ({ way }) => {
+    const send = async (...args: readonly string[]): Promise<string> => {
+      const { code, printed } = await runCommand(goCommand, ["send", url, ...way, ...args]);
+      expect(code).toBe(0);
+      return printed;
+    };
+    expect(await send("roll 2d6")).toMatch(rolled);
+    const asked = await send("roll");
+    expect(asked).toContain("Which dice? For example 2d6.");
+    const [, task = ""] = /^Task: +(\S+)$/m.exec(asked) ?? [];
+    expect(await send("--task", task, "2d6")).toMatch(rolled);
+  });
+});
