@@ -35,6 +35,8 @@ export interface ProviderOptions {
   readonly pushedRequests?: boolean;
   /** Further clients. */
   readonly clients?: readonly ClientMetadata[];
+  /** Claims of the scopes `profile` and `email`, which the provider then knows, for its ID tokens. Default: it tells the id of the user alone. */
+  readonly claims?: Readonly<Record<string, string>>;
   /** Path of the issuer, such as `/realm`. Default: none. */
   readonly path?: string;
 }
@@ -132,7 +134,14 @@ function configurationOf(options: ProviderOptions, keys: readonly JsonWebKey[]):
       RefreshToken: 600,
       Session: 600,
     },
-    findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id, organization: "acme" }) }),
+    findAccount: (_context, id) => ({
+      accountId: id,
+      claims: () => ({ sub: id, organization: "acme", ...options.claims }),
+    }),
+    ...(options.claims !== undefined && {
+      claims: { openid: ["sub"], profile: ["name"], email: ["email"] },
+      conformIdTokenClaims: false,
+    }),
     interactions: { url: (_context, { uid }) => `${options.path ?? ""}/interaction/${uid}` },
     issueRefreshToken: (_context, client) => Promise.resolve(client.grantTypeAllowed("refresh_token")),
     extraTokenClaims: (_context, token) => ({

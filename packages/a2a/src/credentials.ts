@@ -21,6 +21,7 @@ export {
   type DeviceCodeOptions,
   type DevicePrompt,
   type ExchangedToken,
+  type LoggedInUser,
   type LoginRedirect,
   type OAuthOptions,
   type PendingLogin,

@@ -4,6 +4,7 @@ import {
   deviceCode,
   type CredentialProvider,
   type DevicePrompt,
+  type LoggedInUser,
 } from "@parley/a2a/credentials";
 import { line } from "@parley/a2a/display";
 import { loopbackRedirect } from "@parley/node";
@@ -65,22 +66,39 @@ export async function enterOAuth(
     },
   };
   const oauth = await oauthOptions(login, async () => tokens.secrets, tokens);
+  let user: LoggedInUser | undefined;
   return {
-    provider: providerFor(io, flow, oauth),
+    provider: providerFor(io, flow, oauth, (known) => (user = known)),
     login: () => ({
       ...login,
       // Later commands may name a path below the agent. The token stays that of this resource.
       settings: { ...login.settings, ...(tokens.key !== undefined && { resource: tokens.key.resource }) },
-      account: tokens.key === undefined ? clientId : `${clientId} at ${tokens.key.issuer}`,
+      account: accountOf(flow === "client" ? clientId : nameOf(user), tokens.key?.issuer),
     }),
     secrets: () => tokens.secrets,
   };
 }
 
-function providerFor(io: Io, flow: Flow, oauth: Awaited<ReturnType<typeof oauthOptions>>): CredentialProvider {
+/** The user as a person would call them. Not every authorization server tells who has logged in. */
+function nameOf(user: LoggedInUser | undefined): string {
+  if (user === undefined) return "unknown user";
+  const { subject, name, email } = user;
+  return name !== undefined && email !== undefined ? `${name} <${email}>` : (name ?? email ?? subject);
+}
+
+function accountOf(who: string, issuer: string | undefined): string {
+  return issuer === undefined ? who : `${who} at ${issuer}`;
+}
+
+function providerFor(
+  io: Io,
+  flow: Flow,
+  oauth: Awaited<ReturnType<typeof oauthOptions>>,
+  onUser: (user: LoggedInUser) => void,
+): CredentialProvider {
   if (flow === "client") return clientCredentials(oauth);
-  if (flow === "device") return deviceCode({ ...oauth, prompt: (prompt) => showCode(io, prompt) });
-  return authorizationCode({ ...oauth, redirect: loopbackRedirect({ open: (url) => openPage(io, url) }) });
+  if (flow === "device") return deviceCode({ ...oauth, onUser, prompt: (prompt) => showCode(io, prompt) });
+  return authorizationCode({ ...oauth, onUser, redirect: loopbackRedirect({ open: (url) => openPage(io, url) }) });
 }
 
 function showCode(io: Io, { verificationUri, verificationUriComplete, userCode }: DevicePrompt): void {

@@ -98,7 +98,7 @@ describe("a login in the browser", () => {
     const { code, out, err } = await parley(["login", server.url, "--client-id", "native"]);
     expect({ code, out }).toEqual({ code: 0, out: "" });
     expect(err).toContain(`Log in on the page that opens, or open it yourself:\n  ${provider.issuer}/auth?`);
-    expect(err).toContain(`Logged in to ${server.url} as native at ${provider.issuer}.`);
+    expect(err).toContain(`Logged in to ${server.url} as ada at ${provider.issuer}.`);
     for (const binding of ["JSONRPC", "HTTP+JSON", "GRPC"]) {
       expect(await parley(["send", server.url, "whoami", "--binding", binding])).toMatchObject({
         code: 0,
@@ -106,9 +106,44 @@ describe("a login in the browser", () => {
       });
     }
     const { out: listed } = await parley(["whoami"]);
-    expect(listed).toContain(`OAuth 2  native at ${provider.issuer}`);
+    expect(listed).toContain(`OAuth 2  ada at ${provider.issuer}`);
     await parley(["logout", server.url]);
     expect(await whoami()).toMatchObject({ code: 1, out: "" });
+  });
+
+  test.each([
+    [{ name: "Ada Lovelace", email: "ada@example.com" }, "Ada Lovelace <ada@example.com>"],
+    [{ name: "Ada \u001b[2JLovelace" }, "Ada ␛[2JLovelace"],
+    [{ email: "ada@example.com" }, "ada@example.com"],
+  ])("shows who has logged in: %j", async (claims, user) => {
+    await agentWith(["authorizationCode"], { claims });
+    const { err } = await parley(["login", server.url, "--client-id", "native"]);
+    expect(err).toContain(`Logged in to ${server.url} as ${user} at ${provider.issuer}.`);
+    const { out: listed } = await parley(["whoami"]);
+    expect(listed).toContain(`OAuth 2  ${user} at ${provider.issuer}`);
+    expect(listed).not.toContain("native");
+    const { out: json } = await parley(["whoami", server.url, "--json"]);
+    expect(JSON.parse(json)).toMatchObject({ logins: [{ account: `${user} at ${provider.issuer}` }] });
+  });
+
+  test("shows no user of a server that tells none, nor the client in their place", async () => {
+    const clients: ProviderOptions["clients"] = [
+      {
+        client_id: "simple",
+        application_type: "native",
+        token_endpoint_auth_method: "none",
+        redirect_uris: ["http://127.0.0.1/callback"],
+        grant_types: ["authorization_code"],
+        response_types: ["code"],
+        // It may not ask who the user is.
+        scope: "chat",
+      },
+    ];
+    await agentWith(["authorizationCode"], { clients });
+    const { code, err } = await parley(["login", server.url, "--client-id", "simple"]);
+    expect(code).toBe(0);
+    expect(err).toContain(`Logged in to ${server.url} as unknown user at ${provider.issuer}.`);
+    expect(await whoami()).toMatchObject({ code: 0, out: "ada\n" });
   });
 
   test("is found by OpenID Connect discovery as well", async () => {
@@ -184,6 +219,7 @@ describe("a login with a code", () => {
     const args = ["login", server.url, "--client-id", "native", "--flow", "device"];
     expect(await run(args, { ...io, stderr })).toBe(0);
     expect(err()).toMatch(new RegExp(`^Open ${provider.issuer}/device and enter the code [A-Z-]+\n`));
+    expect(err()).toContain(`Logged in to ${server.url} as ada at ${provider.issuer}.`);
     expect(await whoami()).toMatchObject({ code: 0, out: "ada\n" });
   });
 });
@@ -193,6 +229,7 @@ describe("a login with the secret of a client", () => {
     await agentWith(["clientCredentials"], { lifetime: 1 });
     expect(await parley(["login", server.url, "--client-id", "service"], `${providerSecret}\n`)).toMatchObject({
       code: 0,
+      err: expect.stringContaining(`as service at ${provider.issuer}.`),
     });
     const [first] = await tokens();
     await expect.poll(async () => ((await whoami()).out === "service\n" ? (await tokens())[0] : first)).not.toBe(first);

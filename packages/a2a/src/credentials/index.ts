@@ -18,6 +18,7 @@ export {
   type LoginRedirect,
   type PendingLogin,
 } from "./logins.ts";
+export type { LoggedInUser } from "./user.ts";
 export { tokenExchange, type ExchangedToken, type TokenExchangeOptions } from "./token-exchange.ts";
 export { memoryTokenStore, type StoredTokens, type TokenKey, type TokenStore } from "./token-store.ts";
 export { signIn, type SignInOptions } from "./sign-in.ts";

@@ -16,6 +16,7 @@ import {
   type GrantCall,
 } from "./server-calls.ts";
 import { TokenProvider } from "./token-provider.ts";
+import type { LoggedInUser } from "./user.ts";
 
 /* Grants for which a user logs in. */
 
@@ -38,8 +39,17 @@ export interface PendingLogin {
   close(): Promise<void>;
 }
 
+/** A client for which a user logs in. */
+interface UserOptions extends OAuthOptions {
+  /**
+   * Is told who has logged in. With it a provider of OpenID is asked for the scopes `openid`, `profile` and `email`, and without them where
+   * it refuses them. It is not called where the server does not tell. Default: nobody is told.
+   */
+  readonly onUser?: (user: LoggedInUser) => void;
+}
+
 /** A client for which a user logs in by a browser. */
-export interface AuthorizationCodeOptions extends OAuthOptions {
+export interface AuthorizationCodeOptions extends UserOptions {
   /** Opens the browser, and gets the answer. */
   readonly redirect: LoginRedirect;
   /** The name of the user for the page of the login (`login_hint`). Default: none. */
@@ -60,7 +70,12 @@ export interface AuthorizationCodeOptions extends OAuthOptions {
  */
 export function authorizationCode(options: AuthorizationCodeOptions): CredentialProvider {
   const obtain = (call: GrantCall) => logIn(call, options);
-  return new TokenProvider(options, { flows: ["authorizationCode"], interactive: true, obtain });
+  return new TokenProvider(options, {
+    flows: ["authorizationCode"],
+    interactive: true,
+    obtain,
+    onUser: options.onUser,
+  });
 }
 
 async function logIn(call: GrantCall, { redirect, loginHint }: AuthorizationCodeOptions) {
@@ -147,7 +162,7 @@ export interface DevicePrompt {
 }
 
 /** A client for which a user logs in on another device. */
-export interface DeviceCodeOptions extends OAuthOptions {
+export interface DeviceCodeOptions extends UserOptions {
   /** Shows the user where to log in. */
   readonly prompt: (prompt: DevicePrompt) => void | Promise<void>;
 }
@@ -167,7 +182,12 @@ export interface DeviceCodeOptions extends OAuthOptions {
  */
 export function deviceCode(options: DeviceCodeOptions): CredentialProvider {
   const obtain = (call: GrantCall) => logInElsewhere(call, options);
-  return new TokenProvider(options, { flows: ["deviceCode"], interactive: true, obtain });
+  return new TokenProvider(options, {
+    flows: ["deviceCode"],
+    interactive: true,
+    obtain,
+    onUser: options.onUser,
+  });
 }
 
 async function logInElsewhere(call: GrantCall, { prompt }: DeviceCodeOptions) {

@@ -106,8 +106,11 @@ export async function requestTokens(
 ): Promise<TokenEndpointResponse> {
   const { oauth, key } = call;
   const proofs = key && { DPoP: oauth.DPoP(clientOf(call), key.pair) };
-  const attempt = async (): Promise<TokenEndpointResponse> =>
-    read(await withoutIdToken(await send({ ...requestOptions(call), ...proofs })));
+  const attempt = async (): Promise<TokenEndpointResponse> => {
+    const { response, idToken } = await withoutIdToken(await send({ ...requestOptions(call), ...proofs }));
+    const tokens = await read(response);
+    return typeof idToken === "string" ? { ...tokens, id_token: idToken } : tokens;
+  };
   try {
     return await attempt();
   } catch (thrown) {
@@ -116,13 +119,15 @@ export async function requestTokens(
   }
 }
 
-/** The answer without its ID token. It is for who wants to know the user, and nobody does here, so nobody checks it. */
-async function withoutIdToken(response: Response): Promise<Response> {
-  if (response.status !== 200) return response;
+/** The answer, and its ID token. The library would refuse the answer for it, and no call needs it: `userOf()` checks it. */
+async function withoutIdToken(
+  response: Response,
+): Promise<{ readonly response: Response; readonly idToken?: unknown }> {
+  if (response.status !== 200) return { response };
   const value: unknown = await response.json().catch(() => undefined);
-  const { id_token: _, ...rest } = isObject(value) ? value : {};
+  const { id_token: idToken, ...rest } = isObject(value) ? value : {};
   const headers = { "content-type": response.headers.get("content-type") ?? "" };
-  return new Response(JSON.stringify(rest), { status: 200, headers });
+  return { response: new Response(JSON.stringify(rest), { status: 200, headers }), idToken };
 }
 
 /** The code of an error of an authorization server, such as `invalid_grant` (RFC 6749 §5.2). */

@@ -18,6 +18,7 @@ import {
   type GrantCall,
 } from "./server-calls.ts";
 import { isBearer } from "./simple.ts";
+import { userOf, userScopes, type LoggedInUser } from "./user.ts";
 import { memoryTokenStore, textOfKey, type StoredTokens, type TokenKey, type TokenStore } from "./token-store.ts";
 
 /** How a provider gets its first tokens. What comes after is the same for all. */
@@ -28,6 +29,8 @@ export interface Grant {
   readonly interactive: boolean;
   /** Gets tokens. What it throws is made an `A2AError` that has no secret. */
   obtain(call: GrantCall): Promise<TokenEndpointResponse>;
+  /** Is told which user has logged in. */
+  readonly onUser?: ((user: LoggedInUser) => void) | undefined;
   /** A digest of whom the tokens are for, where each subject has tokens of its own. */
   subject?(): Promise<string>;
 }
@@ -238,7 +241,7 @@ export class TokenProvider implements CredentialProvider {
         known?.refreshToken !== undefined && covers(known, scopes)
           ? await refresh(call, known.refreshToken)
           : undefined;
-      const answer = refreshed ?? (await this.#grant.obtain(call));
+      const answer = refreshed ?? (await this.#obtain(call));
       const tokens = this.#stored(answer, call, refreshed && known?.refreshToken);
       if (refreshed === undefined) this.#agentOf(request).granted = tokens.accessToken;
       return tokens;
@@ -246,6 +249,22 @@ export class TokenProvider implements CredentialProvider {
       if (signal.aborted) throw signal.reason;
       throw grantError(thrown, server);
     }
+  }
+
+  /** The first tokens. Where somebody wants to know the user, the server is asked to tell. */
+  async #obtain(call: GrantCall): Promise<TokenEndpointResponse> {
+    const { obtain, onUser } = this.#grant;
+    const telling = onUser === undefined ? [] : userScopes(call.server.metadata);
+    if (onUser === undefined || telling.length === 0) return obtain(call);
+    const scopes = [...new Set([...call.scopes, ...telling])];
+    const answer = await obtain({ ...call, scopes }).catch((thrown: unknown) => {
+      // This client may not know users, and can do without.
+      if (errorCodeOf(thrown) !== "invalid_scope") throw thrown;
+      return obtain(call);
+    });
+    const user = await userOf(answer.id_token, call);
+    if (user !== undefined) onUser(user);
+    return answer;
   }
 
   #stored(answer: TokenEndpointResponse, call: GrantCall, refreshToken: string | undefined): StoredTokens {

@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 import { connect } from "../../src/client/index.ts";
+import { waitingClock } from "../../src/client/connect.ts";
 import { authorizationCode, clientCredentials, deviceCode, type OAuthOptions } from "../../src/credentials/index.ts";
 import { agentWith, authorizationServer, clientFlow, errorOf, refuse } from "./support.ts";
 
@@ -79,4 +80,67 @@ describe("a card that names endpoints of several servers", () => {
     }
     expect([...evil.asked, ...own.asked, ...opened]).toEqual([]);
   });
+});
+
+describe("the user of a login (onUser)", () => {
+  const now = Date.parse("2026-01-01T00:00:00Z");
+  const good = { sub: "ada", aud: "app", exp: now / 1000 + 60, name: "Ada\nLovelace" };
+
+  /** Logs in at a server that knows OpenID and answers with this ID token; gives who was told, and the scopes of the page. */
+  async function logIn(idToken: (issuer: string) => unknown, scopesSupported: unknown = ["openid", "email"]) {
+    const server = await authorizationServer((path, _form, issuer) =>
+      path === "/token"
+        ? { access_token: token, token_type: "Bearer", id_token: idToken(issuer) }
+        : {
+            issuer,
+            authorization_endpoint: `${issuer}/auth`,
+            token_endpoint: `${issuer}/token`,
+            scopes_supported: scopesSupported,
+          },
+    );
+    const agent = await agentWith({ oauth: clientFlow(`${server.issuer}/token`) });
+    const redirectUri = "http://127.0.0.1:9/callback";
+    let scope: string | null = null;
+    const open = async (page: URL) => {
+      scope = page.searchParams.get("scope");
+      return new URL(`${redirectUri}?code=1&state=${page.searchParams.get("state")}`);
+    };
+    const redirect = { begin: async () => ({ redirectUri, open, close: async () => undefined }) };
+    const users: unknown[] = [];
+    const clock = { ...waitingClock, now: () => now };
+    const onUser = (user: unknown): void => void users.push(user);
+    const credentials = [authorizationCode({ ...client, issuer: server.issuer, redirect, clock, onUser })];
+    await (await connect(agent.url, { credentials })).getTask("t1");
+    expect(agent.calls[0]?.headers.authorization).toBe(`Bearer ${token}`);
+    return { users, scope, issuer: server.issuer };
+  }
+
+  const jwt = (claims: object): string =>
+    [{ alg: "none" }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".") + ".";
+
+  it("is told from the ID token, and asked for (OpenID Connect Core §5.4)", async () => {
+    const { users, scope, issuer } = await logIn((iss) => jwt({ ...good, iss }));
+    expect(users).toEqual([{ subject: "ada", issuer, name: "Ada Lovelace" }]);
+    expect(scope).toBe("chat openid email");
+  });
+
+  it.each([
+    ["of another issuer", () => jwt({ ...good, iss: "https://elsewhere.example" })],
+    ["for another client", (iss: string) => jwt({ ...good, iss, aud: "other" })],
+    ["used by another client", (iss: string) => jwt({ ...good, iss, aud: ["app", "other"], azp: "other" })],
+    ["that has expired", (iss: string) => jwt({ ...good, iss, exp: now / 1000 })],
+    ["without a subject", (iss: string) => jwt({ ...good, iss, sub: undefined })],
+    ["that cannot be read", () => "x.y"],
+    ["that is no text", () => ({ sub: "ada" })],
+    ["that is missing", () => undefined],
+  ])("is nobody by an ID token %s (§3.1.3.7), and the login holds", async (_, idToken) => {
+    expect((await logIn(idToken)).users).toEqual([]);
+  });
+
+  it.each([[["chat"]], ["openid"], [undefined]])(
+    "is not asked for where the server knows the scopes %j",
+    async (known) => {
+      expect((await logIn((iss) => jwt({ ...good, iss }), known ?? null)).scope).toBe("chat");
+    },
+  );
 });
