@@ -30,7 +30,6 @@ interface ClientProgram extends PeerProgram {
 }
 
 const all: readonly BindingName[] = ["JSONRPC", "HTTP+JSON", "GRPC"];
-const nothing: Outcome = { result: [] };
 const missing: Outcome = { error: "NotImplemented" };
 
 /** What our agent is given is base64 twice over. */
@@ -48,12 +47,6 @@ const go2: ClientProgram = {
   speaks: { "1.0": all, "0.3": ["JSONRPC", "GRPC"] },
   old: false,
   peculiar: [
-    {
-      why: "it takes an error that comes as JSON for a stream without events",
-      version: "1.0",
-      binding: "JSONRPC",
-      steps: { "subscribe-unknown": nothing, "stream-to-unknown": nothing, "subscribe-to-finished": nothing },
-    },
     {
       why: "it lists none over 0.3",
       version: "0.3",

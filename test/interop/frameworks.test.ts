@@ -145,8 +145,8 @@ describePeer(goCommand, () => {
     expect(code).toBe(1);
   });
 
-  it("shows what the server refused, and fails", async () => {
-    const { code, printed } = await send("--parts", partOf("video/mp4"));
+  it.each(ways)("shows what the server refused, and fails: $way", async ({ way }) => {
+    const { code, printed } = await send(...way, "--parts", partOf("video/mp4"));
     expect(printed).toContain("This agent does not read video/mp4");
     expect(code).toBe(1);
   });

@@ -175,14 +175,23 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)("the official client of
     const nobody = { tenant: "", id: "nobody" };
     await expect(client.getTask({ ...nobody, historyLength: undefined })).rejects.toThrow(TaskNotFoundError);
     await expect(client.cancelTask({ ...nobody, metadata: {} })).rejects.toThrow(TaskNotFoundError);
-    await expect(all(client.resubscribeTask(nobody))).rejects.toThrow(TaskNotFoundError);
+    expect(await failure(client.resubscribeTask(nobody))).toBeInstanceOf(TaskNotFoundError);
+    expect(await failure(client.sendMessageStream(request("2", { taskId: "nobody" })))).toBeInstanceOf(
+      TaskNotFoundError,
+    );
     await expect(send("2", { taskId: "nobody" })).rejects.toThrow(TaskNotFoundError);
     await expect(client.cancelTask({ tenant: "", id, metadata: {} })).rejects.toThrow(TaskNotCancelableError);
     await expect(send("2", { taskId: id })).rejects.toThrow(UnsupportedOperationError);
-    await expect(all(client.resubscribeTask({ tenant: "", id }))).rejects.toThrow(UnsupportedOperationError);
+    expect(await failure(client.resubscribeTask({ tenant: "", id }))).toBeInstanceOf(UnsupportedOperationError);
     await expect(send("2", { mediaType: "video/mp4" })).rejects.toThrow(ContentTypeNotSupportedError);
     await expect(client.listTasks({ ...everything, pageSize: 1000 })).rejects.toThrow(RequestMalformedError);
     await expect(client.listTasks({ ...everything, pageToken: "made-up" })).rejects.toThrow(/pageToken/);
+  });
+
+  it("an error of a stream has its code and its words in the text of what is thrown", async () => {
+    const told =
+      binding === "JSONRPC" ? /^SSE event contained an error: .*\(Code: -32001\)/ : /nobody|no task|not found/i;
+    await expect(all(client.resubscribeTask({ tenant: "", id: "nobody" }))).rejects.toThrow(told);
   });
 
   it("an error in mid-stream is told too", async () => {

@@ -6,8 +6,6 @@ import type { ClientCodec, Codec, OwnShapes, Shapes } from "./codec.ts";
 
 /** What JSON-RPC (A2A 1.0 §9) needs of a version, in addition to its shapes. */
 export interface JsonRpcWire extends Shapes {
-  /** Whether a streaming request that fails is answered with an event stream too: clients of this version read nothing else. */
-  readonly streamsErrors?: boolean;
   /** The operation of a method; `undefined` where this version has no such method. */
   operation(method: string): OperationName | undefined;
   /** The method of an operation. */

@@ -1,7 +1,14 @@
 import * as fc from "fast-check";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { collect, connect, type ConnectOptions, type FetchLike, TaskView } from "../../src/client/index.ts";
-import { createHandler, defineAgent, memoryStore, type Handler, type Turn } from "../../src/index.ts";
+import {
+  type Client,
+  collect,
+  connect,
+  type ConnectOptions,
+  type FetchLike,
+  TaskView,
+} from "../../src/client/index.ts";
+import { type A2AError, createHandler, defineAgent, memoryStore, type Handler, type Turn } from "../../src/index.ts";
 import { errorOf, glance, glances, soon, until } from "./support.ts";
 
 const publicUrl = "https://agents.example/one";
@@ -39,6 +46,14 @@ function fetchOf(handler: Handler): FetchLike {
   return (url, init) => handler.fetch(new Request(url, init));
 }
 
+/** A client that reads events alone where it asks for a stream, as those of Go and .NET do. */
+function eventsAlone(fetch: FetchLike): FetchLike {
+  return (url, init) => {
+    const streams = init.headers?.["accept"]?.includes("text/event-stream") === true;
+    return fetch(url, streams ? { ...init, headers: { ...init.headers, accept: "text/event-stream" } } : init);
+  };
+}
+
 /** A network that breaks the body of each event stream off after so many bytes, one number a stream, then no more. */
 function breaking(fetch: FetchLike, cuts: readonly number[]): FetchLike {
   const left = [...cuts];
@@ -56,6 +71,10 @@ function breaking(fetch: FetchLike, cuts: readonly number[]): FetchLike {
     });
     return new Response(body.pipeThrough(cut), response);
   };
+}
+
+async function drain(events: AsyncIterable<unknown>): Promise<void> {
+  for await (const event of events) void event;
 }
 
 describe.each(["JSONRPC", "HTTP+JSON"])("our own server over %s", (binding) => {
@@ -127,6 +146,35 @@ describe.each(["JSONRPC", "HTTP+JSON"])("our own server over %s", (binding) => {
     expect(rest.filter((one) => /^\d+$/.test(one))).toEqual(["5", "6", "7", "8", "9"]);
     expect(rest.at(-1)).toBe("COMPLETED");
     expect(await glances(first.subscribeToTask(taskId))).toEqual(["task COMPLETED"]);
+  });
+
+  test("an error of a stream is the same, whether it comes as an event or as JSON", async () => {
+    const handler = host();
+    const plain = await client(handler);
+    const strict = await client(handler, { fetch: eventsAlone(fetchOf(handler)) });
+    const { task } = await plain.sendMessage("2");
+    const calls: readonly ((from: Client) => AsyncIterable<unknown>)[] = [
+      (from) => from.subscribeToTask("nobody"),
+      (from) => from.sendStreamingMessage({ parts: [{ text: "2" }], taskId: task?.id as string }),
+      (from) => from.sendStreamingMessage({ parts: [] }),
+      (from) =>
+        from.sendStreamingMessage([{ text: "2" }, { url: "https://example.com/a.mp4", mediaType: "video/mp4" }]),
+    ];
+    const codes: unknown[] = [];
+    for (const call of calls) {
+      const [expected, error] = (await Promise.all([plain, strict].map((from) => errorOf(drain(call(from)))))) as [
+        A2AError,
+        A2AError,
+      ];
+      codes.push(error.code);
+      expect(error).toMatchObject({ message: expected.message, code: expected.code });
+      expect([error.fields, error.metadata, error.details]).toEqual([
+        expected.fields,
+        expected.metadata,
+        expected.details,
+      ]);
+    }
+    expect(codes).toEqual(["TaskNotFound", "UnsupportedOperation", "InvalidParams", "ContentTypeNotSupported"]);
   });
 
   test("the events of a stream describe the task", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { A2AError, invalidParams } from "../../src/model/index.ts";
-import { Payload, TextPayload } from "../../src/protocol/index.ts";
+import { Payload, TextPayload, type UniversalHandler } from "../../src/protocol/index.ts";
 import {
   ask,
   LinesLogger,
@@ -282,6 +282,90 @@ describe("JSON-RPC over HTTP", () => {
     const answer = await post(handler, rpc("GetTask", { id: "t1" }, 'a"b'));
     // Text that was parsed and written again would have no spaces.
     expect(answer.text).toBe(`{"jsonrpc":"2.0","id":"a\\"b","result":${json}}`);
+  });
+});
+
+describe("an error of a streaming call (§9.4.2, §9.5)", () => {
+  const events = { accept: "text/event-stream" };
+  const send = rpc("SendStreamingMessage", { message }, "s-1");
+  const subscribe = rpc("SubscribeToTask", { id: "t1" }, "s-1");
+  const refusing = (error: A2AError) => {
+    const { handler, service } = withService();
+    service.script = () => {
+      throw error;
+    };
+    return handler;
+  };
+  const askFor = async (handler: UniversalHandler, body: string, headers: Readonly<Record<string, string>>) => {
+    const { body: text, ...head } = await handler(request("POST", "/", { body, headers }));
+    if (typeof text !== "string") throw new Error("A text was expected");
+    return { ...head, text };
+  };
+  /** The only event of an answer. */
+  const onlyEvent = ({ status, headers, text }: Awaited<ReturnType<typeof askFor>>): unknown => {
+    expect({ status, type: headers["content-type"] }).toEqual({ status: 200, type: "text/event-stream" });
+    const [, data = ""] = /^data: ([^\n]*)\n\n$/.exec(text) ?? [];
+    return JSON.parse(data);
+  };
+
+  test.each([
+    ["SendStreamingMessage", send],
+    ["SubscribeToTask", subscribe],
+  ])("is the only event of %s for who accepts events alone, with code, details and id", async (_, body) => {
+    const handler = refusing(new A2AError("TaskNotFound", "There is no task t1", { metadata: { taskId: "t1" } }));
+    const plain = await post(handler, body);
+    for (const accept of ["text/event-stream", "*/*, text/event-stream", "text/event-stream;q=0.9"]) {
+      const event = onlyEvent(await askFor(handler, body, { accept }));
+      expect(event).toEqual(plain.json);
+      expect(event).toMatchObject({ jsonrpc: "2.0", id: "s-1", error: { code: -32001, data: [{ metadata: {} }] } });
+    }
+  });
+
+  test("is the only event too where the request itself is wrong, or of no known method", async () => {
+    const { handler, service } = withService();
+    for (const [body, id, code] of [
+      [rpc("SendStreamingMessage", { message: {} }, 7), 7, -32602],
+      [rpc("message/stream", { message }, 7), 7, -32601],
+      ['{"jsonrpc":"1.0","id":7,"method":"SubscribeToTask"}', 7, -32600],
+      ['{"jsonrpc":"2.0",', null, -32700],
+    ] as const) {
+      expect(onlyEvent(await askFor(handler, body, events))).toMatchObject({ id, error: { code } });
+    }
+    const version = { ...events, "a2a-version": "9.0" };
+    expect(onlyEvent(await askFor(handler, send, version))).toMatchObject({ id: "s-1", error: { code: -32009 } });
+    expect(service.calls).toEqual([]);
+  });
+
+  test("is JSON for who accepts JSON, or says nothing", async () => {
+    const handler = refusing(new A2AError("TaskNotFound"));
+    for (const accept of [undefined, "*/*", "application/json", "text/event-stream, application/json"]) {
+      const answer = await post(handler, subscribe, accept === undefined ? {} : { accept });
+      expect(answer).toMatchObject({ status: 200, json: { id: "s-1", error: { code: -32001 } } });
+      expect(answer.headers["content-type"]).toBe("application/json");
+    }
+  });
+
+  test("is JSON where the call has no stream, whatever it accepts", async () => {
+    const answer = await post(refusing(new A2AError("TaskNotFound")), rpc("GetTask", { id: "t1" }), events);
+    expect(answer).toMatchObject({ status: 200, headers: { "content-type": "application/json" } });
+  });
+
+  test.each([
+    ["Unauthenticated", 401, { challenge: "Bearer" }, { "www-authenticate": "Bearer" }],
+    ["PermissionDenied", 403, {}, {}],
+    ["TooManyRequests", 429, { retryAfter: 1.2 }, { "retry-after": "2" }],
+    ["Unavailable", 503, { retryAfter: 5 }, { "retry-after": "5" }],
+  ] as const)("that is one of HTTP stays one: %s", async (code, status, options, headers) => {
+    const answer = await post(refusing(new A2AError(code, undefined, options)), send, events);
+    expect(answer).toMatchObject({ status, headers: { "content-type": "application/json", ...headers } });
+    expect(answer.json).toMatchObject({ id: "s-1", error: {} });
+  });
+
+  test("keeps when to try again (RFC 9110 §10.2.3)", async () => {
+    const again = new A2AError("UnsupportedOperation", undefined, { retryAfter: 3 });
+    const answer = await askFor(refusing(again), send, events);
+    expect(onlyEvent(answer)).toMatchObject({ error: { code: -32004 } });
+    expect(answer.headers["retry-after"]).toBe("3");
   });
 });
 

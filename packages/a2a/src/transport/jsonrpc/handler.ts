@@ -212,13 +212,16 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
     return this.#readsEvents() ? inStream(response) : response;
   }
 
-  /** Whether the caller reads events only, errors included: it accepts events and not JSON. The Python SDK also sends a wildcard. */
+  /**
+   * Whether the caller reads events alone: it accepts events and not JSON. Clients in Go and .NET take an error that comes as JSON for
+   * a stream without events. A unary call is answered with JSON whatever it accepts, so its errors are JSON too.
+   */
   #readsEvents(): boolean {
-    if (this.#method === undefined || this.shapes.streamsErrors !== true) return false;
-    const operation = this.shapes.operation(this.#method);
-    const accepted = this.request.header("accept") ?? "";
-    const isStream = operation !== undefined && this.#host.operations[operation]?.stream === true;
-    return isStream && accepted.includes("text/event-stream") && !accepted.includes("json");
+    const accepted = this.request.header("accept");
+    if (accepted === undefined || !accepted.includes("text/event-stream") || accepted.includes("json")) return false;
+    const operation = isMethod(this.operation) ? this.operation : this.shapes.operation(this.#method ?? "");
+    // An error that comes before the method is known, or about the method itself, is for whoever waits for events.
+    return operation === undefined || this.#host.operations[operation]?.stream === true;
   }
 }
 
@@ -229,10 +232,11 @@ async function dropped(batches: StreamReply["batches"], context: ServerContext):
   return noContent;
 }
 
-/** An error as the only event of a stream. An error of HTTP itself stays as it is. */
-function inStream({ status, headers, body }: UniversalResponse): UniversalResponse {
-  if (status !== 200 || typeof body !== "string") return { status, headers, ...(body !== undefined && { body }) };
-  return { status, headers: streamHeaders, body: `data: ${body}\n\n` };
+/** An error as the only event of a stream. An error of HTTP itself stays as it is: its status tells every client. */
+function inStream(response: UniversalResponse): UniversalResponse {
+  const { status, headers, body } = response;
+  if (status !== 200 || typeof body !== "string") return response;
+  return { status, headers: { ...headers, ...streamHeaders }, body: `data: ${body}\n\n` };
 }
 
 /** The request object of JSON-RPC 2.0 (A2A 1.0 §9.3). */

@@ -50,7 +50,6 @@ function makeCodec(): JsonRpcCodec & RestCodec & GrpcCodec {
     bindings: {
       JSONRPC: {
         ...shapes,
-        streamsErrors: true,
         ...names,
         encodeError: encodeJsonRpcError,
         decodeError: decodeJsonRpcError,
