@@ -1,5 +1,13 @@
 // Extensions are typed from one end to the other: what is not on, and what does not fit, does not compile.
-import { createHandler, defineAgent, memoryStore, text, type StandardSchema } from "@parley/a2a";
+import {
+  createHandler,
+  defineAgent,
+  memoryStore,
+  text,
+  type AgentEvent,
+  type StandardSchema,
+  type Turn,
+} from "@parley/a2a";
 import { connect, connectJsonRpc, type Client, type ConnectOptions } from "@parley/a2a/client";
 import { defineExtension, extensionMethod } from "@parley/a2a/extensions";
 
@@ -100,6 +108,31 @@ const withState = defineAgent<{ state: { count: number }; extensions: [typeof st
     return turn.reply(`${count ?? 0} ${turn.ext(stamp)?.message.at ?? ""}`);
   },
 });
+const withCheckpoint = defineAgent<{ checkpoint: number; state: { count: number } }>({
+  name: "Typed",
+  description: "Compiles.",
+  version: "1.0.0",
+  skills: [],
+  resumable: true,
+  extensions: [stamp, trace],
+  async *onMessage(turn) {
+    const page: number | undefined = turn.checkpoint;
+    const at: string | undefined = turn.ext(stamp)?.message.at;
+    const step: string | undefined = turn.ext(trace)?.step("begin");
+    turn.setState({ count: (turn.state()?.count ?? 0) + 1 });
+    yield [turn.working([at, step].join(" ")), turn.saveCheckpoint((page ?? 0) + 1)];
+    // @ts-expect-error a checkpoint of another type
+    yield turn.saveCheckpoint("1");
+    // @ts-expect-error it may be inactive
+    yield turn.working(turn.ext(stamp).message.at ?? "");
+    // @ts-expect-error no such field
+    yield turn.working(turn.ext(stamp)?.message.by);
+    yield* helped(turn);
+  },
+});
+async function* helped(turn: Turn<{ checkpoint: number }>): AsyncGenerator<AgentEvent> {
+  yield turn.saveCheckpoint((turn.checkpoint ?? 0) + 1);
+}
 const without = defineAgent({
   name: "Typed",
   description: "Compiles.",
@@ -111,7 +144,7 @@ const without = defineAgent({
     return turn.reply(turn.text);
   },
 });
-export const handlers = [agent, withState, without].map((each) =>
+export const handlers = [agent, withState, withCheckpoint, without].map((each) =>
   createHandler(each, { extensions: [search], publicUrl: "https://example.com", store: memoryStore() }),
 );
 
@@ -130,7 +163,13 @@ export async function read(): Promise<readonly unknown[]> {
     if (event.statusUpdate) seen.push(event.statusUpdate.status.state);
     else if (event.task) seen.push(event.task.status.state, event.task.ext(stamp)?.task.by);
     else if (event.message) seen.push(event.message.parts, event.message.ext(trace));
-    else seen.push(event.artifactUpdate.artifact.parts);
+    else seen.push(event.artifactUpdate.artifact.parts, event.artifactUpdate.artifact.ext(stamp)?.artifact.at);
+    for (const artifact of event.task?.artifacts ?? []) {
+      const written: string | undefined = artifact.ext(stamp)?.artifact.at;
+      seen.push(written, artifact.ext(trace), artifact.name);
+      // @ts-expect-error the client does not have it
+      artifact.ext(other);
+    }
     // @ts-expect-error the client does not have it
     event.ext(other);
     // @ts-expect-error it may be inactive
@@ -144,11 +183,13 @@ export async function read(): Promise<readonly unknown[]> {
   const answer = await client.sendMessage("Go");
   const conversation = client.conversation();
   const answers = [answer, await conversation.send("Go")];
+  for (const { task } of answers) seen.push(task?.artifacts?.map((each) => each.ext(stamp)?.artifact.at));
   for (const { task, message } of answers) seen.push(task?.ext(stamp)?.task.by, message?.ext(stamp)?.message.at);
   for await (const event of conversation.stream("Go")) seen.push(event.ext(stamp));
   for await (const event of client.subscribeToTask("t")) seen.push(event.ext(stamp));
   for await (const task of client.tasks()) seen.push(task.ext(stamp)?.task.by);
   const tasks = [await client.getTask("t"), await client.cancelTask("t"), await client.waitFor("t")];
+  for (const { artifacts = [] } of tasks) seen.push(artifacts[0]?.ext(stamp)?.artifact.at);
   seen.push(...tasks.map((task) => task.ext(stamp)?.task.by), (await client.listTasks()).tasks[0]?.ext(stamp));
   return seen;
 }

@@ -106,6 +106,52 @@ export const read: JsonValue = data(city).data;
 // @ts-expect-error It has no type of its own.
 export const typed: City = data(city).data;
 
+/** What SDKs return: no index signature, members that may be anything, and their own types in between. */
+interface Usage {
+  tokens: number;
+  details?: Record<string, unknown> | null;
+}
+interface Completion {
+  id: string;
+  choices: readonly { index: number; message: { role: "assistant"; content: string | null; tool: ToolUse } }[];
+  usage?: Usage;
+  metadata: { [key: string]: unknown };
+}
+interface ToolUse {
+  name: string;
+  input: unknown;
+}
+interface Row {
+  [column: string]: unknown;
+}
+
+export function ofSdks(
+  completion: Completion,
+  row: Row,
+  rows: readonly Row[],
+  anything: Record<string, unknown>,
+  tool: ToolUse & { readonly list: unknown[] },
+  turn: Turn,
+): readonly unknown[] {
+  const stored: Promise<Completion> = turn.step("ask", () => Promise.resolve(completion));
+  const read: Promise<readonly Row[]> = turn.step("read", () => rows);
+  const nothing: Promise<void> = turn.step("tell", () => {});
+  turn.setState(completion);
+  return [
+    data(completion),
+    data(row),
+    data(rows),
+    data(anything),
+    data(tool),
+    data({ tool, more: [anything] }),
+    turn.saveCheckpoint(completion),
+    text("x", { metadata: anything }),
+    stored,
+    read,
+    nothing,
+  ];
+}
+
 interface WithDate {
   name: string;
   at: Date;
@@ -127,7 +173,7 @@ export function refused(
   optional: { run?: () => void },
   maybe: City | undefined,
   strange: unknown,
-  strangers: Record<string, unknown>,
+  dates: Record<string, Date>,
 ): void {
   // @ts-expect-error A member is a Date.
   data(withDate);
@@ -139,8 +185,8 @@ export function refused(
   data(maybe);
   // @ts-expect-error It may be anything.
   data(strange);
-  // @ts-expect-error Its members may be anything.
-  data(strangers);
+  // @ts-expect-error Its members are dates.
+  data(dates);
   // @ts-expect-error JSON has no undefined.
   data(undefined);
   // @ts-expect-error JSON has no bigint.

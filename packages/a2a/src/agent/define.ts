@@ -25,11 +25,18 @@ export interface AgentDefinition<Types = object, Extensions extends readonly Any
   onMessage(turn: Turn<Types>): AgentOutput;
 }
 
+/** Types that do not name extensions, where the agent lists some: their values say what `turn.ext()` gives. */
+type WithAnyExtension<Types> = Types extends { readonly extensions: unknown }
+  ? Types
+  : Types & { readonly extensions: readonly AnyExtension[] };
+
 /**
  * Defines an agent.
  *
  * @typeParam Types - The types of what it stores: `defineAgent<{ state: Cart; context: User; checkpoint: number }>({ … })`, each of
- * them optional. What is stored is not checked when it is read: after a change of a type, old values still have the old one.
+ * them optional. What is stored is not checked when it is read: after a change of a type, old values still have the old one. With types
+ * of its own an agent may still list `extensions`: the compiler takes no list of types in part, so `turn.ext()` then takes any
+ * extension. `extensions: [typeof timestamp]` among the types narrows it to those.
  *
  * @throws A2AError `InvalidParams` where something is missing that a card must have (A2A 1.0 §4.4.1).
  *
@@ -49,6 +56,9 @@ export interface AgentDefinition<Types = object, Extensions extends readonly Any
  */
 export function defineAgent<const Extensions extends readonly AnyExtension[]>(
   definition: AgentDefinition<{ readonly extensions: Extensions }, Extensions> & { readonly extensions: Extensions },
+): Agent;
+export function defineAgent<Types extends AgentTypes<Types>>(
+  definition: AgentDefinition<WithAnyExtension<Types>> & { readonly extensions: readonly AnyExtension[] },
 ): Agent;
 export function defineAgent<Types extends AgentTypes<Types> = object>(definition: AgentDefinition<Types>): Agent;
 export function defineAgent<Types extends AgentTypes<Types> = object>(definition: AgentDefinition<Types>): Agent {

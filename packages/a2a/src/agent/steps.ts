@@ -1,5 +1,6 @@
 import { plain } from "../base/display.ts";
 import { utf8Length } from "../base/index.ts";
+import { jsonAdvice, notJson } from "../base/not-json.ts";
 import { A2AError } from "../model/index.ts";
 import {
   stepBounds,
@@ -84,30 +85,18 @@ const longestPause = 2 ** 31 - 1;
 /** A result as JSON text. Nothing is an empty text. */
 function jsonOf(name: string, value: unknown): string {
   if (value === undefined) return "";
-  let json: string | undefined;
+  // JSON would change a `Map` without a word: the second attempt would get another value than the first.
+  const fault = notJson(value);
+  if (fault !== undefined) throw notAResult(name, `result${fault}`);
   try {
-    json = JSON.stringify(value);
+    return JSON.stringify(value);
   } catch (cause) {
-    throw notJson(name, cause);
+    throw notAResult(name, "result nests too deep", cause);
   }
-  if (json === undefined || !isPlain(value)) throw notJson(name);
-  return json;
 }
 
-/** A value that JSON would change without a word, such as a `Map`: the second attempt would get another one than the first. */
-function isPlain(value: unknown): boolean {
-  if (typeof value === "number") return Number.isFinite(value);
-  if (typeof value !== "object" || value === null) return typeof value !== "function" && typeof value !== "symbol";
-  // `every` would pass over holes, which come back as null.
-  if (Array.isArray(value)) return Array.from(value).every((each) => each !== undefined && isPlain(each));
-  const prototype: unknown = Object.getPrototypeOf(value);
-  // The prototype of an object from another realm has no prototype of its own.
-  const isObject = prototype === null || Object.getPrototypeOf(prototype) === null;
-  return isObject && Object.values(value).every((each) => each === undefined || isPlain(each));
-}
-
-function notJson(name: string, cause?: unknown): A2AError {
-  const text = `the result of ${quoted(name)} is not JSON: return plain objects, lists, strings, finite numbers, or nothing`;
+function notAResult(name: string, fault: string, cause?: unknown): A2AError {
+  const text = `the result of ${quoted(name)} is not JSON: ${fault}; ${jsonAdvice("return")}`;
   return new A2AError("InvalidAgentResponse", `turn.step(): ${text}`, { cause });
 }
 

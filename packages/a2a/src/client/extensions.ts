@@ -36,7 +36,7 @@ import {
   wrongInRequest,
 } from "../extensions/index.ts";
 import { onAbort } from "../transport/client/signals.ts";
-import { activatedIn, give, readingBatches } from "./received.ts";
+import { activatedIn, give, readingBatches, readWhenAsked } from "./received.ts";
 
 /** What is called of an extension, whatever its types are. */
 interface Hooks {
@@ -245,6 +245,8 @@ export class ClientExtensions {
     return give(
       value,
       activatedIn(active, (reader) => this.read(reader, event)),
+      ({ id: taskId, contextId = "" }, artifact) =>
+        readWhenAsked(active, (reader) => this.read(reader, { artifactUpdate: { taskId, contextId, artifact } })),
     );
   }
 

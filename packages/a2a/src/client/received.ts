@@ -1,4 +1,12 @@
-import type { ListTasksResponse, Message, SendMessageResponse, StreamResponse, Task } from "../model/index.ts";
+import type {
+  Artifact,
+  ListTasksResponse,
+  Message,
+  SendMessageResponse,
+  StreamResponse,
+  Task,
+  TaskArtifactUpdateEvent,
+} from "../model/index.ts";
 import type {
   AnyExtension,
   EventOf,
@@ -12,7 +20,7 @@ import type { ExtensionReader } from "../extensions/index.ts";
 
 /* What a client with extensions gets: events, answers, tasks and messages that say what the extensions have put into them. */
 
-/** What a client with extensions adds to an event, an answer, a task or a message. It is not enumerable: the JSON stays what it is. */
+/** What a client with extensions adds to an event, an answer, a task, a message or an artifact. It is not enumerable: the JSON stays what it is. */
 export interface WithExtensions<E extends AnyExtension> {
   /**
    * What an extension has put into it: what `onEvent` of the extension returned, or by default its values.
@@ -23,29 +31,42 @@ export interface WithExtensions<E extends AnyExtension> {
   ext<X extends E>(extension: X): EventOf<X> | undefined;
 }
 
+/** A task and its artifacts. */
+interface ExtendedTask<E extends AnyExtension> extends Omit<Task, "artifacts">, WithExtensions<E> {
+  readonly artifacts?: readonly (Artifact & WithExtensions<E>)[];
+}
+
 /** A task, for a client with these extensions. */
-export type ReceivedTask<E extends AnyExtension = never> = [E] extends [never] ? Task : Task & WithExtensions<E>;
+export type ReceivedTask<E extends AnyExtension = never> = [E] extends [never] ? Task : ExtendedTask<E>;
 
 /** A page of tasks, for a client with these extensions. */
 export type ReceivedList<E extends AnyExtension = never> = [E] extends [never]
   ? ListTasksResponse
-  : Omit<ListTasksResponse, "tasks"> & { readonly tasks: readonly (Task & WithExtensions<E>)[] };
+  : Omit<ListTasksResponse, "tasks"> & { readonly tasks: readonly ExtendedTask<E>[] };
 
-/** The members of an answer or an event that have the values of extensions themselves. */
-interface ReceivedMembers<E extends AnyExtension> extends WithExtensions<E> {
-  readonly task?: Task & WithExtensions<E>;
-  readonly message?: Message & WithExtensions<E>;
-}
+/** The member of an answer or an event, with `ext` where extensions can have put something into it. */
+type ReceivedMember<Member, E extends AnyExtension> = Member extends Task
+  ? ExtendedTask<E>
+  : Member extends Message
+    ? Message & WithExtensions<E>
+    : Member extends TaskArtifactUpdateEvent
+      ? TaskArtifactUpdateEvent & { readonly artifact: WithExtensions<E> }
+      : Member;
+
+/** Each kind of an answer or an event. */
+type ReceivedKind<Kind, E extends AnyExtension> = Kind extends unknown
+  ? WithExtensions<E> & { readonly [Name in keyof Kind]: ReceivedMember<Kind[Name], E> }
+  : never;
 
 /** The answer of a send, for a client with these extensions. */
 export type ReceivedAnswer<E extends AnyExtension = never> = [E] extends [never]
   ? SendMessageResponse
-  : SendMessageResponse & ReceivedMembers<E>;
+  : ReceivedKind<SendMessageResponse, E>;
 
 /** An event, for a client with these extensions. */
 export type ReceivedEvent<E extends AnyExtension = never> = [E] extends [never]
   ? StreamResponse
-  : StreamResponse & ReceivedMembers<E>;
+  : ReceivedKind<StreamResponse, E>;
 
 /** The response of an operation, for a client with these extensions. */
 export type ResponseTo<E extends AnyExtension, Name extends UnaryName> = Name extends "SendMessage"
@@ -68,6 +89,15 @@ export function activatedIn(active: readonly ExtensionReader[], read: (reader: E
   for (const reader of active) {
     if (reader.extension.onEvent !== undefined) found.set(reader.extension.uri, read(reader));
   }
+  return readWhenAsked(active, read, found);
+}
+
+/** The same, where nobody has to see what is not asked for. */
+export function readWhenAsked(
+  active: readonly ExtensionReader[],
+  read: (reader: ExtensionReader) => unknown,
+  found: Map<string, unknown> = new Map(),
+): Ext {
   return ({ uri }) => {
     if (found.has(uri)) return found.get(uri);
     const reader = active.find(({ extension }) => extension.uri === uri);
@@ -77,16 +107,40 @@ export function activatedIn(active: readonly ExtensionReader[], read: (reader: E
   };
 }
 
-/** The value with `ext`, and so its task or its message. A frozen value is copied: an interceptor may have made it of text. */
-export function give<T extends object>(value: T, ext: Ext): T {
-  const { task, message } = value as { readonly task?: unknown; readonly message?: unknown };
-  let given = value;
-  for (const [name, member] of Object.entries({ task, message })) {
-    if (typeof member !== "object" || member === null) continue;
-    const own = defined(member, ext);
-    if (own !== member) given = { ...given, [name]: own };
-  }
+/** Reads what an extension has put into an artifact of a task. */
+export type ReadArtifact = (task: Task, artifact: Artifact) => Ext;
+
+/**
+ * The value with `ext`, and so its task, its message and its artifacts. A frozen value is copied: an interceptor may have made it of text.
+ *
+ * @param ofArtifact - Of an artifact of a task. That of an artifact update is the event's own.
+ */
+export function give<T extends object>(value: T, ext: Ext, ofArtifact: ReadArtifact): T {
+  const { task, message, artifactUpdate } = value as Partial<StreamResponse>;
+  const given = withMembers(value, {
+    task: task && give(task, ext, ofArtifact),
+    message: message && defined(message, ext),
+    artifactUpdate: artifactUpdate && withMembers(artifactUpdate, { artifact: defined(artifactUpdate.artifact, ext) }),
+    artifacts: artifactsOf(value)?.map((each) => defined(each, ofArtifact(value as Task & T, each))),
+  });
   return defined(given, ext);
+}
+
+function artifactsOf(value: object): readonly Artifact[] | undefined {
+  return "status" in value ? (value as Task).artifacts : undefined;
+}
+
+/** The value with these members: itself, where they are the same. */
+function withMembers<T extends object>(value: T, members: object): T {
+  const own = value as Readonly<Record<string, unknown>>;
+  const changed = Object.entries(members).filter(
+    ([name, member]) => member !== undefined && !isSame(own[name], member),
+  );
+  return changed.length === 0 ? value : { ...value, ...Object.fromEntries(changed) };
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return one === other || (Array.isArray(one) && Array.isArray(other) && one.every((each, at) => each === other[at]));
 }
 
 function defined<T extends object>(value: T, ext: Ext): T {

@@ -13,7 +13,7 @@ export class DirectReply extends Payload<{ readonly message: Message }> {
   /** Throws `InvalidAgentResponse` where the message is no JSON. */
   constructor(message: Message) {
     super({ message });
-    this.text = jsonOf(message, "turn.reply()");
+    this.text = jsonOf(message, "turn.reply()", null);
   }
 
   override get json(): string {

@@ -1,7 +1,15 @@
 import { utf8Length } from "../base/index.ts";
 import { jsonTextOf } from "../base/json-text.ts";
-import { A2AError, type NewRecord, type TaskArtifactUpdateEvent, type TaskState } from "../model/index.ts";
-import type { AgentEvent } from "../protocol/index.ts";
+import { jsonAdvice, notJson } from "../base/not-json.ts";
+import {
+  A2AError,
+  type Artifact,
+  type NewRecord,
+  type Part,
+  type TaskArtifactUpdateEvent,
+  type TaskState,
+} from "../model/index.ts";
+import type { AgentEvent, AgentMessage } from "../protocol/index.ts";
 
 /** An error in what an agent yielded. The text is for the log. The client gets a general sentence. */
 export function agentMistake(text: string): A2AError {
@@ -18,9 +26,14 @@ export function mistakeOf(event: AgentEvent, place: string, error: unknown): unk
   return isMistake(mistake) ? agentMistake(`${nameOf(event)}, ${place}: ${mistake.message}`) : error;
 }
 
-/** A value of an agent as JSON text. `name`: the call that the agent gave it to. */
-export function jsonOf(value: unknown, name: string): string {
+/**
+ * A value of an agent as JSON text. `name`: the call that the agent gave it to.
+ *
+ * @param own - What of it the agent has made and is not checked yet. Default: all of it.
+ */
+export function jsonOf(value: unknown, name: string, own: unknown = value): string {
   try {
+    checkJson(own, "value");
     return jsonTextOf(value);
   } catch (error) {
     const mistake = asMistake(error);
@@ -28,10 +41,50 @@ export function jsonOf(value: unknown, name: string): string {
   }
 }
 
-/** `jsonTextOf` throws for a bigint or a circle. Its error names neither the event nor what to do. */
+/** @throws A2AError `InvalidAgentResponse` with the path of what is not JSON. `undefined` is nothing. */
+function checkJson(value: unknown, path: string): void {
+  const fault = value === undefined ? undefined : notJson(value);
+  if (fault !== undefined) throw agentMistake(`it is not JSON: ${path}${fault}; ${jsonAdvice("use")}`);
+}
+
+/**
+ * Checks the free JSON of an event that an agent has made by hand or with a builder: metadata and data.
+ *
+ * @throws A2AError `InvalidAgentResponse` with the path of what is not JSON.
+ */
+export function checkFreeJson(event: AgentEvent): void {
+  // Agents in JavaScript can yield anything. What is no event is refused when it becomes a record.
+  const { artifact, message, metadata } = (event ?? {}) as Partial<
+    Record<"artifact" | "message" | "metadata", unknown>
+  >;
+  checkJson(metadata, "metadata");
+  if (artifact !== undefined) checkContent(artifact as Partial<Artifact>, "artifact");
+  if (message !== undefined) checkContent(message as Partial<AgentMessage>, "message");
+}
+
+/** The same for a direct reply, before extensions add to it. */
+export function checkReply(event: AgentEvent): void {
+  try {
+    checkFreeJson(event);
+  } catch (error) {
+    throw isMistake(error) ? agentMistake(`turn.reply(): ${error.message}`) : error;
+  }
+}
+
+function checkContent({ metadata, parts }: Partial<Artifact> | Partial<AgentMessage>, path: string): void {
+  checkJson(metadata, `${path}.metadata`);
+  if (!Array.isArray(parts)) return;
+  for (let at = 0; at < parts.length; at += 1) {
+    const part = parts[at] as Part | undefined;
+    if (part?.data !== undefined) checkJson(part.data, `${path}.parts[${at}].data`);
+    if (part?.metadata !== undefined) checkJson(part.metadata, `${path}.parts[${at}].metadata`);
+  }
+}
+
+/** `jsonTextOf` throws for what nests too deep. Its error names neither the event nor what to do. */
 function asMistake(error: unknown): unknown {
   if (!(error instanceof TypeError || error instanceof RangeError)) return error;
-  return agentMistake(`it is not JSON; use plain objects, arrays, strings and numbers: ${error.message}`);
+  return agentMistake(`it is not JSON: ${error.message}; ${jsonAdvice("use")}`);
 }
 
 /** For an event that does not fit into its task. */

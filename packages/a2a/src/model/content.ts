@@ -1,4 +1,5 @@
 import { randomIds, type Bytes } from "../base/index.ts";
+import { jsonAdvice, notJson } from "../base/not-json.ts";
 import type { JsonLike, JsonObject, JsonObjectLike, JsonValue } from "./json.ts";
 import type { Artifact, DataPart, Message, Part, RawPart, Role, TextPart, UrlPart } from "./types.ts";
 
@@ -34,6 +35,8 @@ export function text<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
 /**
  * Makes a part of any JSON value, `null` included. Its type may be an interface (`JsonLike`).
  *
+ * @throws TypeError with the path of what is not JSON, such as a `Date`.
+ *
  * @example
  * ```ts
  * data({ city: "Basel", degrees: 21 });
@@ -43,13 +46,21 @@ export function data<T extends JsonLike<T>, Metadata extends JsonObjectLike<Meta
   value: T,
   options: PartOptions<Metadata> = {},
 ): DataPart {
+  checkJson(value, "data");
   return { data: value as JsonValue, ...asJson(options) };
+}
+
+/** @throws TypeError */
+function checkJson(value: unknown, name: string): void {
+  const fault = notJson(value);
+  if (fault !== undefined) throw new TypeError(`${name}${fault}, which is not JSON; ${jsonAdvice("use")}`);
 }
 
 /** The same object, as what is read back. */
 function asJson<Options extends { readonly metadata?: unknown }>(
   options: Options,
 ): Omit<Options, "metadata"> & { readonly metadata?: JsonObject } {
+  if (options.metadata !== undefined) checkJson(options.metadata, "metadata");
   return options as Options & { readonly metadata?: JsonObject };
 }
 
@@ -90,9 +101,10 @@ export function file<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
   options?: PartOptions<Metadata>,
 ): RawPart | UrlPart;
 export function file(source: FileSource, options: PartOptions = {}): RawPart | UrlPart {
-  if (source instanceof URL) return { url: source.href, ...options };
-  if ("url" in source) return { url: source.url, ...options };
-  return { raw: "base64" in source ? source.base64 : toBase64(source), ...options };
+  const rest = asJson(options);
+  if (source instanceof URL) return { url: source.href, ...rest };
+  if ("url" in source) return { url: source.url, ...rest };
+  return { raw: "base64" in source ? source.base64 : toBase64(source), ...rest };
 }
 
 /** The content of a message: a text, one part, or several parts. */

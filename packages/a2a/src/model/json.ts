@@ -19,7 +19,8 @@ interface NoList {
 
 /**
  * A value that can be written as JSON: a `JsonValue`, or an object or a list whose type was declared by hand, such as an interface.
- * Members may be optional. Functions, `bigint`, symbols, `undefined` and what has methods (a `Date`, a `Map`, bytes) are no JSON. A
+ * Members may be optional, and of type `unknown`, as in the answers of many SDKs: those are checked when the value is used, and the error
+ * names the path of what is not JSON. Functions, `bigint`, symbols, `undefined` and what has methods (a `Date`, a `Map`, bytes) are no JSON. A
  * function of your own takes such values as `<T extends JsonLike<T>>(value: T)`.
  *
  * @example
@@ -43,10 +44,11 @@ export type JsonObjectLike<T> = JsonObject | (NoFunction & NoList & object & Jso
 
 /**
  * What may be in an object or a list. A constraint may not be a conditional type of itself, so this is a mapped type. What is a
- * `JsonValue` is not looked into: it contains itself. A member of an object may be `undefined`, and is then left out of the JSON.
+ * `JsonValue` is not looked into: it contains itself. Nor is what may be anything. A member of an object may be `undefined`, and is then left out of the JSON.
  */
 type JsonMembers<T> = {
   readonly [K in keyof T]: K extends symbol
     ? unknown
-    : (T[K] extends JsonValue ? unknown : JsonLike<T[K]>) | (T extends readonly unknown[] ? never : undefined);
+    : | (T[K] extends JsonValue ? unknown : unknown extends T[K] ? unknown : JsonLike<T[K]>)
+      | (T extends readonly unknown[] ? never : undefined);
 };

@@ -96,6 +96,55 @@ describe("what a client reads (A2A 1.0 §4.6)", () => {
     expect(read.map((each) => JSON.stringify(each))).toEqual(read.map(() => JSON.stringify(task)));
   });
 
+  test("each artifact has `ext`, in an event, a task and a list: what was put into it alone", async () => {
+    const graded = defineExtension({ uri, metadata: { artifact: { at: z.string() } } });
+    const seen: string[] = [];
+    const counting = defineExtension({
+      uri: "urn:counting",
+      onEvent: ({ artifactUpdate, task }) => {
+        seen.push(artifactUpdate?.artifact.artifactId ?? `task of ${task?.artifacts?.length}`);
+        return artifactUpdate?.taskId;
+      },
+    });
+    const artifactOf = (artifactId: string, when: string) => ({
+      artifactId,
+      parts: [{ text: "x" }],
+      metadata: { [at]: when },
+    });
+    const artifacts = [artifactOf("a1", "noon"), artifactOf("a2", "midnight")];
+    const task = taskOf("TASK_STATE_COMPLETED", { artifacts });
+    const { client } = await agent([uri, "urn:counting"], [graded, counting], (call) => {
+      echo(call, `${uri}, urn:counting`);
+      if (call.method === "SendMessage") call.answer({ task });
+      else if (call.method === "ListTasks")
+        call.answer({ tasks: [task], nextPageToken: "", pageSize: 1, totalSize: 1 });
+      else if (call.method.includes("Stream")) {
+        call.events.send(taskEvent());
+        call.events.send({
+          artifactUpdate: { taskId: "t1", contextId: "c1", artifact: artifactOf("a2", "midnight"), lastChunk: true },
+        });
+        call.events.send({ task });
+      } else call.answer(task);
+    });
+    const whens = (of: readonly { ext(extension: typeof graded): { artifact: { at?: string } } | undefined }[] = []) =>
+      of.map((each) => each.ext(graded)?.artifact.at);
+    const answer = await client.sendMessage("Go");
+    expect(whens(answer.task?.artifacts)).toEqual(["noon", "midnight"]);
+    expect(answer.task?.ext(graded)?.artifact.at).toBe("midnight");
+    expect(JSON.parse(JSON.stringify(answer))).toEqual({ task });
+    // An extension that keeps what it sees is shown the task, and an artifact when that is asked for.
+    expect(seen).toEqual(["task of 2"]);
+    const [first] = answer.task?.artifacts ?? [];
+    expect([first?.ext(counting), first?.ext(counting)]).toEqual(["t1", "t1"]);
+    expect(seen).toEqual(["task of 2", "a1"]);
+    expect(whens((await client.getTask("t1")).artifacts)).toEqual(["noon", "midnight"]);
+    expect(whens((await client.listTasks()).tasks[0]?.artifacts)).toEqual(["noon", "midnight"]);
+    const streamed: unknown[] = [];
+    for await (const { artifactUpdate, task: last } of client.sendStreamingMessage("Go"))
+      streamed.push(artifactUpdate?.artifact.ext(graded)?.artifact.at ?? whens(last?.artifacts));
+    expect(streamed).toEqual([[], "midnight", ["noon", "midnight"]]);
+  });
+
   test("it is undefined where the server has not activated the extension, and for one that the client does not have", async () => {
     const { client } = await agent([uri], [stamp], (call) => call.answer({ task: done({ [at]: "noon" }) }));
     const { task } = await client.sendMessage("Go");

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { A2AError, type JsonValue } from "../../src/model/index.ts";
+import { A2AError, data, file, text, type JsonValue } from "../../src/model/index.ts";
 import type { AgentEvent } from "../../src/protocol/index.ts";
 import { callContext } from "../../src/testing/index.ts";
 import { gate, gist, harness, messageOf, short, type OnMessage } from "./support.ts";
@@ -321,6 +321,43 @@ describe("an agent with a mistake", () => {
       (turn) => turn.reply([{ data: nested(500) }]),
     ],
     [
+      "a date in data that was made by hand",
+      'turn.artifact({ artifactId: "x" }), event 1 of turn 1: it is not JSON: artifact.parts[1].data.row.at is a Date; use plain objects',
+      async function* (turn) {
+        yield turn.artifact({
+          artifactId: "x",
+          parts: [{ text: "a" }, { data: { row: { at: new Date() } } as never }],
+        });
+      },
+    ],
+    [
+      "a map in metadata",
+      "turn.working(), event 1 of turn 1: it is not JSON: metadata.seen is a Map; use plain objects",
+      async function* (turn) {
+        yield turn.working("x", { metadata: { seen: new Map() } as never });
+      },
+    ],
+    [
+      "bytes in the metadata of a direct reply",
+      "turn.reply(): it is not JSON: message.parts[0].metadata.hash is a Uint8Array; use plain objects",
+      (turn) => turn.reply([{ text: "x", metadata: { hash: new Uint8Array(1) } as never }]),
+    ],
+    [
+      "a date as state",
+      "turn.setState(): it is not JSON: value.at is a Date; use plain objects",
+      async function* (turn) {
+        turn.setState({ at: new Date() } as never);
+        yield turn.working();
+      },
+    ],
+    [
+      "not a number as checkpoint",
+      "turn.saveCheckpoint(): it is not JSON: value.page is NaN; use plain objects",
+      async function* (turn) {
+        yield [turn.working(), turn.saveCheckpoint({ page: NaN })];
+      },
+    ],
+    [
       "a circle in a message",
       "turn.working(), event 1 of turn 1: it is not JSON",
       async function* (turn) {
@@ -362,6 +399,38 @@ describe("an agent with a mistake", () => {
       expect((cause as Error).message).toContain(text);
     },
   );
+
+  it.each<readonly [name: string, text: string, agent: OnMessage]>([
+    [
+      "data",
+      "data.rows[0].at is a Date, which is not JSON; use plain objects, lists, strings, finite numbers, booleans or null",
+      async function* (turn) {
+        const rows: readonly Record<string, unknown>[] = [{ at: new Date() }];
+        yield turn.artifact({ parts: [data({ rows })] });
+      },
+    ],
+    [
+      "metadata of a text",
+      "metadata.at is a Date, which is not JSON; use plain objects",
+      (turn) => {
+        const metadata: Record<string, unknown> = { at: new Date() };
+        return turn.reply(text("x", { metadata }));
+      },
+    ],
+    [
+      "metadata of a file",
+      "metadata.at is a Date, which is not JSON; use plain objects",
+      (turn) => {
+        const metadata: Record<string, unknown> = { at: new Date() };
+        return turn.reply(file(new Uint8Array(1), { metadata }));
+      },
+    ],
+  ])("that makes %s of what is not JSON: the builder throws where it is called", async (_name, said, agent) => {
+    const { state, cause } = await failure(agent);
+    expect(state).toBe("failed");
+    expect(cause).toBeInstanceOf(TypeError);
+    expect((cause as Error).message).toContain(said);
+  });
 
   it("and not data that nests 400 levels deep", async () => {
     const { send } = harness(async function* (turn) {

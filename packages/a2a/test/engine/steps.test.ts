@@ -217,34 +217,61 @@ describe("turn.step()", () => {
   });
 
   it("refuses results that are no JSON, and larger than a result may be", async () => {
-    const refused: string[] = [];
-    const bad: readonly (() => unknown)[] = [
-      () => new Date(),
-      () => new Map([[1, 2]]),
-      () => ({ at: new Date() }),
-      () => [undefined],
-      () => 1n,
-      () => () => 1,
-      () => Symbol("x"),
-      () => NaN,
-      () => new (class Thing {})(),
-      () => {
-        const circle: Record<string, unknown> = {};
-        return (circle["own"] = circle);
-      },
+    const circle: Record<string, unknown> = { list: [{}] };
+    (circle["list"] as Record<string, unknown>[])[0] = { own: circle };
+    let deep: unknown = [];
+    for (let level = 0; level < 100_000; level += 1) deep = [deep];
+    const bad: readonly (readonly [value: unknown, fault: string])[] = [
+      [new Date(), "result is a Date"],
+      [new Map([[1, 2]]), "result is a Map"],
+      [{ order: { placed: [null, { at: new Date() }] } }, "result.order.placed[1].at is a Date"],
+      [{ "the sum": 1n }, 'result["the sum"] is a bigint'],
+      [{ rows: [undefined] }, "result.rows[0] is undefined"],
+      [{ run: () => 1 }, "result.run is a function"],
+      [{ at: Symbol("x") }, "result.at is a symbol"],
+      [{ mean: NaN }, "result.mean is NaN"],
+      [{ most: -Infinity }, "result.most is -Infinity"],
+      [{ file: new Uint8Array(1) }, "result.file is a Uint8Array"],
+      [{ cause: new Error("x") }, "result.cause is an Error"],
+      [{ url: new URL("https://example.com") }, "result.url is a URL"],
+      [new (class Thing {})(), "result is a Thing"],
+      [circle, "result.list[0].own contains itself"],
+      [deep, "result nests too deep"],
     ];
+    const refused: string[] = [];
     const on = harness(async function* (turn) {
       yield turn.working();
-      for (const [at, run] of bad.entries()) {
-        await turn.step(`bad ${at}`, run as () => string).catch((error: unknown) => refused.push(String(error)));
+      for (const [at, [value]] of bad.entries()) {
+        await turn.step(`bad ${at}`, () => value as string).catch((error: Error) => refused.push(error.message));
       }
-      await turn.step("big", () => "x".repeat(256 << 10)).catch((error: unknown) => refused.push(String(error)));
+      await turn.step("big", () => "x".repeat(256 << 10)).catch((error: Error) => refused.push(error.message));
     });
     expect((await on.send("Go")).status.state).toBe("TASK_STATE_COMPLETED");
-    expect(refused).toHaveLength(bad.length + 1);
-    for (const each of refused.slice(0, -1))
-      expect(each).toMatch(/the result of "bad \d" is not JSON: return plain objects/);
+    const advice = "return plain objects, lists, strings, finite numbers, booleans or null";
+    expect(refused.slice(0, -1)).toEqual(
+      bad.map(([, fault], at) => `turn.step(): the result of "bad ${at}" is not JSON: ${fault}; ${advice}`),
+    );
     expect(refused.at(-1)).toContain("takes 262146 bytes of at most 262144: keep it elsewhere");
+  });
+
+  it("takes the answer of an SDK whose members may be anything, and gives it with its type", async () => {
+    interface Answer {
+      readonly id: string;
+      readonly raw: { readonly [name: string]: unknown };
+    }
+    class Page {
+      readonly items = [1, 2];
+      readonly next?: string;
+    }
+    const answer: Answer = { id: "a1", raw: { usage: { tokens: 7 }, model: "m" } };
+    const seen: unknown[] = [];
+    const on = harness(async function* (turn) {
+      yield turn.working();
+      const got: Answer = await turn.step("ask", () => Promise.resolve(answer));
+      seen.push(got, (await turn.step("page", () => new Page())).items);
+    });
+    expect((await on.send("Go")).status.state).toBe("TASK_STATE_COMPLETED");
+    expect(seen).toEqual([answer, [1, 2]]);
   });
 
   it("remembers all that JSON can hold, and nothing, as they were", async () => {

@@ -52,7 +52,7 @@ export class Checkpoints {
     // The events that it covers are not compared again.
     this.#lost = this.#lost.filter(([from]) => from > after);
     this.#last = suspended === undefined ? saved : { ...saved, suspended };
-    const value = jsonOf(this.#now(), "turn.saveCheckpoint()");
+    const value = jsonOf(this.#now(), "turn.saveCheckpoint()", saved.value);
     if (exceeds(value, this.#stateBytes)) {
       throw agentMistake(
         `turn.saveCheckpoint(): the value takes ${utf8Length(value)} bytes, and limits.stateBytes is ${this.#stateBytes}`,

@@ -2,7 +2,7 @@ import { A2AError, type Message } from "../../model/index.ts";
 import type { AgentEvent, MessageRefused, TurnAbortKind } from "../../protocol/index.ts";
 import type { ContextView } from "../conversations.ts";
 import { agentMessage, type Loss } from "../log/index.ts";
-import { agentMistake } from "../mistakes.ts";
+import { agentMistake, checkReply } from "../mistakes.ts";
 import { DirectReply } from "../direct-replies.ts";
 import { turnIsLost } from "../refusals.ts";
 import {
@@ -129,6 +129,7 @@ export class FirstMessage implements Phase {
     const { contextId } = this.#init;
     const state = this.#host.takeState();
     if (state !== undefined && state.value !== null) throw agentMistake(noPlaceForState);
+    checkReply(given);
     const event = this.#extended(given);
     const message = agentMessage(event.message, { messageId: settings.ids.next(), contextId });
     const files = this.#host.outside;

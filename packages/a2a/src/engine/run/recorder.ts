@@ -11,7 +11,7 @@ import {
   type Origin,
   type StatusInit,
 } from "../log/index.ts";
-import { agentMistake, mistakeOf } from "../mistakes.ts";
+import { agentMistake, checkFreeJson, mistakeOf } from "../mistakes.ts";
 import type { RunSettings } from "../run-store.ts";
 import { checkpointOf, Checkpoints } from "./checkpoints.ts";
 import { Question, TaskArtifacts } from "./checks.ts";
@@ -234,6 +234,7 @@ export class Recorder {
   #record(event: AgentEvent, before: TaskState | undefined, kept: FeatureEffect[][] | undefined): NewRecord {
     this.#events += 1;
     try {
+      checkFreeJson(event);
       if (before !== undefined && isTerminal(before)) {
         throw agentMistake(`the event before it ended the task (${before}), and nothing can follow: yield it earlier`);
       }

@@ -1,0 +1,96 @@
+/** Deepest nesting that is looked into. A value that nests deeper is refused when its text is made. */
+const deepest = 500;
+
+/** What is wrong, after the path of the place: `[".order.at", " is a Date"]`. */
+type Fault = readonly [path: string, what: string];
+
+/**
+ * Why a value of a program is not JSON: the path in it and what is there, `.order.at is a Date`, so that a caller can write the name of the
+ * value before it. `undefined`: it is JSON. `JSON.stringify` changes or leaves out without a word what is found here. Members that are
+ * `undefined` are left out of the JSON and are no fault.
+ */
+export function notJson(value: unknown): string | undefined {
+  let fault = faultIn(value, 0);
+  if (fault === tooDeep) fault = circleIn(value, []);
+  return fault && `${fault[0]}${fault[1]}`;
+}
+
+/** JSON, or a circle. */
+const tooDeep: Fault = ["", ""];
+
+function faultIn(value: unknown, depth: number): Fault | undefined {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return undefined;
+    case "number":
+      return Number.isFinite(value) ? undefined : ["", ` is ${value}`];
+    case "undefined":
+      return ["", " is undefined"];
+    case "object":
+      return value === null ? undefined : faultInObject(value, depth);
+    default:
+      return ["", ` is a ${typeof value}`];
+  }
+}
+
+function faultInObject(value: object, depth: number): Fault | undefined {
+  if (depth > deepest) return tooDeep;
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at += 1) {
+      const fault = faultIn(value[at], depth + 1);
+      if (fault !== undefined) return within(`[${at}]`, fault);
+    }
+    return undefined;
+  }
+  if (losesContent(value)) return ["", ` is ${kindOf(value)}`];
+  for (const name in value) {
+    const member = value[name as keyof typeof value] as unknown;
+    if (member === undefined || !Object.hasOwn(value, name)) continue;
+    const fault = faultIn(member, depth + 1);
+    if (fault !== undefined) return within(memberPath(name), fault);
+  }
+  return undefined;
+}
+
+function within(place: string, fault: Fault): Fault {
+  return fault === tooDeep ? tooDeep : [place + fault[0], fault[1]];
+}
+
+/** A class whose instances are no plain records: those with a form of their own, lists of any kind, and what has no members. */
+function losesContent(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  // The prototype of an object from another realm has no prototype of its own.
+  if (prototype === null || Object.getPrototypeOf(prototype) === null) return false;
+  const { toJSON } = value as { readonly toJSON?: unknown };
+  return typeof toJSON === "function" || Symbol.iterator in value || Object.keys(value).length === 0;
+}
+
+function kindOf(value: object): string {
+  const { name } = value.constructor;
+  return `${/^[aeio]/i.test(name) ? "an" : "a"} ${name || "class instance"}`;
+}
+
+/** A name of a member that needs no quotes. */
+const plainName = /^[\w$-]{1,64}$/;
+
+function memberPath(name: string): string {
+  return plainName.test(name) ? `.${name}` : `[${JSON.stringify(name.slice(0, 64))}]`;
+}
+
+/** Where a value contains itself. What only nests too deep has none. */
+function circleIn(value: unknown, around: readonly object[]): Fault | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  if (around.includes(value)) return ["", " contains itself"];
+  if (around.length > deepest) return undefined;
+  for (const [name, member] of Object.entries(value)) {
+    const circle = circleIn(member, [...around, value]);
+    if (circle !== undefined) return within(Array.isArray(value) ? `[${name}]` : memberPath(name), circle);
+  }
+  return undefined;
+}
+
+/** What to do instead. `verb`: such as `return`. */
+export function jsonAdvice(verb: string): string {
+  return `${verb} plain objects, lists, strings, finite numbers, booleans or null`;
+}
