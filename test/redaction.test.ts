@@ -133,7 +133,11 @@ describe("a server that logs all it can", () => {
       { cookie: `session=${secret("cookie")}` },
       { ...ada, traceparent: secret("trace"), "a2a-extensions": secret("extension") },
       { ...ada, "a2a-version": secret("version") },
-      { ...ada, forwarded: `for=${secret("proxy")}`, origin: `https://${secret("origin")}` },
+      {
+        ...ada,
+        forwarded: `for=${secret("proxy")}`,
+        origin: `https://me:${secret("origin")}@page.example/${secret("page")}`,
+      },
     ];
     for (const headers of credentials) await ask("/tasks?pageSize=1", headers);
     await ask(`/tasks?api_key=${secret("query")}&pageSize=x`, ada);

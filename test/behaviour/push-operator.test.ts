@@ -155,6 +155,7 @@ describe.each(stores)("the operator of a store (%s)", (kind) => {
       subject: "root",
       agent: "/",
       taskId: "t",
+      contextId: "c",
       time: expect.any(Number) as number,
     };
     expect(records).toEqual([

@@ -137,10 +137,15 @@ function fieldsOf({ event: _, ...fields }: Refusal): LogFields {
 
 /** Where a request comes from. Its headers may have any text. */
 function fromOf(request: UniversalRequest): Pick<Refusal, "address" | "origin"> {
-  const origin = request.header("origin");
+  const origin = originOf(request.header("origin"));
   const address = request.facts?.remoteAddress;
-  return {
-    ...(address !== undefined && { address }),
-    ...(origin !== undefined && { origin: origin.slice(0, longestName) }),
-  };
+  return { ...(address !== undefined && { address }), ...(origin !== undefined && { origin }) };
+}
+
+/** An origin as browsers send it (RFC 6454 §6.2). A program may send anything else, credentials among it, which is not logged. */
+function originOf(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  if (!URL.canParse(text)) return "null";
+  const { protocol, host } = new URL(text);
+  return `${protocol}//${host}`.slice(0, longestName);
 }
