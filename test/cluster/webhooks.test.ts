@@ -26,6 +26,8 @@ interface Got {
   /** How many requests of its config were open, with this one. */
   readonly open: number;
   answer(): void;
+  /** Answers as a proxy without a server behind it. */
+  refuse(): void;
 }
 
 function senderOf({ authorization = "" }: IncomingHttpHeaders): string {
@@ -60,6 +62,7 @@ async function receiver(answers: (got: Got) => void = (got) => got.answer()) {
         event: JSON.parse(body) as StreamResponse,
         open: count,
         answer: () => void response.writeHead(204).end(),
+        refuse: () => void response.writeHead(503).end(),
       };
       got.push(one);
       answers(one);
@@ -96,12 +99,18 @@ async function node(schema: string): Promise<Client> {
     },
   });
   const server = await serve(agent, { port: 0, store, logger: silentLogger, push, pollInterval: 20 });
-  onTestFinished(async () => {
+  const close = async (): Promise<void> => {
     await server.close({ grace: 0 });
     await store.close();
-  });
-  return connect(server.url);
+  };
+  onTestFinished(close);
+  const client = await connect(server.url);
+  closing.set(client, close);
+  return client;
 }
+
+/** Closes a node that `node()` started. */
+const closing = new Map<Client, () => Promise<void>>();
 
 /** What was received of a config: in order, each number once or again under its id, nothing left out. */
 function checkOrder(received: readonly Got[]): void {
@@ -150,9 +159,48 @@ describe("three nodes", () => {
     await Promise.all(Array.from({ length: 15 }, (_, at) => send(alive.url, at)));
     await expect.poll(() => alive.got.filter(isEnd).length, { timeout: 60_000 }).toBe(15);
     for (let at = 0; at < 15; at += 1) checkOrder(alive.of(`/${at}`));
-    // What a node knows of a receiver is its own: each of them tries it.
+    // Nobody has heard of it before: each of them tries it.
     expect(hanging.state.most).toBeLessThanOrEqual(3);
   });
+});
+
+test("a node that starts sends no burst to a receiver that others know to be down, nor single requests to one that is up", async () => {
+  const schema = newSchema();
+  const rows = async (where: string): Promise<number> => {
+    const query = `SELECT count(*)::int AS n FROM ${schema}.features WHERE ${where}`;
+    return ((await database().run(query)).rows[0] as { n: number }).n;
+  };
+  const notes = async (where: string): Promise<number> => {
+    const { rows: found } = await database().run(`SELECT 1 FROM ${schema}.notes WHERE ${where}`);
+    return found.length;
+  };
+  const down = await receiver((each) => each.refuse());
+  let isHeld = false;
+  const up = await receiver((each) => {
+    if (!isHeld) each.answer();
+  });
+  const send = (client: Client, to: string, count: number) =>
+    Promise.all(Array.from({ length: count }, (_, at) => client.sendMessage(sending("bread", `${to}/${at}`))));
+  const first = await node(schema);
+  await send(first, down.url, 10);
+  await send(first, up.url, 10);
+  await expect.poll(() => notes("(value::json->>'failures')::int >= 5"), { timeout: 60_000 }).toBe(1);
+  await expect.poll(() => notes("(value::json->>'allowed')::int = 8"), { timeout: 60_000 }).toBe(1);
+  await expect.poll(() => up.got.filter(isEnd).length, { timeout: 60_000 }).toBe(10);
+  await closing.get(first)?.();
+
+  const failures = down.got.length;
+  const fresh = await node(schema);
+  await send(fresh, `${down.url}/fresh`, 20);
+  // All are put off without an attempt, or, where the pause has ended meanwhile, one of them was tried.
+  const putOff = "due > extract(epoch FROM clock_timestamp()) * 1000 AND value LIKE '%/fresh/%'";
+  await expect.poll(() => rows(putOff), { timeout: 60_000 }).toBe(20);
+  expect(down.got.length).toBeLessThanOrEqual(failures + 1);
+
+  // The other one does not answer any more: it gets as many requests as it took before, and not one.
+  isHeld = true;
+  await send(fresh, `${up.url}/fresh`, 20);
+  await expect.poll(() => up.state.all, { timeout: 60_000 }).toBe(8);
 });
 
 test("of a node that stands still and of one that is killed, others deliver the events before the claims end", async () => {

@@ -13,7 +13,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/a2a/transport": 60,
   "@parley/a2a/transport/client": 20,
   "@parley/a2a/wires": 25,
-  "@parley/a2a/store": 147,
+  "@parley/a2a/store": 149,
   "@parley/a2a/push": 6,
   "@parley/a2a/auth": 60,
   "@parley/a2a/blobs": 16,

@@ -49,6 +49,8 @@ export {
   type StoreCondition,
   type StoreNode,
   type StoreNodes,
+  type StoreNote,
+  type StoreNotes,
   type StoreRates,
   type RateUse,
   type RateTaken,

@@ -3,7 +3,7 @@ import type { Clock } from "../base/index.ts";
 
 /*
  * How many requests go to an origin at a time. An origin begins with one. It gets more with each success, and one after a failure.
- * After several failures it gets none for a while.
+ * After several failures it gets none for a while. What is learned is told to other processes (`receivers.ts`).
  */
 
 /** Failures in a row after which an origin gets no request for a while. */
@@ -11,6 +11,8 @@ const mostFailures = 5;
 /** The first pause and the longest one, in milliseconds. Each is twice the one before. */
 const firstPause = 10_000;
 const longestPause = 5 * 60_000;
+/** A pause is longer or shorter by up to this share. */
+const jitter = 0.2;
 /** An origin whose requests take longer, in milliseconds, may not use the half of all requests that is kept for the others. */
 const slow = 2_000;
 /** Jobs that may wait in this process for an origin that answers, and for one that has not answered yet. */
@@ -36,6 +38,28 @@ export interface TurnEnd {
   readonly took?: number;
 }
 
+/** What is known of an origin, as other processes read it. Times are of the wall clock, in milliseconds. */
+export interface Known {
+  /** When it was learned. */
+  readonly at: number;
+  /** Failures in a row. */
+  readonly failures: number;
+  /** The last pause, and until when it lasts. */
+  readonly pause: number;
+  readonly until: number;
+  /** How many requests it took at a time. */
+  readonly allowed: number;
+  /** Whether it answered the last request, and about how long a request takes. */
+  readonly succeeded: boolean;
+  readonly takes: number;
+}
+
+/** The time now: on the wall clock, and on the monotonic clock. */
+export interface Now {
+  readonly wall: number;
+  readonly elapsed: number;
+}
+
 /** An origin, with the jobs that wait for it. */
 export class Origin<Job> {
   readonly name: string;
@@ -46,6 +70,14 @@ export class Origin<Job> {
   allowed = 1;
   /** How many jobs were put off since the last look at the rows that are due. */
   putOff = 0;
+  /** When this process asked last what others know, on the monotonic clock. */
+  askedAt: number = -Infinity;
+  /** What others know, as far as it matters, and since when, on the wall clock. */
+  #told = "";
+  #toldAt = -Infinity;
+  /** When the last of this was learned, on the wall clock, and whether it was by a request of this process. */
+  #learnedAt = -Infinity;
+  #isOwn = false;
   #failures = 0;
   /** When the last failure that counts was seen, on the monotonic clock. */
   #failedAt = -Infinity;
@@ -86,8 +118,55 @@ export class Origin<Job> {
     return Math.ceil(Math.min(longestPause, Math.max(20, turns * takes)));
   }
 
+  /** What others do not know yet. `undefined`: nothing that matters. It counts as told from then on. `repeatMs`: it is told again after that. */
+  news({ wall, elapsed }: Now, repeatMs: number): Known | undefined {
+    const known: Known = {
+      at: this.#learnedAt,
+      failures: this.#failures,
+      pause: this.#pause,
+      until: Math.ceil(wall + this.closedFor(elapsed)),
+      allowed: this.allowed,
+      succeeded: this.#succeeded,
+      takes: Math.round(this.#takes),
+    };
+    const gist = gistOf(known);
+    if (!this.#isOwn || (gist === this.#told && wall - this.#toldAt < repeatMs)) return undefined;
+    this.#told = gist;
+    this.#toldAt = wall;
+    return known;
+  }
+
+  /**
+   * Takes over what another process has learned since. Who has asked the origin itself does not believe all of it: a receiver that one
+   * process cannot reach may be reached by another. So one more request decides.
+   */
+  learn(known: Known, { wall, elapsed }: Now, most: number): void {
+    const at = Math.min(known.at, wall);
+    if (at <= this.#learnedAt) return;
+    const closedUntil = elapsed + Math.min(known.until - wall, longestPause * (1 + jitter));
+    const hasFailed = this.#failures > 0;
+    this.#learnedAt = at;
+    this.#told = gistOf(known);
+    this.#toldAt = at;
+    if (known.failures === 0 && hasFailed) {
+      this.#closedUntil = -Infinity;
+      return;
+    }
+    const isDoubted = this.#isOwn && !hasFailed && known.failures >= mostFailures;
+    this.#failures = isDoubted ? mostFailures - 1 : Math.max(this.#failures, known.failures);
+    this.#pause = Math.max(this.#pause, Math.min(longestPause, known.pause));
+    if (!isDoubted) this.#closedUntil = Math.max(this.#closedUntil, closedUntil);
+    this.allowed = known.failures > 0 ? 1 : Math.min(most, Math.max(this.allowed, known.allowed));
+    this.#succeeded = known.succeeded;
+    this.#takes = known.takes;
+  }
+
   /** After a request that began at `since`. `most`: requests that an origin may have at a time. */
-  ended({ health, took }: TurnEnd, { since, most, elapsed, random }: Ended): void {
+  ended({ health, took }: TurnEnd, { since, most, elapsed, wall, random }: Ended): void {
+    if (health === "alive" || health === "dead") {
+      this.#isOwn = true;
+      this.#learnedAt = wall;
+    }
     if (took !== undefined) this.#takes += (likely(took, this.#takes) - this.#takes) / 4;
     if (health === "alive") {
       this.#failures = 0;
@@ -103,16 +182,20 @@ export class Origin<Job> {
       this.#failures += 1;
       if (this.#failures < mostFailures) return;
       this.#pause = Math.min(longestPause, this.#pause === 0 ? firstPause : 2 * this.#pause);
-      this.#closedUntil = elapsed + this.#pause * (0.8 + 0.4 * random);
+      this.#closedUntil = elapsed + this.#pause * (1 - jitter + 2 * jitter * random);
     }
   }
 }
 
-/** Circumstances of the end of a request. Times are of the monotonic clock. */
-interface Ended {
+/** What of it others should know at once. */
+function gistOf({ failures, pause, allowed, succeeded, takes }: Known): string {
+  return JSON.stringify([failures, pause, allowed, succeeded && takes < slow]);
+}
+
+/** Circumstances of the end of a request. Times are of the monotonic clock, except `wall`. */
+interface Ended extends Now {
   readonly since: number;
   readonly most: number;
-  readonly elapsed: number;
   readonly random: number;
 }
 
@@ -160,6 +243,19 @@ export class Origins<Job extends Owned> {
   /** What is known of an origin. */
   of(name: string): Origin<Job> {
     return this.#active.get(name) ?? this.#idle.get(name) ?? new Origin(name);
+  }
+
+  /** The time now. */
+  now(): Now {
+    return { wall: this.#clock.now(), elapsed: this.#clock.elapsed() };
+  }
+
+  /** Remembers that others were asked about an origin, and what they know. */
+  learn(origin: Origin<Job>, known: Known | undefined): void {
+    const now = this.now();
+    origin.askedAt = now.elapsed;
+    if (known !== undefined) origin.learn(known, now, this.#mostEach);
+    this.settle(origin);
   }
 
   /** A job waits for its turn. */
@@ -222,8 +318,7 @@ export class Origins<Job extends Owned> {
       if (!trusted) this.#countUntrusted(owner, -1);
       if (!trusted && result.took !== undefined)
         this.#untrustedTakes += (likely(result.took, this.#untrustedTakes) - this.#untrustedTakes) / 8;
-      const elapsed = this.#clock.elapsed();
-      origin.ended(result, { since, most: this.#mostEach, elapsed, random: Math.random() });
+      origin.ended(result, { since, most: this.#mostEach, ...this.now(), random: Math.random() });
     };
   }
 

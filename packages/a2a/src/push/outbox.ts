@@ -12,12 +12,13 @@ import { fetches } from "./fetches.ts";
 import type { OpenSecrets, Outbox, OutboxHost, PushSigner } from "./port.ts";
 import { LostClaims } from "./lost-claims.ts";
 import { Places } from "./places.ts";
+import { Receivers } from "./receivers.ts";
 import { Reserved } from "./reserved.ts";
 import { dueAt, Rescue } from "./rescue.ts";
 import { longestWait } from "./retry.ts";
 import { readConfig } from "./row.ts";
 import type { PushSettings } from "./settings.ts";
-import { pushFeature } from "./stored.ts";
+import { pushFeature, type StoredConfig } from "./stored.ts";
 
 /** Rows that one look reads, besides those that this process holds. */
 const pageSize = 64;
@@ -44,6 +45,7 @@ class Worker implements Outbox {
   readonly #host: OutboxHost;
   readonly #context: DeliveryContext;
   readonly #origins: Origins<Delivery>;
+  readonly #receivers: Receivers<Delivery>;
   readonly #held = new Places();
   readonly #known = new BoundedMap<true>({ bytes: knownBytes, bytesOf: (key) => memoryOf(key) });
   #knowsAny = false;
@@ -68,6 +70,7 @@ class Worker implements Outbox {
     const versions = byVersion(codecs);
     this.#host = host;
     this.#origins = new Origins(clock, concurrency, concurrencyPerOrigin);
+    this.#receivers = new Receivers(host, this.#origins);
     this.#rescue = new Rescue(host, Math.max(longestWait(retryAfter), unreadablePause, timeout + claimMargin));
     this.#lost = new LostClaims(host, timeout + claimMargin);
     this.#context = {
@@ -100,7 +103,7 @@ class Worker implements Outbox {
   }
 
   get isBusy(): boolean {
-    return this.#lookDue || this.#looking || this.#running.size > 0 || this.#held.size > 0;
+    return this.#lookDue || this.#looking || this.#running.size > 0 || this.#held.size > 0 || this.#receivers.hasNews;
   }
 
   async stop(grace: number): Promise<void> {
@@ -112,6 +115,7 @@ class Worker implements Outbox {
     if (grace === 0) abort();
     await Promise.all([...waiting, ...this.#running]);
     late();
+    await this.#receivers.tell();
   }
 
   stored({ task, records, effects = [] }: TaskAppend): void {
@@ -168,14 +172,18 @@ class Worker implements Outbox {
     const { store, agents, clock } = this.#host;
     const limit = this.#held.size + pageSize;
     const rows = await store.dueFeatures({ feature: pushFeature, agents, now: clock.now(), limit });
+    const found = rows
+      .filter((row) => !this.#held.has(keyOf(row)))
+      .map((row) => ({ row, config: readConfig(row.value) }));
+    await this.#receivers.ask(found.flatMap(({ config }) => (config === undefined ? [] : [originOf(config.url)])));
     this.#isFull = false;
     this.#origins.beginLook();
     this.#held.beginLook();
     const changes: Promise<unknown>[] = [];
     let taken = 0;
-    for (const row of rows) {
-      if (this.#stopping || this.#held.has(keyOf(row))) continue;
-      const wait = this.#take(row, changes.length);
+    for (const { row, config } of found) {
+      if (this.#stopping) continue;
+      const wait = this.#take(row, config, changes.length);
       if (wait === "full") this.#isFull = true;
       else if (wait === undefined) taken += 1;
       else {
@@ -192,8 +200,7 @@ class Worker implements Outbox {
    * Takes a row, so that it waits for its turn here. Otherwise it tells how long the row is to be put off, in milliseconds. `putOff`: how
    * many were put off in this look.
    */
-  #take(row: DueFeature, putOff: number): number | "full" | undefined {
-    const config = readConfig(row.value);
+  #take(row: DueFeature, config: StoredConfig | undefined, putOff: number): number | "full" | undefined {
     if (config === undefined) {
       void this.#tellUnreadable(row);
       return unreadablePause;
@@ -252,6 +259,7 @@ class Worker implements Outbox {
     if (more && !this.#stopping) this.#origins.add(origin, delivery);
     else if (more) await this.#release(delivery, 0);
     else this.#drop(delivery);
+    this.#receivers.ended(origin);
     await this.#clear(origin);
     this.#origins.settle(origin);
     this.#dispatch();

@@ -42,7 +42,10 @@ export interface PushOptions {
   readonly bodyBytes?: number;
   /** Most configs of a task, at most 200. Default 10. */
   readonly configsPerTask?: number;
-  /** Waits between the attempts of a delivery, in milliseconds. Default: those of Standard Webhooks, about three days in all. */
+  /**
+   * Waits between the attempts of a delivery, in milliseconds. Default: 1, 5, 15 and 60 seconds, then those of Standard Webhooks from 5
+   * minutes to a day, about three days in all.
+   */
   readonly retryAfter?: readonly number[];
   /** How long a receiver may take for its whole answer, in milliseconds. At most 20 s. Default 10 s. */
   readonly timeout?: number;

@@ -12,9 +12,12 @@ const second = 1000;
 const minute = 60 * second;
 const hour = 60 * minute;
 
-/** Waits of Standard Webhooks, after the first attempt at once. */
+/** Early attempts, for a receiver that starts again, and then the waits of Standard Webhooks: about three days in all. */
 const waits: readonly number[] = [
+  second,
   5 * second,
+  15 * second,
+  60 * second,
   5 * minute,
   30 * minute,
   2 * hour,

@@ -19,6 +19,7 @@ import type {
   TaskPage,
 } from "./queries.ts";
 import type { StoreNodes } from "./nodes-port.ts";
+import type { StoreNotes } from "./notes-port.ts";
 import type { StoreRates } from "./rates-port.ts";
 import type { TaskSearch } from "./search-port.ts";
 import type { Upkeep } from "./upkeep-port.ts";
@@ -26,6 +27,7 @@ import type { Upkeep } from "./upkeep-port.ts";
 export type * from "./append.ts";
 export * from "./queries.ts";
 export type * from "./nodes-port.ts";
+export type * from "./notes-port.ts";
 export type * from "./rates-port.ts";
 export type * from "./search-port.ts";
 export type * from "./upkeep-port.ts";
@@ -125,6 +127,9 @@ export interface Store {
 
   /** Budgets of callers that the processes share. Absent: each process counts by itself. */
   readonly rates?: StoreRates;
+
+  /** What the processes know and tell each other. Absent: each process learns by itself. */
+  readonly notes?: StoreNotes;
 
   /** Deletion and export for operators. Absent: the store has none, and retention does not know agents and states. */
   readonly upkeep?: Upkeep;

@@ -9,6 +9,7 @@ import { featureCases, sharesFeatures } from "./store/feature-cases.ts";
 import type { Case, Cases, Expectation } from "./store/given.ts";
 import { closingLosesNothing, everythingStays, lifeCases } from "./store/life-cases.ts";
 import { listCases } from "./store/list-cases.ts";
+import { noteCases, sharesNotes } from "./store/note-cases.ts";
 import { ownerCases } from "./store/owner-cases.ts";
 import { likeTheReference } from "./store/random-histories.ts";
 import { rateCases, sharesRates } from "./store/rate-cases.ts";
@@ -67,6 +68,7 @@ const chapters: Readonly<Record<string, Cases>> = {
   sweep: retentionCases,
   upkeep: upkeepCases,
   rates: rateCases,
+  notes: noteCases,
   life: lifeCases,
 };
 
@@ -112,6 +114,7 @@ export function storeContract(runner: Runner, options: StoreContractOptions): vo
       declare("rows of features are seen by every process, and claimed by one", sharesFeatures, { share });
       declare("texts that any process stores are found, and any process switches the search", sharesSearch, { share });
       declare("processes that use the store are counted", countsProcesses, { share });
+      declare("a note of one process is read by the others", sharesNotes, { share });
       declare("processes take from the same budgets", sharesRates, { share });
       declare("an owner that another process deleted is not mixed up with those after it", sharesDeletedOwners, {
         share,

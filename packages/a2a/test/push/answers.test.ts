@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { silentLogger } from "../../src/base/index.ts";
 import type { Dialer } from "../../src/net/index.ts";
 import { mostRefused } from "../../src/push/stored.ts";
 import { fakeClock } from "../../src/testing/index.ts";
 import { completed, status, working } from "../../src/testing/store/given.ts";
 import { pushOperator } from "../../src/push/operator.ts";
+import { pushSettingsOf } from "../../src/server/push.ts";
 import { gists, harness, receiver, until, type Answers } from "./support.ts";
 
 const minute = 60_000;
@@ -179,10 +181,12 @@ describe("an attempt that fails is repeated", () => {
 });
 
 describe("retries", () => {
-  it("follow Standard Webhooks over three days, then the config is parked with the reason until an operator says so", async () => {
+  it("come early after 1, 5, 15 and 60 seconds, and then over three days as Standard Webhooks says; then the config is parked with the reason until an operator says so", async () => {
     let code = 500;
-    const waits = [5_000, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour];
-    const given = await delivering(() => code, { settings: { retryAfter: waits } });
+    const late = [5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour];
+    const waits = [1_000, 5_000, 15_000, minute, ...late];
+    const { retryAfter = [] } = pushSettingsOf(true, new URL("http://localhost"), silentLogger) ?? {};
+    const given = await delivering(() => code, { settings: { retryAfter } });
     const took: number[] = [];
     await given.failed(1);
     for (const wait of waits) {
@@ -190,10 +194,10 @@ describe("retries", () => {
       took.push(waited);
       expect(Math.abs(waited - wait)).toBeLessThanOrEqual(wait / 5);
     }
-    expect(given.received).toHaveLength(10);
+    expect(given.received).toHaveLength(13);
     expect(await given.row("t")).toBeUndefined();
     const problem = { status: 500, reason: "The receiver answered with the status 500" };
-    expect(await given.parked("t")).toMatchObject({ cursor: 0, attempts: 10, problem, delivered: 0 });
+    expect(await given.parked("t")).toMatchObject({ cursor: 0, attempts: 13, problem, delivered: 0 });
     const warnings = given.log.filter(({ level }) => level === "warn");
     expect(warnings).toEqual([
       expect.objectContaining({

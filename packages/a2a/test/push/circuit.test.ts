@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Origin } from "../../src/push/circuit.ts";
+import { Origin, type Known } from "../../src/push/circuit.ts";
 
 const most = 16;
 const random = 0.5;
@@ -8,7 +8,7 @@ const random = 0.5;
 function answering(): Origin<string> {
   const origin = new Origin<string>("https://receiver.example.com");
   for (let at = 0; at < 20; at += 1)
-    origin.ended({ health: "alive", took: 20 }, { since: at, most, elapsed: at + 20, random });
+    origin.ended({ health: "alive", took: 20 }, { since: at, most, elapsed: at + 20, wall: at + 20, random });
   return origin;
 }
 
@@ -16,7 +16,7 @@ describe("requests to an origin", () => {
   it("that were under way together and fail together, as when it starts again, are one failure", () => {
     const origin = answering();
     for (let at = 0; at < most; at += 1)
-      origin.ended({ health: "dead", took: 5 }, { since: 1_000 + at, most, elapsed: 1_100 + at, random });
+      origin.ended({ health: "dead", took: 5 }, { since: 1_000 + at, most, elapsed: 1_100 + at, wall: 1_100, random });
     expect(origin.closedFor(1_200)).toBe(0);
   });
 
@@ -25,7 +25,7 @@ describe("requests to an origin", () => {
     const closed = [];
     for (let at = 1; at <= 7; at += 1) {
       const elapsed = at * 1_000;
-      origin.ended({ health: "dead", took: 5 }, { since: elapsed - 5, most, elapsed, random });
+      origin.ended({ health: "dead", took: 5 }, { since: elapsed - 5, most, elapsed, wall: elapsed, random });
       closed.push(origin.closedFor(elapsed));
     }
     expect(closed).toEqual([0, 0, 0, 0, 10_000, 20_000, 40_000]);
@@ -37,7 +37,7 @@ describe("requests to an origin", () => {
     origin.waiting.push(...Array.from({ length: 300 }, String));
     expect(origin.putOffFor(9_000, random)).toBeLessThan(10_000);
     origin.running.pop();
-    origin.ended({ health: "alive", took: 8_000 }, { since: 1_000, most, elapsed: 9_000, random });
+    origin.ended({ health: "alive", took: 8_000 }, { since: 1_000, most, elapsed: 9_000, wall: 9_000, random });
     expect(origin.trusted).toBe(true);
     expect(origin.putOffFor(9_000, random)).toBeLessThan(10_000);
   });
@@ -45,7 +45,82 @@ describe("requests to an origin", () => {
   it("that take longer than before, one after the other, are believed", () => {
     const origin = answering();
     for (let at = 0; at < 12; at += 1)
-      origin.ended({ health: "alive", took: 8_000 }, { since: at, most, elapsed: at, random });
+      origin.ended({ health: "alive", took: 8_000 }, { since: at, most, elapsed: at, wall: at, random });
     expect(origin.trusted).toBe(false);
+  });
+});
+
+describe("what another process has learned of an origin", () => {
+  const fail = (origin: Origin<string>, elapsed: number) =>
+    origin.ended({ health: "dead", took: 5 }, { since: elapsed - 5, most, elapsed, wall: elapsed, random });
+  const repeat = 60_000;
+
+  /** An origin that gets no requests, 10 s long from 5 s on. */
+  function failing(): Origin<string> {
+    const origin = new Origin<string>("https://receiver.example.com");
+    for (let at = 1; at <= 5; at += 1) fail(origin, at * 1_000);
+    return origin;
+  }
+
+  /** What a process tells of an origin at a time. */
+  function told(origin: Origin<string>, at: number): Known {
+    const known = origin.news({ wall: at, elapsed: at }, repeat);
+    if (known === undefined) throw new Error("nothing is told");
+    return known;
+  }
+
+  it("holds for a process that knows nothing: the pause, its rest, and the requests at a time", () => {
+    const fresh = new Origin<string>("https://receiver.example.com");
+    fresh.learn(told(failing(), 6_000), { wall: 7_000, elapsed: 0 }, most);
+    expect(fresh.closedFor(0)).toBe(8_000);
+    fail(fresh, 8_001);
+    expect(fresh.closedFor(8_001)).toBe(20_000);
+    const other = new Origin<string>("https://receiver.example.com");
+    other.learn(told(answering(), 100), { wall: 100, elapsed: 0 }, 8);
+    expect([other.allowed, other.trusted, other.closedFor(0)]).toEqual([8, true, 0]);
+  });
+
+  it("that answers is tried once by who failed, and closed for longer if that fails too", () => {
+    const origin = failing();
+    expect(origin.closedFor(6_000)).toBe(9_000);
+    origin.learn({ ...told(answering(), 6_000), at: 6_000 }, { wall: 6_000, elapsed: 6_000 }, most);
+    expect(origin.closedFor(6_000)).toBe(0);
+    origin.waiting.push("one");
+    expect(origin.putOffFor(6_000, random)).toBeGreaterThan(0);
+    fail(origin, 6_500);
+    expect(origin.closedFor(6_500)).toBe(20_000);
+  });
+
+  it("that fails is asked once more by who was answered, which decides", () => {
+    for (const health of ["alive", "dead"] as const) {
+      const origin = answering();
+      origin.learn(told(failing(), 6_000), { wall: 6_000, elapsed: 6_000 }, most);
+      expect([origin.closedFor(6_000), origin.allowed, origin.trusted]).toEqual([0, 1, false]);
+      origin.ended({ health, took: 5 }, { since: 6_001, most, elapsed: 6_100, wall: 6_100, random });
+      expect(origin.closedFor(6_100)).toBe(health === "dead" ? 20_000 : 0);
+      expect(origin.news({ wall: 6_100, elapsed: 6_100 }, repeat)).toMatchObject({ succeeded: health === "alive" });
+    }
+  });
+
+  it("changes nothing where this process has learned something since, and no pause lasts longer than the longest", () => {
+    const origin = answering();
+    origin.learn({ ...told(failing(), 6_000), at: 10 }, { wall: 6_000, elapsed: 6_000 }, most);
+    expect([origin.trusted, origin.allowed]).toEqual([true, most]);
+    const fresh = new Origin<string>("https://receiver.example.com");
+    const odd = { ...told(failing(), 6_000), until: 1e15, pause: 1e15, at: 1e15, allowed: 1e15 };
+    fresh.learn(odd, { wall: 6_000, elapsed: 0 }, most);
+    expect(fresh.closedFor(0)).toBeLessThanOrEqual(6 * 60_000);
+    expect(fresh.allowed).toBe(1);
+  });
+
+  it("is told when it changes, and else once in a while", () => {
+    const origin = answering();
+    expect(origin.news({ wall: 100, elapsed: 100 }, repeat)).toMatchObject({ allowed: most, failures: 0 });
+    expect(origin.news({ wall: 200, elapsed: 200 }, repeat)).toBeUndefined();
+    expect(origin.news({ wall: 100 + repeat, elapsed: 0 }, repeat)).toBeDefined();
+    fail(origin, 200_000);
+    expect(origin.news({ wall: 200_000, elapsed: 200_000 }, repeat)).toMatchObject({ failures: 1 });
+    const fresh = new Origin<string>("https://receiver.example.com");
+    expect(fresh.news({ wall: 1, elapsed: 1 }, repeat)).toBeUndefined();
   });
 });

@@ -20,6 +20,7 @@ import { readList } from "./list.ts";
 import { readClaimable, readHead, readLog, readStranded } from "./read.ts";
 import { LogReads } from "./log-reads.ts";
 import { forget, type Heartbeats } from "./nodes.ts";
+import { readNotes, writeNotes } from "./notes.ts";
 import { Rates } from "./rates.ts";
 import { Retention } from "./retention.ts";
 import type { Schema, Sql } from "./schema.ts";
@@ -119,6 +120,10 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
         }
         return answers;
       },
+    },
+    notes: {
+      read: (keys, now) => calls.read((sql) => readNotes(sql, keys, now)),
+      write: (notes, now) => calls.read((sql) => writeNotes(sql, notes, now)),
     },
     claimable: (query) => calls.read((sql) => readClaimable(sql, query)),
     stranded: (query) => calls.read((sql) => readStranded(sql, query)),

@@ -10,7 +10,7 @@
  * - `features`: rows that features of the server keep with tasks. A partial index finds those that are due.
  * - `search_texts`: the texts that are searched, with their words, by the record that has them. `search_tasks`: how far the log of a task
  *   is indexed.
- * - `nodes`: the processes that use the store. `rates`: budgets of callers.
+ * - `nodes`: the processes that use the store. `rates`: budgets of callers. `notes`: what nodes tell each other, until it expires.
  * - `witnesses`: a row for each transaction that is open, which says afterwards whether it was committed.
  *
  * `docs/decisions/postgres.md` says why.
@@ -238,4 +238,21 @@ export const versions: readonly string[] = [
   `,
   // What a process holds is found by its name. Tasks that nobody holds are not in it.
   `CREATE INDEX tasks_holder ON parley.tasks (holder) WHERE holder IS NOT NULL;`,
+  // What nodes tell each other (`notes.ts`). What is new is granted to whom `tasks` is.
+  `
+  CREATE UNLOGGED TABLE parley.notes (
+    key text COLLATE "C" PRIMARY KEY,
+    value text NOT NULL,
+    until bigint NOT NULL
+  ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.1, autovacuum_vacuum_threshold = 1000);
+  CREATE INDEX notes_until ON parley.notes (until);
+  DO $migration$ BEGIN
+    EXECUTE coalesce((
+      SELECT string_agg(format('GRANT %s ON TABLE %s TO %s', a.privilege_type, 'parley.notes'::regclass,
+        CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END), '; ')
+      FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) a
+      WHERE c.oid = 'parley.tasks'::regclass AND a.grantee <> c.relowner
+    ), 'SELECT 1');
+  END $migration$;
+  `,
 ];

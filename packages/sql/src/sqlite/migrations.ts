@@ -14,6 +14,7 @@ import { count } from "./rows.ts";
  *   far the log of a task is indexed. `search_index` finds the texts by their words. A trigger deletes the texts with their task, whoever
  *   deletes it, and notes it in `search_gone` until its words are deleted.
  * - `features`: rows that features of the server keep with tasks. A partial index finds those that are due.
+ * - `notes`: what processes tell each other, until it expires (`notes.ts`).
  *
  * `docs/decisions/sqlite-layout.md` has the measurements.
  */
@@ -147,7 +148,7 @@ export const versions: readonly string[] = [
   `
   CREATE TABLE task_states (task INTEGER PRIMARY KEY, value TEXT NOT NULL) STRICT;
   `,
-  // Full text search (search.ts), which is off. The index itself is created when it is first switched on.
+  // Full text search (search.ts), which is off. The index itself is created when it is first switched on. And what processes tell each other.
   `
   CREATE TABLE search (id INTEGER PRIMARY KEY, is_on INTEGER NOT NULL, next INTEGER) STRICT;
   INSERT INTO search (id, is_on, next) VALUES (1, 0, NULL);
@@ -172,6 +173,8 @@ export const versions: readonly string[] = [
     DELETE FROM search_tasks WHERE task = old.number;
     INSERT INTO search_gone (task) VALUES (old.number) ON CONFLICT DO NOTHING;
   END;
+  CREATE TABLE notes (key TEXT PRIMARY KEY, value TEXT NOT NULL, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE INDEX notes_until ON notes (until);
   `,
 ];
 

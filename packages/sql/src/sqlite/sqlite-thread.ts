@@ -59,6 +59,8 @@ async function call(request: Request): Promise<unknown> {
       return writer.scrub();
     case "index":
       return writer.index(...request.input);
+    case "note":
+      return writer.note(...request.input);
     case "moved":
       return writer.moved();
   }

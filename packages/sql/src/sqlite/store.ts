@@ -18,6 +18,7 @@ import type { FileWatch } from "./files.ts";
 import { readOnce } from "./keys.ts";
 import { readList } from "./list.ts";
 import { conditionOfVersion } from "./migrations.ts";
+import { readNotes } from "./notes.ts";
 import { readClaimable, readHead, readLog, readStranded } from "./read.ts";
 import { ScopeIds } from "./scopes.ts";
 import { isIndexed } from "./search-index.ts";
@@ -79,6 +80,10 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
     head: (scope, taskId) => calls.read(() => readHead(reader, scope, taskId)),
     features: (scope, taskId, feature) => calls.read(() => readFeatures(reader, scope, taskId, feature)),
     dueFeatures: (query) => calls.readTogether(() => readDue(reader, scopes, query)),
+    notes: {
+      read: (keys, now) => calls.readTogether(() => readNotes(reader, keys, now)),
+      write: (notes, now) => calls.run(() => writer.note(notes, now)),
+    },
     claimable: (query) => calls.readTogether(() => readClaimable(reader, scopes, query)),
     stranded: (query) => calls.readTogether(() => readStranded(reader, scopes, query)),
     load: (scope, taskId, loading) =>

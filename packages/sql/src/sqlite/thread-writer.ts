@@ -91,6 +91,7 @@ export function threadWriter(file: URL, options: ConnectionOptions): ThreadWrite
     tidy: (...input) => ask({ call: "tidy", input }) as ReturnType<Writer["tidy"]>,
     scrub: (...input) => ask({ call: "scrub", input }) as ReturnType<Writer["scrub"]>,
     index: (...input) => ask({ call: "index", input }) as ReturnType<Writer["index"]>,
+    note: (...input) => ask({ call: "note", input }) as Promise<void>,
     moved: (...input) => ask({ call: "moved", input }) as ReturnType<Writer["moved"]>,
     async close() {
       await ask({ call: "close", input: [] });

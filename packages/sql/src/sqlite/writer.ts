@@ -3,11 +3,13 @@ import {
   type AppendItem,
   type AppendOutcome,
   type RemovedTasks,
+  type StoreNote,
   type SweepOptions,
   type SweepReport,
 } from "@parley/a2a/store";
 import { applyItems } from "./append.ts";
 import { retryWhileBusy, type Driver } from "./driver.ts";
+import { writeNotes } from "./notes.ts";
 import { stepIndex, type IndexStep } from "./search-index.ts";
 import { sweep } from "./sweep.ts";
 import { defaultBounds, type Bounds } from "./task.ts";
@@ -27,6 +29,8 @@ export interface Writer {
   scrub(): Promise<void>;
   /** Switches full text search, or adds to its index what was stored before. Returns whether there is more to add. */
   index(step: IndexStep): Promise<boolean>;
+  /** Stores what other processes may read, and deletes what expired. */
+  note(notes: readonly StoreNote[], now: number): Promise<void>;
   /** Whether another connection may have committed since the last call. `true` for the first call. */
   moved(): Promise<boolean>;
   /** Must be the last call. */
@@ -110,6 +114,7 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
         memory.forget();
         return stepIndex(driver, step);
       }),
+    note: (notes, now) => change(() => writeNotes(driver, notes, now)),
     moved: () =>
       inTurn(() => {
         check?.();

@@ -20,6 +20,7 @@ import {
   type Snapshot,
   type Store,
   type StoredConversation,
+  type StoreNotes,
   type StrandedRuns,
   type SweepOptions,
   type SweepReport,
@@ -57,6 +58,19 @@ class MemoryStore implements Store {
     this.#check();
     return new MemoryUpkeep(this.#tables);
   });
+  readonly notes: StoreNotes = {
+    read: async (keys, now) => {
+      this.#check();
+      const found = keys.map((key) => this.#tables.notes.get(key));
+      return new Map(found.flatMap((note) => (note !== undefined && note.until > now ? [[note.key, note.value]] : [])));
+    },
+    write: async (notes, now) => {
+      this.#check();
+      const { notes: all } = this.#tables;
+      for (const [key, { until }] of all) if (until <= now) all.delete(key);
+      for (const note of notes) all.set(note.key, note);
+    },
+  };
   #closed = false;
 
   constructor(bounds: StoreBounds) {

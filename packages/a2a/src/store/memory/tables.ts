@@ -1,5 +1,5 @@
 import { isTerminal, placed } from "../../model/index.ts";
-import type { ContextKey, OnceEffect, OnceRecord, Owner, Scope, StrandedRuns, TaskHead } from "../port.ts";
+import type { ContextKey, OnceEffect, OnceRecord, Owner, Scope, StoreNote, StrandedRuns, TaskHead } from "../port.ts";
 import type { ReadItem } from "../transition.ts";
 import { MemoryFeatures } from "./features.ts";
 import { oldestFirst, SortedList, TaskIndex, type Place } from "./lists.ts";
@@ -53,6 +53,8 @@ export class MemoryTables {
     (a, b) => compare(a.until, b.until) || a.serial - b.serial,
   );
   readonly features: MemoryFeatures = new MemoryFeatures();
+  /** What processes tell each other, by key. */
+  readonly notes: Map<string, StoreNote> = new Map();
   /** Called with each task that is deleted. */
   onDelete: ((task: StoredTask) => void) | undefined;
   #serial = 0;
