@@ -1,17 +1,35 @@
-import type { Content, Message, StandardSchema } from "../model/index.ts";
-import { MessageRefused } from "../protocol/index.ts";
+import { nestsDeeper } from "../base/json-text.ts";
+import { partsOf, type Content, type StandardSchema } from "../model/index.ts";
+import { MessageRefused, type TurnBase } from "../protocol/index.ts";
 import { checkData } from "../schema/check-data.ts";
-import { dataInParts } from "../schema/found-data.ts";
+import { dataInParts, type FoundData } from "../schema/found-data.ts";
+import { withForm } from "./form.ts";
 
 /** The first value in a message that fits a schema. */
 export async function messageData<Output>(
-  { parts }: Message,
+  { message, acceptedOutputModes }: Pick<TurnBase, "message" | "acceptedOutputModes">,
   schema: StandardSchema<Output>,
   ask: Content | undefined,
 ): Promise<Output> {
-  const found = dataInParts(parts, "message.parts");
-  const checked = await checkData(found, schema);
+  const found = dataInParts(message.parts, "message.parts");
+  const checked = await checkData(found.length === 0 && ask !== undefined ? objectInText(message) : found, schema);
   if (checked.fits) return checked.value;
   const missing = [{ field: "message.parts", description: "has no data part" }];
-  throw new MessageRefused(checked.fields.length === 0 ? missing : checked.fields, { ask });
+  const question = ask === undefined ? undefined : withForm(partsOf(ask), schema, acceptedOutputModes);
+  throw new MessageRefused(checked.fields.length === 0 ? missing : checked.fields, { ask: question });
+}
+
+/** As deep as requests may nest by default (`limits.depth`). */
+const maxDepth = 64;
+
+/** The object of a message that is one text, and all of it a JSON object: many clients can send text alone. */
+function objectInText({ parts }: TurnBase["message"]): readonly FoundData[] {
+  const [part, ...others] = parts;
+  const text = part?.text?.trim() ?? "";
+  if (others.length > 0 || !text.startsWith("{") || nestsDeeper(text, maxDepth)) return [];
+  try {
+    return [{ field: "message.parts[0].text", value: JSON.parse(text) as unknown }];
+  } catch {
+    return [];
+  }
 }

@@ -200,7 +200,7 @@ export class AuthorTurn extends FactsOfTurn implements Turn {
   // Nor how data is checked.
   async data<Output>(schema: StandardSchema<Output>, options?: { ask?: Content }): Promise<Output> {
     const { messageData } = await import("./message-data.ts");
-    return messageData(this.message, schema, options?.ask);
+    return messageData(this, schema, options?.ask);
   }
 
   completed(content?: Content): AgentEvent {

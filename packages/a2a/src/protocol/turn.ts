@@ -174,6 +174,10 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
    * `message.parts[0].data.amount`. With `ask`, and for a task that exists, the client is asked again instead (INPUT_REQUIRED).
    * Data is refused before that where `defaultInputModes` of the agent does not have `application/json`.
    *
+   * With `ask` the question has the JSON Schema of the data as one more part (`application/schema+json`), where the library gives it
+   * (zod 4.2, ArkType 2.1.28, valibot by `toStandardJsonSchema()`), the question has no data of its own, and the client reads JSON. A
+   * message that is one text, and all of it a JSON object, then counts as data: many clients can send text alone.
+   *
    * @param options - `ask`: the question where the data is missing, or does not fit.
    * @throws MessageRefused where nothing fits.
    *

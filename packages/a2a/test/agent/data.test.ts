@@ -5,7 +5,15 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import * as z from "zod";
 import { defineAgent, type AgentDefinition } from "../../src/agent/index.ts";
 import { dataOf, type Client } from "../../src/client/index.ts";
-import { data, message, type A2AError, type Part, type StandardSchema, type Task } from "../../src/model/index.ts";
+import {
+  data,
+  message,
+  type A2AError,
+  type Content,
+  type Part,
+  type StandardSchema,
+  type Task,
+} from "../../src/model/index.ts";
 import { MessageRefused } from "../../src/protocol/index.ts";
 import { testAgent, type TestAgent } from "../../src/testing/index.ts";
 
@@ -207,15 +215,105 @@ describe("turn.data()", () => {
     const { task } = await conversation.send("I want money back");
     expect(task?.status).toMatchObject({
       state: "TASK_STATE_INPUT_REQUIRED",
-      message: { parts: [{ text: "Please send amount and purpose" }] },
+      message: { parts: [{ text: "Please send amount and purpose" }, { mediaType: "application/schema+json" }] },
     });
     const { task: again } = await conversation.send([{ data: { amount: 4 } }]);
     expect(again?.status.message?.parts.map(({ text }) => text)).toEqual([
       "Please send amount and purpose",
+      undefined,
       expect.stringContaining("message.parts[0].data.purpose does not fit"),
     ]);
     const { task: done } = await conversation.send([{ data: { amount: 4, purpose: "tea" } }]);
     expect(done?.status).toMatchObject({ state: "TASK_STATE_COMPLETED", message: { parts: [{ text: "4 for tea" }] } });
+  });
+
+  it("attaches the JSON Schema of the form to the question, of each library that gives it (Standard JSON Schema)", async () => {
+    const form = {
+      type: "object",
+      properties: { amount: { type: "number", exclusiveMinimum: 0 }, purpose: { type: "string", maxLength: 10 } },
+      required: ["amount", "purpose"],
+    };
+    for (const [library, gives] of [
+      ["zod", true],
+      ["arktype", true],
+      ["valibot", false],
+    ] as const) {
+      const { client } = await given(reader(libraries[library]!, "What did you pay?"));
+      const { task } = await client.sendMessage("I want money back");
+      const parts = task?.status.message?.parts ?? [];
+      expect(parts[0], library).toEqual({ text: "What did you pay?" });
+      expect(parts).toHaveLength(gives ? 2 : 1);
+      if (gives) expect(parts[1]).toMatchObject({ data: form, mediaType: "application/schema+json" });
+    }
+  });
+
+  it("leaves a question as it is that has data of its own, and where the schema or the client cannot have a form", async () => {
+    const cases: readonly (readonly [why: string, schema: StandardSchema<unknown>, ask: Content, modes?: string[]])[] =
+      [
+        ["data of its own", expense, [{ text: "Fill in" }, { data: { form: {} } }]],
+        ["a client that reads text alone", expense, "Fill in", ["text/plain", "text"]],
+        ["what JSON Schema cannot say", z.object({ at: z.date() }), "Fill in"],
+        ["a form of 64 KiB", z.object({ a: z.string().describe("x".repeat(64 << 10)) }), "Fill in"],
+      ];
+    for (const [why, schema, ask, acceptedOutputModes = []] of cases) {
+      const { client } = await given({
+        async onMessage(turn) {
+          await turn.data(schema, { ask });
+        },
+      });
+      const { task } = await client.sendMessage({ message: message("Go"), configuration: { acceptedOutputModes } });
+      expect(task?.status.message?.parts, why).toEqual(typeof ask === "string" ? [{ text: ask }] : ask);
+    }
+    const { client } = await given(reader(expense, "Fill in"));
+    for (const mode of ["*/*", "application/json", "application/schema+json; charset=utf-8"]) {
+      const configuration = { acceptedOutputModes: ["text/plain", mode] };
+      const { task } = await client.sendMessage({ message: message("Go"), configuration });
+      expect(task?.status.message?.parts, mode).toHaveLength(2);
+    }
+  });
+
+  it("with `ask` takes a text that is one whole JSON object: many clients can send text alone", async () => {
+    const { client } = await given(reader(expense, "Please send amount and purpose"));
+    const conversation = client.conversation();
+    const { task } = await conversation.send("I want money back");
+    expect(task?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+    const { task: again } = await conversation.send('{"amount": "4", "purpose": "tea"}');
+    expect(again?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+    expect(again?.status.message?.parts.at(-1)?.text).toMatch(
+      /cannot be used:\n- message\.parts\[0\]\.text\.amount does not fit: .*expected number/,
+    );
+    const { task: done } = await conversation.send('\n {"amount": 4, "purpose": "tea"}\n');
+    expect(done?.id).toBe(task?.id);
+    expect(done?.status).toMatchObject({ state: "TASK_STATE_COMPLETED", message: { parts: [{ text: "4 for tea" }] } });
+    const { message: reply } = await client.sendMessage('{"amount": 5, "purpose": "tea"}');
+    expect(reply?.parts).toEqual([{ text: "5 for tea" }]);
+  });
+
+  it("with `ask` takes no other text, and data before a text", async () => {
+    const { client } = await given(reader(expense, "Please send amount and purpose"));
+    const whole = '{"amount": 4, "purpose": "tea"}';
+    const others: readonly (readonly Part[])[] = [
+      [{ text: `Here: ${whole}` }],
+      [{ text: `${whole} ${whole}` }],
+      [{ text: `[${whole}]` }],
+      [{ text: whole }, { text: whole }],
+      [{ text: whole.slice(1) }],
+      [{ text: whole.slice(0, -1) }],
+      [{ text: `{"a":${"[".repeat(200)}${"]".repeat(200)}}` }],
+    ];
+    for (const parts of others) {
+      const { task } = await client.sendMessage(parts);
+      expect(task?.status.state, JSON.stringify(parts)).toBe("TASK_STATE_INPUT_REQUIRED");
+      expect(task?.status.message?.parts[0], JSON.stringify(parts)).toEqual({ text: "Please send amount and purpose" });
+    }
+    const both = await client.sendMessage([{ text: whole }, { data: { amount: 6, purpose: "data" } }]);
+    expect(both.message?.parts).toEqual([{ text: "6 for data" }]);
+  });
+
+  it("without `ask` guesses at no text, in a task neither", async () => {
+    const { client } = await given(reader(expense));
+    const error = await refusal(client, [{ text: '{"amount": 4, "purpose": "tea"}' }]);
+    expect(error.fields).toEqual([{ field: "message.parts", description: "has no data part" }]);
   });
 
   it("refuses the first event of a stream in the same way (A2A 1.0 §3.1.2)", async () => {
