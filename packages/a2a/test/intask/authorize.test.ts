@@ -153,6 +153,29 @@ describe("turn.authorize() (A2A 1.0 §7.6)", () => {
     expect(await rest(events)).toEqual(["WORKING", "paid", "COMPLETED"]);
   });
 
+  test("asks again for the next message, under the same id as well (§7.6.4)", async () => {
+    const served = serving(
+      agentOf(async function* (turn) {
+        yield* asking(turn, { form: "approval", reason: "Pay?", id: "payment" });
+        yield turn.inputRequired("Anything else?");
+      }),
+    );
+    const client = await served.client();
+    const events = begin(client);
+    const first = await asked(events);
+    await posted(served, first.request, { decision: "approve" });
+    expect((await rest(events)).at(-1)).toBe("INPUT_REQUIRED");
+    const again = client.sendStreamingMessage({ parts: [text("And milk")], taskId: first.taskId });
+    const second = await asked(again[Symbol.asyncIterator]());
+    expect(second.request.url).not.toBe(first.request.url);
+    const { status, artifacts } = await client.getTask(first.taskId);
+    expect(status.state).toBe("TASK_STATE_AUTH_REQUIRED");
+    expect(artifacts).toHaveLength(1);
+    // A late answer to the first request is none to the second.
+    expect((await posted(served, first.request, { decision: "approve" })).status).toBe(410);
+    expect((await client.getTask(first.taskId)).artifacts).toHaveLength(1);
+  });
+
   test("does not take the state for an authorization: it goes on with an answer alone (§7.6.4)", async () => {
     const served = serving(agentOf((turn) => (turn.number === 1 ? asking(turn) : asking(turn))));
     const client = await served.client();
