@@ -63,6 +63,10 @@ export interface RestWire extends OwnShapes {
   readonly elsewhere?: readonly RestRoute[];
   /** Media type of a successful response. */
   readonly mediaType: string;
+  /** Shapes by which a request is read and answered in place of those above, for versions with two forms of JSON. */
+  readonly otherShapes?: (operation: OperationName, request: unknown) => Shapes | undefined;
+  /** Whether a list of tasks is an array. Headers then tell its next page and its length. Default: an object that tells them. */
+  readonly listsAreArrays?: boolean;
 }
 
 /** A version that REST can speak. */
@@ -76,7 +80,8 @@ export interface RestClientCodec extends ClientCodec {
     readonly "HTTP+JSON": Pick<
       RestWire,
       "routes" | "mediaType" | "encodeRequest" | "decodeResponse" | "decodeEvent" | "endsStream" | "decodeError"
-    >;
+    > &
+      Pick<RestWire, "listsAreArrays">;
   };
 }
 

@@ -5,12 +5,14 @@ import {
   jsonRpcBinding,
   memoryStore,
   restBinding,
+  type AgentCard,
   type AgentDefinition,
   type AgentMount,
   type Handler,
   type HandlerOptions,
 } from "../../src/index.ts";
 import { bearer } from "../../src/auth/index.ts";
+import { connect } from "../../src/client/index.ts";
 
 /** A handler with clients of A2A 0.3 and 0.2.5. */
 
@@ -328,6 +330,112 @@ describe("REST of 0.3", () => {
       configuration: { blocking: true },
     });
     expect(await waited.json()).toMatchObject({ task: { status: { state: "TASK_STATE_COMPLETED" } } });
+  });
+
+  const sent = (handler: Handler, path: string, body: object): Promise<Response> =>
+    handler.fetch(
+      new Request(base + path, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      }),
+    );
+
+  test("a message in the JSON of the text is read, and answered in it (0.3 §6.4, §7.1)", async () => {
+    const handler = serve(agent({ defaultInputModes: ["text/plain", "image/png", "application/json"] }));
+    const parts = [
+      { kind: "text", text: "hello" },
+      { kind: "file", file: { bytes: "AAAA", mimeType: "image/png", name: "a.png" } },
+      { kind: "data", data: { a: 1 } },
+    ];
+    // Without `kind`, which is only in messages that the SDKs made, it is told by its parts.
+    const message = { role: "user", messageId: "m1", parts };
+    const answer = await (await sent(handler, "/v1/message:send", { message })).json();
+    expect(answer).toMatchObject({
+      task: {
+        kind: "task",
+        status: { state: "completed" },
+        artifacts: [{ parts: [{ kind: "text", text: "hello" }] }],
+        history: [{ kind: "message", role: "user", parts }],
+      },
+    });
+    const direct = await sent(handler, "/v1/message:send", user("direct"));
+    expect(await direct.json()).toMatchObject({ message: { kind: "message", role: "agent", parts: text("directly") } });
+  });
+
+  test("a stream in the JSON of the text (0.3 §7.2)", async () => {
+    const seen = await events(await sent(serve(), "/v1/message:stream", user("hello")));
+    expect(seen).toMatchObject([
+      { task: { kind: "task", history: [{ role: "user", parts: text("hello") }] } },
+      { statusUpdate: { kind: "status-update", status: { state: "working" }, final: false } },
+      { artifactUpdate: { kind: "artifact-update", artifact: { parts: text("hello") } } },
+      { statusUpdate: { kind: "status-update", status: { state: "completed" }, final: true } },
+    ]);
+  });
+
+  test.each([
+    [{ message: { role: "user", messageId: "m", parts: [{ kind: "sound" }] } }, "message.parts[0].kind"],
+    [{ message: { role: "user", messageId: "m" } }, "message.parts"],
+    [{ message: { role: "user", parts: text("x") } }, "message.messageId"],
+    [{ message: { role: "ROLE_USER", messageId: "m" } }, "message.content"],
+  ])("an error names the field as its sender writes it: %j", async (body, field) => {
+    const response = await sent(serve(), "/v1/message:send", body);
+    expect(response.status).toBe(400);
+    const { error } = (await response.json()) as { error: { details: { fieldViolations?: { field: string }[] }[] } };
+    expect(error.details[0]?.fieldViolations).toMatchObject([{ field }]);
+  });
+
+  test("a webhook in the JSON of the text is answered in it, and one in ProtoJSON in that (0.3 §7.5)", async () => {
+    const handler = serve(agent(), { push: { keys: ["A".repeat(43) + "="] } });
+    const { result } = await rpc(handler, "message/send", user("ask"));
+    const taskId = String(result["id"]);
+    const path = `/v1/tasks/${taskId}/pushNotificationConfigs`;
+    const hook = { id: "h", url: "https://hooks.example/h" };
+    const asText = await sent(handler, path, { config: { taskId, pushNotificationConfig: hook } });
+    expect(await asText.json()).toEqual({ taskId, pushNotificationConfig: hook });
+    const name = `tasks/${taskId}/pushNotificationConfigs/h`;
+    const asProto = await sent(handler, path, { config: { name, pushNotificationConfig: hook } });
+    expect(await asProto.json()).toEqual({ name, pushNotificationConfig: hook });
+  });
+
+  test("a list of tasks is an array of whole tasks, with a link to the next page (0.3 §7.3, tasks/list)", async () => {
+    const handler = serve();
+    for (const words of ["one", "two", "three"]) await rpc(handler, "message/send", user(words));
+    const get = async (path: string) => {
+      const response = await handler.fetch(new Request(base + path));
+      expect(response.headers.get("x-total-count")).toBe("3");
+      return { link: response.headers.get("link"), tasks: (await response.json()) as object[] };
+    };
+    const whole = await get("/v1/tasks");
+    expect(whole.link).toBeNull();
+    expect(whole.tasks).toMatchObject(
+      ["three", "two", "one"].map((words) => ({
+        status: { state: "TASK_STATE_COMPLETED" },
+        artifacts: [{ parts: [{ text: words }] }],
+        history: [{ content: [{ text: words }] }],
+      })),
+    );
+    const first = await get("/v1/tasks?pageSize=2&includeArtifacts=false");
+    expect(first.tasks).toHaveLength(2);
+    expect(first.tasks[0]).not.toHaveProperty("artifacts");
+    const next = /^<(\?.*)>; rel="next"$/.exec(first.link ?? "")?.[1] ?? "";
+    const last = await get(`/v1/tasks${next}`);
+    expect(last).toMatchObject({ link: null, tasks: [{ history: [{ content: [{ text: "one" }] }] }] });
+    expect(last.tasks[0]).not.toHaveProperty("artifacts");
+  });
+
+  test("our client turns the pages of a list", async () => {
+    const handler = serve();
+    for (const words of ["one", "two", "three"]) await rpc(handler, "message/send", user(words));
+    const card = (await (await handler.fetch(new Request(`${base}/.well-known/agent-card.json`))).json()) as AgentCard;
+    const client = await connect(
+      { ...card, supportedInterfaces: [{ url: base, protocolBinding: "HTTP+JSON", protocolVersion: "0.3" }] },
+      { fetch: (input, init) => handler.fetch(new Request(input, init)) },
+    );
+    const first = await client.listTasks({ pageSize: 2 });
+    expect(first).toMatchObject({ tasks: [{}, {}], pageSize: 2, totalSize: 3 });
+    const last = await client.listTasks({ pageSize: 2, pageToken: first.nextPageToken });
+    expect(last).toMatchObject({ tasks: [{ history: [{ parts: [{ text: "one" }] }] }], nextPageToken: "" });
   });
 });
 

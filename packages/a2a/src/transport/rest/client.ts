@@ -71,6 +71,17 @@ function eventIn(wire: RestClientWire, data: string): unknown {
   throw wire.decodeError(typeof error["code"] === "number" ? error["code"] : 500, value);
 }
 
+/** A page of a list that is an array: the link to the next one and the number of tasks are in headers (RFC 8288). */
+function pageOf(tasks: readonly unknown[], answer: ClientResponse): object {
+  const [, query] = /<[^>?]*\?([^>#]*)[^>]*>\s*;\s*rel="?next"?/.exec(answer.header("link") ?? "") ?? [];
+  const total = answer.header("x-total-count");
+  return {
+    tasks,
+    nextPageToken: new URLSearchParams(query).get("pageToken") ?? "",
+    ...(total !== undefined && /^\d{1,15}$/.test(total) && { totalSize: Number(total) }),
+  };
+}
+
 function restService(codec: RestClientCodec, target: AgentInterface, host: ClientHost): AgentService {
   const wire = codec.bindings["HTTP+JSON"];
   const base = withoutSlashes(target.url);
@@ -115,7 +126,8 @@ function restService(codec: RestClientCodec, target: AgentInterface, host: Clien
       if (answer.status < 200 || answer.status > 299) throw refused(wire, host.clock, answer, url, text);
       const result = text === "" ? {} : parseJson(answer, text);
       if (result === undefined) throw strangeAnswer(answer, url, text);
-      return { result, ...activatedExtensions(answer) };
+      const isPage = wire.listsAreArrays === true && call.operation === "ListTasks" && Array.isArray(result);
+      return { result: isPage ? pageOf(result, answer) : result, ...activatedExtensions(answer) };
     },
     async stream(call) {
       const { url, answer } = await openStream(call);

@@ -30,7 +30,7 @@ import {
   type RouteMatch,
   type RouteTable,
 } from "./routes.ts";
-import { A2AError } from "../../model/index.ts";
+import { A2AError, type ListTasksResponse } from "../../model/index.ts";
 import {
   isMethod,
   type IncomingFiles,
@@ -139,6 +139,8 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
   #version: RestVersion;
   #match: RouteMatch | undefined;
   #route: RestRoute | undefined;
+  /** The wire of the version, with the shapes that this request asks for. */
+  #wire: RestWire | undefined;
 
   constructor(host: ServerHost, versions: RestVersions, request: UniversalRequest, target: Target) {
     this.request = request;
@@ -153,8 +155,7 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
   }
 
   get shapes(): RestWire {
-    const { wire } = this.#version;
-    return this.#route !== undefined && isMethod(this.#route.operation) ? { ...wire, ...methodShapes } : wire;
+    return this.#wire ?? this.#version.wire;
   }
 
   get operation(): OperationName {
@@ -180,7 +181,12 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
   read(text: string): unknown {
     const match = this.#match as RouteMatch;
     const route = this.#route as RestRoute;
-    return readInput(this.request, text, match, route, this.#target.query, this.#host.limits);
+    const input = readInput(this.request, text, match, route, this.#target.query, this.#host.limits);
+    const { operation } = route;
+    const { wire } = this.#version;
+    const shapes = isMethod(operation) ? methodShapes : wire.otherShapes?.(operation, input);
+    if (shapes !== undefined) this.#wire = { ...wire, ...shapes };
+    return input;
   }
 
   /** Chooses the version that the request names; otherwise the first one that has its path, unless `strictVersion` is set. */
@@ -211,10 +217,12 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
   reply(reply: AnyReply, context: ServerContext): UniversalResponse | Promise<UniversalResponse> {
     const { operation, shapes } = this;
     if (operation === "GetExtendedAgentCard") return this.#card(reply, context);
+    const next =
+      shapes.listsAreArrays === true && operation === "ListTasks" ? pageHeaders(reply, this.#target.query) : {};
     const pieces = shapes.responsePieces?.<OperationName>(operation, reply);
     return {
       status: 200,
-      headers: withExtensions(this.#version.headers, reply.extensions, this.request),
+      headers: withExtensions({ ...this.#version.headers, ...next }, reply.extensions, this.request),
       body: bodyOf(pieces ?? shapes.encodeResponse<OperationName>(operation, reply), context, reply.inline),
     };
   }
@@ -261,4 +269,18 @@ class RestServerCall implements ServerCall<string, UniversalResponse>, EventForm
 
 function isTenant({ services }: ServerHost, segment: string): boolean {
   return [...services.keys()].some((name) => name !== undefined && encodeURIComponent(name) === segment);
+}
+
+/**
+ * What a list that is an array has no members for: how many tasks there are, and a link to the next page (RFC 8288), relative to
+ * the URL of the request.
+ */
+function pageHeaders({ payload }: AnyReply, query: string): Headers {
+  const { nextPageToken, totalSize } = payload.value as ListTasksResponse;
+  const total = { "x-total-count": String(totalSize) };
+  if (nextPageToken === "") return total;
+  const parameters = new URLSearchParams(query);
+  for (const name of ["page_token", "pageToken"]) parameters.delete(name);
+  parameters.set("pageToken", nextPageToken);
+  return { ...total, link: `<?${parameters}>; rel="next"` };
 }

@@ -92,7 +92,7 @@ function checkOrigins(origins: readonly string[]): void {
 const http: CorsHeaders = {
   methods: "GET, HEAD, POST, DELETE",
   requestHeaders: ["if-none-match"],
-  exposedHeaders: ["retry-after", "etag"],
+  exposedHeaders: ["retry-after", "etag", "link", "x-total-count"],
 };
 
 /**

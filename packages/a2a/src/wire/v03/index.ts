@@ -17,6 +17,7 @@ import {
   eventOf,
   responseOf,
 } from "./shapes.ts";
+import { textShapesOf } from "./text-shapes.ts";
 
 const errors = { encodeError: encodeRestError, decodeError: decodeRestError };
 
@@ -54,7 +55,15 @@ function makeCodec(): JsonRpcCodec & RestCodec & GrpcCodec {
         encodeError: encodeJsonRpcError,
         decodeError: decodeJsonRpcError,
       },
-      "HTTP+JSON": { ...restShapes, ...errors, routes, elsewhere, mediaType: "application/json" },
+      "HTTP+JSON": {
+        ...restShapes,
+        ...errors,
+        routes,
+        elsewhere,
+        mediaType: "application/json",
+        otherShapes: textShapesOf,
+        listsAreArrays: true,
+      },
       GRPC: {
         ...grpcShapes,
         ...errors,

@@ -65,7 +65,12 @@ const readers: Readers<"request"> = {
     const { id, historyLength } = asked(protoQuery, withTask(value));
     return { id, ...(historyLength !== undefined && historyLength !== 0 && { historyLength }) };
   },
-  ListTasks: (value) => asked(listTasksRequestSchema, withState(value, "TASK_STATE_CANCELLED", "TASK_STATE_CANCELED")),
+  // The text lists whole tasks. In 1.0 their artifacts have to be asked for.
+  ListTasks: (value) =>
+    asked(listTasksRequestSchema, {
+      includeArtifacts: true,
+      ...withState(value, "TASK_STATE_CANCELLED", "TASK_STATE_CANCELED"),
+    }),
   CancelTask: (value) => ({ id: asked(protoQuery, withTask(value)).id }),
   SubscribeToTask: (value) => ({ id: asked(protoQuery, withTask(value)).id }),
   CreateTaskPushNotificationConfig(value) {
@@ -133,7 +138,8 @@ const answers: Values<"response"> = {
   SendMessage: (response) => toProtoEvent(fromEvent(response)),
   SendStreamingMessage: (event) => toProtoEvent(fromEvent(event)),
   GetTask: (task) => toProtoTask(fromTask(task)),
-  ListTasks: ({ tasks, ...rest }) => ({ tasks: tasks.map((task) => toProtoTask(fromTask(task))), ...rest }),
+  // An array (0.3 §7.3, `tasks/list`). REST names the next page in a header. The proto has no such method.
+  ListTasks: ({ tasks }) => tasks.map((task) => toProtoTask(fromTask(task))),
   CancelTask: (task) => toProtoTask(fromTask(task)),
   SubscribeToTask: (event) => toProtoEvent(fromEvent(event)),
   CreateTaskPushNotificationConfig: toProtoPushConfig,
@@ -154,9 +160,12 @@ const results: Readers<"response"> = {
   },
   SendStreamingMessage: decodeEvent,
   GetTask: readTask,
+  // The text says an array. Others answer as in 1.0.
   ListTasks(value) {
-    const page = answered(listTasksResponseSchema, { ...fieldsOf(value), tasks: [] }, "answer");
-    return { ...page, tasks: answered(list(protoTask), fieldsOf(value)["tasks"] ?? [], "answer").map(toModelTask) };
+    const { tasks: given = [], ...rest }: Fields = Array.isArray(value) ? { tasks: value } : fieldsOf(value);
+    const tasks = answered(list(protoTask), given, "answer").map(toModelTask);
+    const counts = { pageSize: tasks.length, totalSize: tasks.length };
+    return { ...answered(listTasksResponseSchema, { ...counts, ...rest, tasks: [] }, "answer"), tasks };
   },
   CancelTask: readTask,
   SubscribeToTask: decodeEvent,
