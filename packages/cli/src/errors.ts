@@ -88,7 +88,7 @@ function explainA2A(error: A2AError, url: string | undefined, program: string): 
       return `${at} did not answer in time: ${error.message}`;
     case "InvalidResponse":
       // The card is valid, but has no interface that fits the options.
-      if (/ has no interface to use: .* was not asked for/.test(error.message)) return error.message;
+      if (/ has no interface to use\b.* was not asked for/.test(error.message)) return error.message;
       return `${at} does not follow the A2A protocol: ${error.message}`;
     case "Unauthenticated":
       return `${at} ${refusalOf(error)} (401): ${url === undefined ? "log in" : `${program} login ${quote(url)}`}, or pass --token TOKEN or set PARLEY_TOKEN`;

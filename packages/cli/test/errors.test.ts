@@ -74,7 +74,9 @@ describe("what goes wrong on the way is told in the words of a person", () => {
     });
     const { io, err } = recordedIo();
     expect(await run(["send", url, "hi", "--binding", "HTTP+JSON"], io)).toBe(1);
-    expect(err()).toMatch(/^parley: The card of "x" has no interface to use: JSONRPC 1\.0 at .* was not asked for\n$/);
+    expect(err()).toMatch(
+      /^parley: The card of "x" has no interface to use \(asked for: HTTP\+JSON\): JSONRPC 1\.0 at .* was not asked for\n$/,
+    );
   });
 
   test("the connection breaks", async () => {

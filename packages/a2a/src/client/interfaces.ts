@@ -88,7 +88,9 @@ export function candidatesOf(
   const age = ({ target }: Candidate): number => Number(target.protocolVersion);
   if (candidates.length > 0) return candidates.sort((one, other) => age(other) - age(one));
   const offer = reasons.join("; ").slice(0, 2_000) || "it lists none";
-  throw new A2AError("InvalidResponse", `The card of ${JSON.stringify(card.name)} has no interface to use: ${offer}`);
+  const asked = [choice.binding, choice.version && `version ${choice.version}`].filter((one) => one).join(", ");
+  const what = `The card of ${JSON.stringify(card.name)} has no interface to use${asked && ` (asked for: ${asked})`}`;
+  throw new A2AError("InvalidResponse", `${what}: ${offer}`);
 }
 
 /** The request with the tenant of its interface, and no other (A2A 1.0 §8.3.2). */

@@ -208,15 +208,18 @@ export class A2AError extends Error {
       options.cause === undefined ? undefined : { cause: options.cause },
     );
     this.code = code;
-    this.fields = options.fields ?? [];
-    this.metadata = options.metadata ?? {};
-    this.retryAfter = options.retryAfter;
-    this.challenge = options.challenge;
-    this.details = options.details ?? [];
-    this.sentAs = options.sentAs;
+    // Node prints every own member of an error that nobody caught, so a member without a value stays on the prototype.
+    for (const [name, value] of Object.entries(options as Readonly<Record<string, unknown>>)) {
+      const isEmpty = typeof value === "object" && value !== null && Object.keys(value).length === 0;
+      if (name !== "cause" && value !== undefined && !isEmpty) Object.assign(this, { [name]: value });
+    }
   }
 
   static {
+    const none = Object.freeze([]);
+    const nothing = { fields: none, metadata: Object.freeze({}), details: none };
+    Object.assign(this.prototype, nothing, { retryAfter: undefined, challenge: undefined, sentAs: undefined });
+
     // `console.log` and `util.inspect` of Node and Bun would print every member, and the stacks of all causes. The
     // frames of the caller are enough; loggers have the stack and the cause.
     const value = function (this: A2AError): string {

@@ -214,7 +214,7 @@ describe("choosing an interface (A2A 1.0 §8.3.2)", () => {
     expect((await connect(card, { version: "1.0" })).chosen.url).toBe("http://rest.example");
     expect(await refused(card, { version: "0.3" })).toMatchObject({
       code: "InvalidResponse",
-      message: expect.stringContaining('"http://rest.example" was not asked for'),
+      message: expect.stringMatching(/ \(asked for: version 0\.3\): .*"http:\/\/rest\.example" was not asked for/),
     });
   });
 

@@ -44,4 +44,16 @@ describe("an A2AError is printed short", () => {
     expect(inspect(again).split("\n").length).toBeLessThanOrEqual(6);
     expect(inspect(again)).toContain("errors.test.ts");
   });
+
+  test("where nobody caught it, without members that have no value", () => {
+    // Node prints an error that ends a process without the inspector of its class.
+    const uncaught = (error: unknown): string => inspect(error, { customInspect: false });
+    expect(uncaught(new A2AError("TaskNotFound"))).toMatch(/\{\n {2}code: 'TaskNotFound'\n\}$/);
+    const full = new A2AError("TooManyRequests", undefined, { metadata: { limit: "10" }, retryAfter: 3 });
+    expect(uncaught(full)).toMatch(
+      /\{\n {2}code: 'TooManyRequests',\n {2}metadata: \{ limit: '10' \},\n {2}retryAfter: 3\n\}$/,
+    );
+    const { fields, details, challenge, sentAs } = full;
+    expect({ fields, details, challenge, sentAs }).toEqual({ fields: [], details: [] });
+  });
 });
