@@ -130,7 +130,7 @@ async function factsOf({ payload }: PaymentPayload): Promise<PaymentFacts | Paym
     const value = names.map((name) => authorization[name]).find((each) => each !== undefined);
     return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
   };
-  const [payer, payTo, nonce] = [read("from"), read("to"), read("nonce")];
+  const [payer, payTo, nonce] = [read("from"), read("to"), nonceText(authorization["nonce"])];
   const amount = whole(read("value"));
   // Times are in seconds. Names with an underscore are those of an older library for Python.
   const validAfter = whole(read("validAfter", "valid_after") ?? "0");
@@ -156,6 +156,12 @@ function whole(text: string | undefined): bigint | undefined {
   return text !== undefined && /^\d{1,78}$/.test(text) ? BigInt(text) : undefined;
 }
 
+/** A nonce that is a JSON number is read as that number, so it is not the one with the same digits in hexadecimal. */
+function nonceText(nonce: JsonValue | undefined): string | undefined {
+  if (typeof nonce === "number") return Number.isSafeInteger(nonce) && nonce >= 0 ? nonce.toString(16) : undefined;
+  return typeof nonce === "string" ? nonce : undefined;
+}
+
 /** The same number is the same nonce, however it is written: facilitators read it with and without its prefix. */
 function plainNonce(nonce: string): string {
   const digits = nonce.replaceAll(/\s/g, "").replace(/^0x/i, "");
@@ -164,17 +170,54 @@ function plainNonce(nonce: string): string {
 
 /** What makes a payment of an unknown form unique: a member that nobody has signed must not make another payment of it. */
 function signedPart(payload: JsonObject): JsonValue {
-  const { transaction, signature } = payload as { readonly transaction?: JsonValue; readonly signature?: JsonValue };
-  // The alphabet of base64 for URLs, its padding and the case of hexadecimal digits change nothing.
-  if (typeof transaction === "string")
-    return transaction.replaceAll(/[\s=]/g, "").replaceAll("-", "+").replaceAll("_", "/");
-  if (typeof signature === "string") return /^0x/i.test(signature) ? signature.toLowerCase() : signature;
-  return payload;
+  return signedParts(payload)[0] ?? payload;
 }
 
+/** The transaction and the signature of a payment, each in one spelling. */
+function signedParts({ transaction, signature }: JsonObject): readonly string[] {
+  const parts: string[] = [];
+  if (typeof transaction === "string") parts.push(plainTransaction(transaction));
+  if (typeof signature === "string") parts.push(/^0x/i.test(signature) ? signature.toLowerCase() : signature);
+  return parts;
+}
+
+/** The same bytes are the same transaction: decoders of base64 skip foreign characters, and ignore the bits after the last byte. */
+function plainTransaction(text: string): string {
+  const hex = text.replaceAll(/\s/g, "");
+  if (/^(?:0x)?[\da-f]+$/i.test(hex)) return hex.toLowerCase().replace(/^0x/, "");
+  const digits = text
+    .replaceAll("-", "+")
+    .replaceAll("_", "/")
+    .replaceAll(/[^A-Za-z0-9+/]/g, "");
+  const spare = [0, 0, 4, 2][digits.length % 4] ?? 0;
+  const last = base64Digits.indexOf(digits.slice(-1));
+  return spare === 0 ? digits : digits.slice(0, -1) + base64Digits.charAt((last >> spare) << spare);
+}
+
+const base64Digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 /**
- * The name under which a payment is used once, for all tasks of an agent. A name of its own has a limited length, so it is a digest.
+ * The names under which a payment is used once, for all tasks of an agent. A facilitator reads the form that its scheme has, and ignores the
+ * other members. So a payment with several forms has a name for each, and adding one makes no other payment of it. A name has a limited
+ * length, so it is a digest.
  */
-export function nonceName({ scheme, network }: PaymentPayload, { payer = "", nonce }: PaymentFacts): Promise<string> {
-  return fingerprint([scheme, network, payer.toLowerCase(), nonce]);
+export async function nonceNames(
+  { scheme, network, payload }: PaymentPayload,
+  { payer = "", nonce }: PaymentFacts,
+): Promise<readonly string[]> {
+  const { authorization, signature: _, ...others } = payload;
+  // An authorization alone may be signed anew. Beside other members it may be one that nobody reads.
+  const isPlain = authorization !== undefined && Object.keys(others).length === 0;
+  const digests = await Promise.all((isPlain ? [] : signedParts(payload)).map(fingerprint));
+  const names = [
+    [plainAddress(payer), nonce],
+    ...digests.filter((digest) => digest !== nonce).map((each) => ["", each]),
+  ];
+  return Promise.all(names.map((name) => fingerprint([scheme, network, ...name])));
+}
+
+/** An address in hexadecimal digits is the same in either case, and without its prefix. */
+function plainAddress(address: string): string {
+  const digits = address.replaceAll(/\s/g, "").toLowerCase();
+  return /^[\da-f]{40}$/.test(digits) ? `0x${digits}` : digits;
 }

@@ -1,6 +1,6 @@
 import type { ExtensionTurn } from "../../protocol/index.ts";
 import { asked, errorCodeOf, type Facilitator } from "./facilitator.ts";
-import { matchPayment, nonceName, type PaymentProblem } from "./match.ts";
+import { matchPayment, nonceNames, type PaymentProblem } from "./match.ts";
 import type { PaymentRows, StoredCharge, StoredPayment } from "./stored.ts";
 import { fingerprint } from "./fingerprint.ts";
 import type { PaymentPayload } from "./types.ts";
@@ -53,8 +53,8 @@ export async function verify(
     const until = facts.validBefore === undefined ? clock.now() + usualHold : facts.validBefore + grace;
     // A time that is too far away is cut: stores keep whole milliseconds.
     const held = Math.min(Math.ceil(until), clock.now() + 10 * usualHold);
-    if (!(await rows.claim(await nonceName(payload, facts), held))) {
-      return { code: "DUPLICATE_NONCE", reason: sentences.DUPLICATE_NONCE };
+    for (const name of await nonceNames(payload, facts)) {
+      if (!(await rows.claim(name, held))) return { code: "DUPLICATE_NONCE", reason: sentences.DUPLICATE_NONCE };
     }
     return { payload, requirements, key: await fingerprint([taskId, id, facts.nonce]) };
   }

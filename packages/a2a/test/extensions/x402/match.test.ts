@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { matchPayment, nonceName, type Matched } from "../../../src/extensions/x402/match.ts";
+import { matchPayment, nonceNames, type Matched } from "../../../src/extensions/x402/match.ts";
 import type { PaymentPayload, PaymentRequirements } from "../../../src/extensions/x402/index.ts";
 import { now, option, paymentOf } from "./support.ts";
 
@@ -77,7 +77,7 @@ describe("a payment has a name, under which it is used once (v0.2 §10)", () => 
   async function nameOf(payment: PaymentPayload): Promise<string> {
     const matched = await matchPayment(payment, [option], offered);
     if ("code" in matched) throw new Error(matched.code);
-    return nonceName(payment, matched.facts);
+    return (await nonceNames(payment, matched.facts)).join();
   }
 
   test("which is the same however the nonce and the payer are written", async () => {
