@@ -14,7 +14,8 @@ export function isTls(socket: Socket): socket is TLSSocket {
 /** The certificate that the other side of a connection has shown. `undefined`: none. */
 export function certificateOf(socket: Socket): PeerCertificate | undefined {
   if (!isTls(socket)) return undefined;
-  const { authorized } = socket;
+  // After a renegotiation with another certificate Node reports its error, and leaves `authorized` as it was.
+  const authorized = socket.authorized && !socket.authorizationError;
   // Node returns an empty object where there is no certificate, and null after the connection was closed.
   const shown = (authorized ? socket.getPeerCertificate(true) : socket.getPeerCertificate()) as Shown | null;
   const certificate = shown === null ? undefined : described(shown, authorized);

@@ -1,4 +1,4 @@
-import { X509Certificate } from "node:crypto";
+import { constants, X509Certificate } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import type { ServerOptions as TlsOptions } from "node:https";
 import { createSecureContext } from "node:tls";
@@ -44,10 +44,14 @@ export async function loadTls(tls: TlsOptions | TlsFiles, asksClients: boolean):
     minVersion: "TLSv1.2",
     ...(asksClients && { requestCert: true, rejectUnauthorized: false }),
   };
-  if (!isFiles(tls)) return { options: { ...usual, ...tls }, watch: () => () => {} };
+  // A client could show another certificate in a renegotiation (TLS 1.2), and Node would still call its connection authorized.
+  // A session that is resumed has the first certificate without its chain, so it would not be known by its authorities.
+  const secureOptions =
+    (tls.secureOptions ?? 0) | constants.SSL_OP_NO_RENEGOTIATION | (asksClients ? constants.SSL_OP_NO_TICKET : 0);
+  if (!isFiles(tls)) return { options: { ...usual, ...tls, secureOptions }, watch: () => () => {} };
   const { certFile, keyFile, caFile, reloadInterval = 10_000, ...others } = tls;
   const files = { cert: certFile, key: keyFile, ...(caFile !== undefined && { ca: caFile }) };
-  const read = async (): Promise<TlsOptions> => ({ ...usual, ...others, ...(await contents(files)) });
+  const read = async (): Promise<TlsOptions> => ({ ...usual, ...others, secureOptions, ...(await contents(files)) });
   let seen = await stateOf(files);
   const options = await read();
   check(options, caFile);
