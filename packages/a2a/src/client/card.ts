@@ -1,7 +1,7 @@
 import { withoutSlashes } from "../base/index.ts";
 import { A2AError, type AgentCard } from "../model/index.ts";
 import { endedBy, type Observer, type OperationName, operations, type OperationTable } from "../protocol/index.ts";
-import type { ClientHost } from "../transport/client/binding.ts";
+import type { ClientHost, FetchInit } from "../transport/client/binding.ts";
 import { type ClientResponse, requestHeaders, sendRequest } from "../transport/client/request.ts";
 import { parseJson, refusal, strangeAnswer } from "../transport/client/response.ts";
 
@@ -27,13 +27,17 @@ export interface CardCache {
   set(url: string, entry: CachedCard): unknown;
 }
 
-/** Makes the key of a card in a cache that clients with other credentials share. */
-export type CardKey = (url: string, headers: Readonly<Record<string, string>>) => Promise<string>;
+/** Makes the key of a card in a cache that clients with other credentials share: a client that follows no redirect uses no card of one that does. */
+export type CardKey = (
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  redirect: FetchInit["redirect"],
+) => Promise<string>;
 
 export interface CardSource {
   readonly host: ClientHost;
   cache: CardCache;
-  /** The key of a card in the cache, by its URL and the headers of its request. Absent: its URL. */
+  /** The key of a card in the cache, by its URL, the headers of its request and its redirects. Absent: its URL. */
   readonly keyOf: CardKey | undefined;
   readonly version: string;
   /** Largest card in bytes. */
@@ -93,7 +97,14 @@ async function fetchCard(url: string, source: CardSource, signal: AbortSignal | 
     { version: source.version, extensions: [] },
   );
   headers["accept"] = "application/json";
-  const request = { url, headers, key: keyOf === undefined ? url : await keyOf(url, headers) };
+  // A redirect is followed only without headers of the caller: credentials belong to the origin that the caller named.
+  const redirect = host.headers === noHeaders ? "follow" : "manual";
+  const request = {
+    url,
+    headers,
+    redirect,
+    key: keyOf === undefined ? url : await keyOf(url, headers, redirect),
+  } as const;
   const known = source.cache.get(request.key);
   if (known !== undefined && host.clock.now() < known.freshUntil) return known.card;
   return endedBy(source.observer?.card?.({ url }), requestCard(request, known, source, signal));
@@ -103,12 +114,13 @@ async function fetchCard(url: string, source: CardSource, signal: AbortSignal | 
 interface CardRequest {
   readonly url: string;
   readonly headers: Record<string, string>;
+  readonly redirect: FetchInit["redirect"];
   /** The key of the card in the cache. */
   readonly key: string;
 }
 
 async function requestCard(
-  { url, headers, key }: CardRequest,
+  { url, headers, redirect, key }: CardRequest,
   known: CachedCard | undefined,
   source: CardSource,
   signal: AbortSignal | undefined,
@@ -116,8 +128,6 @@ async function requestCard(
   const { host } = source;
   if (known?.etag) headers["if-none-match"] = known.etag;
   else if (known?.lastModified) headers["if-modified-since"] = known.lastModified;
-  // A redirect is followed only without headers of the caller: credentials belong to the origin that the caller named.
-  const redirect = host.headers === noHeaders ? "follow" : "manual";
   const answer = await sendRequest(host, { method: "GET", url, headers, redirect }, { signal });
   const text = await answer.text(source.maxBytes);
   if (answer.status === 304 && known !== undefined) {

@@ -2,12 +2,13 @@ import { BoundedMap, memoryOf } from "../base/bounded-map.ts";
 import { type Clock, isLoopback } from "../base/index.ts";
 import type { AgentCard } from "../model/index.ts";
 import type { FetchLike } from "../transport/client/binding.ts";
-import type { CachedCard, CardCache } from "./card.ts";
+import type { CachedCard, CardCache, CardKey } from "./card.ts";
 
 /*
  * The cache of cards that clients share unless their options say otherwise (A2A 1.0 §8.6.2).
  *
- * Cards are kept by what sends the requests and by their headers, so no client gets a card that was given to other credentials. On
+ * Cards are kept by what sends the requests, by their headers and by whether redirects are followed. So no client gets a card that was given to
+ * other credentials, or from where it would not have gone. On
  * loopback a card is revalidated at each use: ports are reused within seconds, and whoever develops an agent changes it all the time.
  */
 
@@ -56,12 +57,12 @@ export function sharedCards(
   };
 }
 
-/** The key of a card: its URL, and a digest of the headers that asked for it, which may have credentials. */
-export async function cardKey(url: string, headers: Readonly<Record<string, string>>): Promise<string> {
-  const text = JSON.stringify(Object.entries(headers).sort(([one], [other]) => (one < other ? -1 : 1)));
+/** The key of a card: its URL, and a digest of how it was asked for. The headers may have credentials. */
+export const cardKey: CardKey = async (url, headers, redirect) => {
+  const text = JSON.stringify([redirect, ...Object.entries(headers).sort(([one], [other]) => (one < other ? -1 : 1))]);
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
   return `${url} ${Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
-}
+};
 
 function isLocal(key: string): boolean {
   return isLoopback(new URL(key.split(" ", 1)[0] as string).hostname);
