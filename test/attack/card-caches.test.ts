@@ -4,6 +4,7 @@ import { type AgentCard, hasCode } from "@parley/a2a";
 import { cardKeySet, makeCardKey, signCard, trustCards, type PrivateCardKey } from "@parley/a2a/cards";
 import { connect, type ConnectOptions } from "@parley/a2a/client";
 import { bearerToken, clientCredentials } from "@parley/a2a/credentials";
+import type { Dialer } from "@parley/a2a/net";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 
 /*
@@ -99,10 +100,17 @@ const leading = card({
   securityRequirements: [{ schemes: { x: { list: [] } } }],
 });
 
-const withSecret = ({ fetch }: Net): ConnectOptions => ({
-  fetch,
+/** Its authorization servers are in the same world. */
+const dialerOf = (world: Net): Dialer => ({
+  resolve: async () => [{ address: "203.0.114.1", family: 4 }],
+  fetch: (url, _addresses, { method = "GET", headers = {}, body, signal = new AbortController().signal }) =>
+    world.fetch(url.href, { method, headers, signal, redirect: "manual", ...(typeof body === "string" && { body }) }),
+});
+
+const withSecret = (world: Net): ConnectOptions => ({
+  fetch: world.fetch,
   retry: false,
-  credentials: [clientCredentials({ clientId: "ada", clientSecret, fetch: fetch as typeof globalThis.fetch })],
+  credentials: [clientCredentials({ clientId: "ada", clientSecret, dialer: dialerOf(world) })],
 });
 
 const codeOf = (thrown: unknown): string | undefined =>

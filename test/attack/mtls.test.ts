@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer, type RequestListener } from "node:https";
+import type { RequestListener } from "node:http";
+import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -52,7 +53,7 @@ async function served(authenticator: Authenticator, more: Partial<ServeOptions> 
     authenticator,
     tls: { cert: localhost.cert, key: localhost.key, ca: [ours.cert] },
     ...more,
-  } as ServeOptions);
+  });
   onTestFinished(() => server.close({ grace: 0 }));
   return server.port;
 }
