@@ -6,7 +6,9 @@ import { defineAgent, silentLogger, text, type LogFields, type Task } from "@par
 import { isTerminal } from "@parley/a2a/model";
 import { connect, serve } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
+import type { Store, TaskAppend } from "@parley/a2a/store";
 import { expect, it, onTestFinished } from "vitest";
+import { smallDisk } from "../small-disk.ts";
 
 it.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)(
   "a full disk over %s: an error that says so, no half-written task, and service again once there is space",
@@ -57,3 +59,108 @@ it.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)(
     expect((await client.sendMessage("x")).task?.status.state).toBe("TASK_STATE_COMPLETED");
   },
 );
+
+/** Fills a database whose pages are limited, with tasks of another agent. Where no disk can be mounted, that is a full disk, too. */
+function fillPages(store: Store): { fill(): Promise<void>; empty(): Promise<void> } {
+  const owner = { agent: "others", owner: "them" };
+  const done = "TASK_STATE_COMPLETED";
+  const junk = (taskId: string, size: number): TaskAppend => {
+    const status = {
+      state: done,
+      message: { messageId: "m", role: "ROLE_AGENT", parts: [{ text: "x".repeat(size) }] },
+    };
+    const json = JSON.stringify({ id: taskId, contextId: "c", status });
+    const record = { kind: "task", state: done, time: 1, actor: "system", turn: 1, attempt: 1, json } as const;
+    return { task: { ...owner, taskId }, create: { contextId: "c" }, records: [record] };
+  };
+  return {
+    async fill() {
+      for (let size = 50_000, n = 0; size > 10; n += 1) {
+        await store.append([junk(`${size}-${n}`, size)]).catch(() => (size >>= 1));
+      }
+    },
+    empty: async () => void (await store.sweep({ now: Date.now(), deleteBefore: 2, limit: 1_000 })),
+  };
+}
+
+it("runs that a disk has no room for are given up in one line, and resumed by the same process as soon as there is room", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "parley-full-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const disk = smallDisk(join(folder, "disk"));
+  const path = join(folder, disk === undefined ? "." : "disk", "tasks.db");
+  const store = await sqliteStore({ path, ...(disk === undefined && { maxPages: 300 }) });
+  const room: { fill(): void | Promise<void>; empty(): void | Promise<void> } = disk ?? fillPages(store);
+  const active = new Map<string, number>();
+  const attempts = new Map<string, number>();
+  let most = 0;
+  let isOver = false;
+  const agent = defineAgent<{ checkpoint: number }>({
+    name: "Counter",
+    description: "Counts until it is stopped",
+    version: "1.0.0",
+    skills: [],
+    resumable: true,
+    async *onMessage(turn) {
+      const now = (active.get(turn.taskId) ?? 0) + 1;
+      active.set(turn.taskId, now);
+      attempts.set(turn.taskId, turn.attempt);
+      most = Math.max(most, now);
+      try {
+        for (let n = (turn.checkpoint ?? 0) + 1; !isOver || n < 3; n += 1) {
+          const artifact = turn.artifact({ artifactId: `${n}`, parts: [text("x".repeat(500))] });
+          yield [artifact, turn.saveCheckpoint(n)];
+          await turn.flush();
+          await new Promise((resolve) => setTimeout(resolve, 5));
+        }
+      } finally {
+        active.set(turn.taskId, now - 1);
+      }
+    },
+  });
+  const log: { level: string; message: string; fields: LogFields }[] = [];
+  const note =
+    (level: string) =>
+    (message: string, fields: LogFields = {}): void =>
+      void log.push({ level, message, fields });
+  const logger = { debug: () => undefined, info: note("info"), warn: note("warn"), error: note("error") };
+  // No lease expires while the test runs.
+  const lease = { ttl: 3_600_000 };
+  const server = await serve(agent, { port: 0, signals: false, store, logger, lease });
+  onTestFinished(async () => {
+    await server.close({ grace: 0 });
+    await store.close();
+  });
+  const client = await connect(server.url, { retry: false });
+  const ids: string[] = [];
+  for (let n = 0; n < 20; n += 1) {
+    const { task } = await client.sendMessage({ message: "Count", configuration: { returnImmediately: true } });
+    ids.push(task?.id ?? "");
+  }
+  await expect.poll(() => attempts.size).toBe(20);
+
+  await room.fill();
+  const idle = (): boolean => [...active.values()].every((count) => count === 0);
+  await expect.poll(idle).toBe(true);
+  const lines = (): readonly string[] =>
+    log.filter(({ level }) => level === "error" || level === "warn").map(({ message }) => message);
+  const outage = "Database unavailable; resumable runs resume when it is back, tasks of other agents fail";
+  await expect.poll(lines).toEqual([outage]);
+  const [line] = log.filter(({ message }) => message === outage);
+  expect(line?.fields).toMatchObject({ runs: 20, resumable: 20, cause: { cause: { code: "SQLITE_FULL" } } });
+  expect((await fetch(new URL("/readyz", server.url))).status).toBe(503);
+
+  await room.empty();
+  isOver = true;
+  const states = async (): Promise<readonly string[]> =>
+    Promise.all(ids.map(async (id) => (await client.getTask(id)).status.state));
+  await expect.poll(states).toEqual(ids.map(() => "TASK_STATE_COMPLETED"));
+  expect([...attempts.values()]).toEqual(ids.map(() => 2));
+  expect(most).toBe(1);
+  expect((await fetch(new URL("/readyz", server.url))).status).toBe(200);
+  // Each of the events is there once, in its order.
+  for (const id of ids) {
+    const { artifacts = [] } = await client.getTask(id);
+    expect(artifacts.map(({ artifactId }) => Number(artifactId))).toEqual(artifacts.map((_, at) => at + 1));
+  }
+  expect(lines().filter((each) => each === outage)).toHaveLength(1);
+});

@@ -159,5 +159,13 @@ describe.each(harms)("a database %s", (_what, leave, comeBack) => {
     expect(resumed).toEqual(upTo(resumed.length));
     const listed = JSON.parse((await counter.get("/tasks")).text) as { tasks: readonly unknown[] };
     expect(listed.tasks).toHaveLength(2);
+    // One line for the outage, however many runs it has ended, beside those of the probe, of the listener, and of calls.
+    const severe = counter.log.filter(({ level }) => level === "error" || level === "warn");
+    const others = severe.filter(({ message }) => message !== "A request could not be served now");
+    expect(others.map(({ message }) => message).sort()).toEqual([
+      "Database unavailable; resumable runs resume when it is back, tasks of other agents fail",
+      "PostgreSQL: notifications do not arrive. Readers poll for what other nodes store, until they do",
+      "The store cannot be used: the server is not ready",
+    ]);
   });
 });

@@ -1,10 +1,10 @@
-import { execFileSync } from "node:child_process";
-import { chownSync, closeSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
+import { chownSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { password, startPostgres, unprivileged, type PostgresServer } from "../postgres/server.ts";
+import { smallDisk } from "../small-disk.ts";
 import { Counting, messageOf, startCounter, type Answer } from "./counters.ts";
 
 /* A database that answers, and cannot do what it is asked for: what clients and probes of a server see (docs/deploy.md, A2A 1.0 §11.6), and its log. */
@@ -94,48 +94,17 @@ describe("too many connections", () => {
   });
 });
 
-/** A small disk of its own for a tablespace. `undefined`: this process may not mount one. */
-function smallDisk(): { readonly folder: string; fill(): void; empty(): void } | undefined {
-  const folder = join(server.folder, "small");
-  mkdirSync(folder);
-  try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=16m,mode=755", "tmpfs", folder], { stdio: "ignore" });
-  } catch {
-    return undefined;
-  }
-  const user = unprivileged();
-  const tables = join(folder, "tables");
-  mkdirSync(tables);
-  if (user) chownSync(tables, user.uid, user.gid);
-  onTestFinished(() => void execFileSync("umount", ["--lazy", folder]));
-  const file = join(folder, "others");
-  return {
-    folder: tables,
-    fill() {
-      const descriptor = openSync(file, "w");
-      try {
-        for (let size = 1 << 16; size > 0;) {
-          try {
-            writeSync(descriptor, Buffer.alloc(size));
-          } catch (thrown) {
-            if ((thrown as { code?: string }).code !== "ENOSPC") throw thrown;
-            size >>= 1;
-          }
-        }
-      } finally {
-        closeSync(descriptor);
-      }
-    },
-    empty: () => rmSync(file),
-  };
-}
-
 describe("a disk that is full", () => {
   test("writes are refused and named, reads go on, turns end with nothing half written, and it goes on when there is room", async () => {
-    const disk = smallDisk();
+    const folder = join(server.folder, "small");
+    const disk = smallDisk(folder);
+    const tables = join(folder, "tables");
+    const user = unprivileged();
+    if (disk) mkdirSync(tables);
+    if (disk && user) chownSync(tables, user.uid, user.gid);
     const url = new URL(server.url);
     url.pathname = "/full";
-    await run(disk ? `CREATE TABLESPACE small LOCATION '${disk.folder}'` : "SELECT 1");
+    await run(disk ? `CREATE TABLESPACE small LOCATION '${tables}'` : "SELECT 1");
     await run(`CREATE DATABASE full${disk ? " TABLESPACE small" : ""}`.replace("full", '"full"'));
     onTestFinished(async () => {
       await run('DROP DATABASE "full" WITH (FORCE)');

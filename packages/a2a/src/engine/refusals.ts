@@ -1,5 +1,5 @@
 import { A2AError, invalidParams } from "../model/index.ts";
-import { ServerIsStopping, type Principal } from "../protocol/index.ts";
+import { RunGivenUp, ServerIsStopping, type Principal } from "../protocol/index.ts";
 import type { Store, TaskHead } from "../store/index.ts";
 import type { RetentionOptions } from "./options.ts";
 
@@ -39,8 +39,16 @@ export function streamMoves(): A2AError {
 
 /** For who waits for a turn that is given up. `cause`: why the store failed. The task may go on, here or elsewhere. */
 export function turnIsLost(cause?: unknown): A2AError {
-  const retryAfter = (cause instanceof A2AError ? cause.retryAfter : undefined) ?? 1;
-  return new A2AError("Unavailable", undefined, { cause, retryAfter });
+  return new A2AError("Unavailable", undefined, { cause, retryAfter: retryAfterOf(cause) });
+}
+
+/** For the readers of a task whose run is given up. */
+export function runIsGivenUp(cause: unknown): A2AError {
+  return new RunGivenUp(cause, retryAfterOf(cause));
+}
+
+function retryAfterOf(cause: unknown): number {
+  return (cause instanceof A2AError ? cause.retryAfter : undefined) ?? 1;
 }
 
 export function serverIsStopping(): A2AError {

@@ -26,6 +26,11 @@ export function isOfStore(error: unknown): boolean {
   return false;
 }
 
+/** Whether an error says that the store cannot work now, which is no fault of what was tried. */
+export function isOutage(error: unknown): boolean {
+  return (error instanceof A2AError && error.code === "Unavailable") || isOfStore(error);
+}
+
 /** What a run uses of the store beside its writer. Rejects with `StoreUnavailable` where that cannot be now. */
 export type RunStore = Pick<Store, "head" | "features" | "read" | "load" | "conversation" | "once" | "append">;
 

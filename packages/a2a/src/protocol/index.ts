@@ -36,7 +36,7 @@ export type * from "./http.ts";
 export { isOfOtherPage } from "./other-page.ts";
 export { BodyBytes, GrowingBytes, smallBody, type BodyBudget, type BodyPlace, type BodyReader } from "./body.ts";
 export { ByteBudget } from "./byte-budget.ts";
-export { ServerIsStopping } from "./stopping.ts";
+export { RunGivenUp, ServerIsStopping } from "./stopping.ts";
 
 // Agents.
 export type * from "./extension.ts";

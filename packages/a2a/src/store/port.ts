@@ -144,7 +144,8 @@ export interface Store {
   watch?(listener: (taskId?: string) => void): () => void;
 
   /**
-   * What can be done with the store now. Probes ask it, about once a second: it is cheap, changes nothing, and repeats nothing that fails.
+   * What can be done with the store now. Probes ask it, about once a second: it is cheap, changes nothing that anybody reads, and
+   * repeats nothing that fails. Where the last write has failed, it may find out by a write of its own whether the store can be written.
    * Rejects where the store cannot be read. `signal`: nobody waits for the answer any more. Absent: a server reads the head of a task that
    * nobody has.
    */

@@ -39,6 +39,7 @@ function cluster() {
     settings: { store, clock, logger, lease },
     onGone: () => gone.push(clock.elapsed()),
     onAbsence: () => absent.push(clock.elapsed()),
+    onFailure: () => Promise.resolve(false),
     onCutOff: () => cutOff.push(clock.elapsed()),
   });
   onTestFinished(() => nodes.stop());

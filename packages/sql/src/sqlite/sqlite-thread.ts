@@ -61,6 +61,8 @@ async function call(request: Request): Promise<unknown> {
       return writer.index(...request.input);
     case "note":
       return writer.note(...request.input);
+    case "probe":
+      return writer.probe();
     case "moved":
       return writer.moved();
   }

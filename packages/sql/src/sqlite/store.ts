@@ -8,7 +8,6 @@ import {
   type Store,
   type StoreCondition,
 } from "@parley/a2a/store";
-import { FullDisk } from "../shared/full-disk.ts";
 import { KeptTasks } from "../shared/kept-tasks.ts";
 import { readConversation } from "./conversation.ts";
 import { Counts } from "./counts.ts";
@@ -48,17 +47,15 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
   const scopes = new ScopeIds(reader);
   const kept = new KeptTasks();
   const counts = new Counts();
-  const disk = new FullDisk();
-  const calls = new Calls(reader, disk, options);
+  const calls = new Calls(reader, options);
   const watch = new Watch(watchInterval, () => calls.run(() => writer.moved()));
 
   return {
     durable,
-    append: (items) => calls.run(() => writer.append(items)),
+    append: (items) => calls.write(() => writer.append(items)),
     sweep: (sweeping) =>
-      calls.run(async () => {
+      calls.write(async () => {
         const report = await writer.sweep(sweeping);
-        disk.note(false);
         // New tasks can get the ids and numbers of deleted ones.
         if (report.deleted > 0) kept.forget();
         return report;
@@ -97,11 +94,11 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
     once: (owner, key, now): OnceRecord | undefined | Promise<OnceRecord | undefined> =>
       calls.readAtOnce(() => readOnce(reader, scopes, owner, key, now)),
     watch: (listener) => watch.add(listener),
-    check: () =>
-      calls.read((): StoreCondition => {
-        const reason = conditionOfVersion(reader) ?? (disk.isFull ? fullDisk : undefined);
-        return { writable: reason === undefined, ...(reason !== undefined && { reason }) };
-      }),
+    async check(): Promise<StoreCondition> {
+      const reason =
+        (await calls.read(() => conditionOfVersion(reader))) ?? (await calls.whyFull(() => writer.probe()));
+      return { writable: reason === undefined, ...(reason !== undefined && { reason }) };
+    },
     async close() {
       if (!calls.end()) return;
       watch.end();
@@ -122,16 +119,17 @@ function sentenceOf(code: string): string {
 
 /** The calls of a store: refused once it is closed, repeated while the file is busy, and rejected in the words of the port. */
 export class Calls {
-  readonly #disk: FullDisk;
   readonly #reader: Driver;
   readonly #busyTimeout: number;
   readonly #files: FileWatch | undefined;
   #inProgress = 0;
   #isClosed = false;
+  /** The last write has failed for want of room. */
+  #isFull = false;
+  #probing: Promise<void> | undefined;
   #onIdle: (() => void) | undefined;
 
-  constructor(reader: Driver, disk: FullDisk, { busyTimeout, files }: DriverStoreOptions) {
-    this.#disk = disk;
+  constructor(reader: Driver, { busyTimeout, files }: DriverStoreOptions) {
     this.#reader = reader;
     this.#busyTimeout = busyTimeout;
     this.#files = files;
@@ -159,6 +157,23 @@ export class Calls {
       this.#inProgress -= 1;
       if (this.#inProgress === 0) this.#onIdle?.();
     }
+  }
+
+  /** Writes. Notes whether there is room. */
+  async write<T>(body: () => Promise<T>): Promise<T> {
+    const written = await this.run(body);
+    this.#isFull = false;
+    return written;
+  }
+
+  /** Why nothing can be written for want of room, where a write has failed for that: finds out by `probe`. One probe at a time. */
+  async whyFull(probe: () => Promise<void>): Promise<string | undefined> {
+    if (!this.#isFull) return undefined;
+    this.#probing ??= this.write(probe)
+      .catch(() => {})
+      .finally(() => (this.#probing = undefined));
+    await this.#probing;
+    return this.#isFull ? fullDisk : undefined;
   }
 
   /** Reads with one statement, which needs no transaction, or begins transactions of its own. */
@@ -208,7 +223,7 @@ export class Calls {
     const code = sqliteCode(thrown);
     if (code === movedCode) this.#files?.note(thrown);
     if (code === undefined) return thrown;
-    if (code === "SQLITE_FULL") this.#disk.note(true);
+    if (code === "SQLITE_FULL") this.#isFull = true;
     return unavailable(sentenceOf(code), thrown);
   }
 }

@@ -92,6 +92,7 @@ export function threadWriter(file: URL, options: ConnectionOptions): ThreadWrite
     scrub: (...input) => ask({ call: "scrub", input }) as ReturnType<Writer["scrub"]>,
     index: (...input) => ask({ call: "index", input }) as ReturnType<Writer["index"]>,
     note: (...input) => ask({ call: "note", input }) as Promise<void>,
+    probe: (...input) => ask({ call: "probe", input }) as ReturnType<Writer["probe"]>,
     moved: (...input) => ask({ call: "moved", input }) as ReturnType<Writer["moved"]>,
     async close() {
       await ask({ call: "close", input: [] });

@@ -31,6 +31,8 @@ export interface Writer {
   index(step: IndexStep): Promise<boolean>;
   /** Stores what other processes may read, and deletes what expired. */
   note(notes: readonly StoreNote[], now: number): Promise<void>;
+  /** Writes something and deletes it again, to find out whether there is room. */
+  probe(): Promise<void>;
   /** Whether another connection may have committed since the last call. `true` for the first call. */
   moved(): Promise<boolean>;
   /** Must be the last call. */
@@ -47,6 +49,13 @@ export interface WriterOptions {
   /** Throws where a commit would be lost, because the files of the database are not those that were opened. */
   readonly check?: () => void;
 }
+
+/** Of no conversation. Where a process ends between the two commits, the next probe takes the row away. */
+const probeKey = -1;
+/** As much as some events take, so that more than a single row finds room. */
+const probeBytes = 64 << 10;
+const writeProbe = "INSERT OR REPLACE INTO context_states (context, value) VALUES (?, hex(zeroblob(? / 2)))";
+const deleteProbe = "DELETE FROM context_states WHERE context = ?";
 
 /** A writer in this thread. */
 export function driverWriter(driver: Driver, options: WriterOptions): Writer {
@@ -115,6 +124,11 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
         return stepIndex(driver, step);
       }),
     note: (notes, now) => change(() => writeNotes(driver, notes, now)),
+    probe: async () => {
+      // The disk is asked by a commit.
+      await change(() => driver.prepare(writeProbe).run(probeKey, probeBytes));
+      await change(() => driver.prepare(deleteProbe).run(probeKey));
+    },
     moved: () =>
       inTurn(() => {
         check?.();

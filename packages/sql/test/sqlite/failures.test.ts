@@ -71,6 +71,36 @@ describe("a full disk", () => {
     expect(await store.append([making("after", "x".repeat(30_000))])).toMatchObject([{ ok: true }]);
     await store.close();
   });
+
+  it.each([true, false])(
+    "is what `check` says until a write of its own finds room, with a thread that writes: %s",
+    async (thread) => {
+      const path = newPath();
+      const store = await sqliteStore({ path, maxPages: 203, thread });
+      expect(await store.check?.()).toEqual({ writable: true });
+      let stored = 0;
+      const fill = async (): Promise<never> => {
+        for (; ; stored += 1) await store.append([making(`${stored}`, "x".repeat(30_000))]);
+      };
+      await expect(fill()).rejects.toMatchObject({ code: "Unavailable" });
+      const full = { writable: false, reason: "The disk of the database is full" };
+      expect(await Promise.all([store.check?.(), store.check?.()])).toEqual([full, full]);
+      await store.append(Array.from({ length: stored }, (_, id) => completed(`${id}`)));
+      // A small write has found room; a large one has not.
+      await expect(store.append([making("large", "x".repeat(100_000))])).rejects.toMatchObject({ code: "Unavailable" });
+      expect(await store.check?.()).toEqual(full);
+      // Another process makes room.
+      const other = await sqliteStore({ path, thread: false });
+      await other.sweep({ now: 0, deleteBefore: 2000, limit: 100 });
+      await other.close();
+      expect(await store.check?.()).toEqual({ writable: true });
+      expect(await store.append([making("after", "x".repeat(30_000))])).toMatchObject([{ ok: true }]);
+      await store.close();
+      const left = openDriver(path);
+      expect(left.prepare("SELECT count(*) FROM context_states").get()).toEqual([0]);
+      left.close();
+    },
+  );
 });
 
 describe("a file that another process uses", () => {

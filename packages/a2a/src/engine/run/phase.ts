@@ -160,8 +160,8 @@ export interface PhaseHost {
   readonly inStep: boolean;
   /** Changes the bytes of the budget that the run holds. */
   hold(bytes: number): void;
-  /** Nothing more will be written. `storeError`: the store failed, which the agent gets thrown at its `yield`. */
-  end(storeError?: A2AError): void;
+  /** Nothing more will be written. `loss`: why not, where the turn has not ended. `storeError`: the agent gets it thrown at its `yield`. */
+  end(loss?: Loss, storeError?: A2AError): void;
 }
 
 /** What a client reads when its task fails. The cause is in the operator's log. */

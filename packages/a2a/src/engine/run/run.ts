@@ -11,6 +11,7 @@ import {
 } from "../../protocol/index.ts";
 import type { TaskKey, TaskStateEffect } from "../../store/index.ts";
 import type { ContextView } from "../conversations.ts";
+import type { Loss } from "../log/index.ts";
 import type { HostedAgent } from "../options.ts";
 import { isOfStore } from "../run-store.ts";
 import { isArray, sentenceFor } from "./checks.ts";
@@ -46,6 +47,8 @@ export class Run implements HostedRun, PhaseHost, Driven {
   #isNewContext: boolean;
   #ended = false;
   #storeError: A2AError | undefined;
+  #loss: Loss | undefined;
+  #executing: Promise<void> | undefined;
   #waiters: readonly (() => void)[] = none;
   readonly #host: RunHost;
   #logger: Logger | undefined;
@@ -94,8 +97,20 @@ export class Run implements HostedRun, PhaseHost, Driven {
     return this.#phase.suspends ? this.#host.cancels : none;
   }
 
-  /** Runs until the task is over, waits for its user, or is lost. Never rejects. */
-  async execute(): Promise<void> {
+  /** Runs until the task is over, waits for its user, or is lost. */
+  start(): void {
+    this.#executing = this.#execute();
+  }
+
+  /** Resolves once the function of the agent has returned and no step of it is under way, so that nothing of the run acts any more. */
+  async returned(): Promise<void> {
+    await this.done;
+    await this.#executing;
+    await this.#host.stepsOver();
+  }
+
+  /** Never rejects. */
+  async #execute(): Promise<void> {
     try {
       const loading = activeIn(this.input).length === 0 ? undefined : this.#rooms.settings.extensions.ready();
       if (loading !== undefined) await loading;
@@ -177,6 +192,11 @@ export class Run implements HostedRun, PhaseHost, Driven {
     return this.#storeError;
   }
 
+  /** Why nothing more is written, where the turn has not ended. */
+  get loss(): Loss | undefined {
+    return this.#loss;
+  }
+
   // For the phases (`PhaseHost`).
 
   becomes(task: Phase): void {
@@ -201,8 +221,9 @@ export class Run implements HostedRun, PhaseHost, Driven {
     return this.#host.inStep;
   }
 
-  end(storeError?: A2AError): void {
+  end(loss?: Loss, storeError?: A2AError): void {
     this.#ended = true;
+    this.#loss = loss;
     this.#storeError = storeError;
     this.#host.abort.end();
     this.#rooms.budget.give(this.key.owner, this.#bytes);

@@ -6,7 +6,8 @@ import type { ContextView } from "../conversations.ts";
 import { readNextMessage, tooManyRows, type AppendResult, type LogWriter, type Loss } from "../log/index.ts";
 import { agentMistake, eventDoesNotFit } from "../mistakes.ts";
 import type { HostedAgent } from "../options.ts";
-import { taskIsFull, turnIsLost } from "../refusals.ts";
+import { isOutage } from "../run-store.ts";
+import { runIsGivenUp, taskIsFull, turnIsLost } from "../refusals.ts";
 import {
   lossReasons,
   noEvent,
@@ -319,17 +320,18 @@ export class TaskRun implements Phase {
   /** Nothing more will be written: the turn has ended (`undefined`), or the run is lost. */
   #close(loss: Loss | undefined, cause?: unknown): void {
     if (this.#writer.closed) return;
-    const error = loss === "store" ? turnIsLost(cause) : undefined;
-    if (error !== undefined) {
+    const error = loss === "store" ? runIsGivenUp(cause) : undefined;
+    // An outage is logged once, with the number of runs.
+    if (error !== undefined && !isOutage(cause)) {
       this.#host.logger.error("A run was given up because the store failed", { cause });
     }
     this.stopped = true;
     this.#writer.close(loss !== undefined, error);
     if (loss !== undefined) {
-      this.#takeResult()?.reject(error ?? turnIsLost());
+      this.#takeResult()?.reject(turnIsLost(cause));
       this.#host.abort(...lossReasons[loss], cause);
     }
-    this.#host.end(error);
+    this.#host.end(loss, error);
   }
 
   #takeResult(): Resolver<FirstResult> | undefined {

@@ -33,6 +33,7 @@ export class LeaseWatch {
   readonly #self: () => string;
   readonly #ttl: number;
   readonly #isGone: (holder: string) => boolean;
+  readonly #mayResume: (head: TaskHead) => boolean | undefined;
   #seen = new Map<string, Seen>();
   /** The same for the scan that is under way. */
   #found = new Map<string, Seen>();
@@ -44,7 +45,10 @@ export class LeaseWatch {
   #now = Infinity;
   #before = -Infinity;
 
-  /** `nodes`: those that are known to be alive or dead, where the store counts them. */
+  /**
+   * `nodes`: those that are known to be alive or dead, where the store counts them. `mayResume`: whether a task that this process has given
+   * up may be taken over; `undefined` for others.
+   */
   constructor(
     clock: Clock,
     lease: {
@@ -53,12 +57,14 @@ export class LeaseWatch {
       readonly isGone: (holder: string) => boolean;
     },
     nodes?: Pick<Nodes, "silence" | "isSilent" | "dead">,
+    mayResume: (head: TaskHead) => boolean | undefined = () => undefined,
   ) {
     this.#clock = clock;
     this.#nodes = nodes;
     this.#self = () => lease.holder;
     this.#ttl = lease.ttl;
     this.#isGone = lease.isGone;
+    this.#mayResume = mayResume;
   }
 
   /** Whether leases are watched: the next scan should come soon. */
@@ -90,7 +96,10 @@ export class LeaseWatch {
   /** Whether no process holds the task any more. */
   isExpired(head: TaskHead): boolean {
     const { holder, leaseUntil: until = -Infinity, fence } = head;
-    if (holder === undefined || this.#isSurelyGone(holder)) return true;
+    if (holder === undefined) return true;
+    const mayResume = holder === this.#self() ? this.#mayResume(head) : undefined;
+    if (mayResume !== undefined) return mayResume;
+    if (this.#isSurelyGone(holder)) return true;
     if (this.#nodes !== undefined) return this.#isLeft(this.#nodes, holder, head);
     const key = `${head.task.agent}\0${head.task.taskId}`;
     const known = this.#seen.get(key);

@@ -25,6 +25,8 @@ interface NodesInit {
   readonly onAbsence: () => void;
   /** No heartbeat of this process was answered for `lease.ttl`: from now on others may run its tasks. */
   readonly onCutOff: () => void;
+  /** A heartbeat has failed. Resolves to whether that is because the database is unavailable, which is logged once. */
+  readonly onFailure: (cause: unknown) => Promise<boolean>;
 }
 
 /** A process as this one sees it. Times are on the monotonic clock of this process. */
@@ -55,7 +57,8 @@ export class Nodes {
   #beating: Promise<void> | undefined;
   #stopped = false;
   #byItself = true;
-  #hasFailed = false;
+  /** How many heartbeats in a row have failed. */
+  #failures = 0;
 
   constructor(init: NodesInit) {
     this.#init = init;
@@ -121,11 +124,16 @@ export class Nodes {
       this.#note(found, sent);
       this.#awaitNext(sent);
       wait = Math.min(wait, this.#untilNext());
-      this.#hasFailed = false;
+      this.#failures = 0;
       await this.#forget(nodes);
     } catch (cause) {
-      if (!this.#stopped && !this.#hasFailed) logger.error("A heartbeat failed and will be tried again", { cause });
-      this.#hasFailed = true;
+      this.#failures += 1;
+      // A connection that breaks fails one. The next one tells more.
+      const isLogged = this.#failures === 2;
+      void this.#init.onFailure(cause).then((isOutage) => {
+        if (isLogged && !isOutage && !this.#stopped)
+          logger.error("A heartbeat failed and will be tried again", { cause });
+      });
     }
     if (!this.#stopped && this.#byItself) this.#clearTimer = clock.after(Math.max(1, wait), () => void this.beat());
   }

@@ -15,6 +15,7 @@ import type { EngineSettings, HostedAgent } from "../options.ts";
 import { tooManyQueued } from "../refusals.ts";
 import { queueRow, type QueuedRun } from "../run/index.ts";
 import { Looks } from "./due.ts";
+import type { Outage } from "./outage.ts";
 import { Backoff } from "./recovery.ts";
 import type { Runs } from "./runs.ts";
 import type { Takeover } from "./takeover.ts";
@@ -32,6 +33,7 @@ interface QueueInit {
   readonly agents: ReadonlyMap<string, HostedAgent>;
   readonly runs: Pick<Runs, "stopping" | "room">;
   readonly takeover: Pick<Takeover, "begin">;
+  readonly outage: Pick<Outage, "isAway" | "failed">;
   /** A task is on trial that may have caused a crash, or it is not known yet whether there is one: nothing else is started meanwhile. */
   readonly isTrial: () => boolean;
 }
@@ -54,7 +56,7 @@ export class Queue {
     this.#places = new Places(init);
     const { settings, runs } = init;
     this.#looks = new Looks({ clock: settings.clock, work: () => this.#look(), isOver: () => runs.stopping });
-    this.#backoff = new Backoff(init.settings, "A task in the queue could not begin, and will be tried again later");
+    this.#backoff = new Backoff(init, "A task in the queue could not begin, and will be tried again later");
   }
 
   /** Whether a message that begins a run has to wait: there is no room, or others came before. */
@@ -128,10 +130,10 @@ export class Queue {
   }
 
   async #look(): Promise<void> {
-    const { settings, runs, isTrial } = this.#init;
+    const { settings, runs, isTrial, outage } = this.#init;
     const stuck = new Set<string>();
     try {
-      while (!runs.stopping && !isTrial()) {
+      while (!runs.stopping && !isTrial() && !outage.isAway) {
         const { room } = runs;
         // Whether others wait is seen when there is room.
         if (room === 0) this.#waits = true;
@@ -142,7 +144,7 @@ export class Queue {
       }
     } catch (cause) {
       this.#waits = true;
-      if (!runs.stopping)
+      if (!runs.stopping && !(await outage.failed(cause)))
         settings.logger.error("Looking for tasks in the queue failed, and will be tried again", { cause });
     }
     // Where only this process can have queued anything, it knows.

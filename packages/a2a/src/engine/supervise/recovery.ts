@@ -9,6 +9,7 @@ import {
 import { hasWaits, safeSentences, seenTurn, type Run } from "../run/index.ts";
 import type { EngineSettings } from "../options.ts";
 import type { LeaseWatch } from "./lease-watch.ts";
+import type { Outage } from "./outage.ts";
 import { shuffled } from "./due.ts";
 import { crashesOf, mostAtOnce, Suspects } from "./suspects.ts";
 import { giveUp, type SuspendingOption, type Takeover, type TakeoverInit } from "./takeover.ts";
@@ -20,6 +21,7 @@ const mostNamed = 20;
 
 interface RecoveryInit extends Omit<TakeoverInit, "committer" | "budget" | "putBack"> {
   readonly leaseWatch: LeaseWatch;
+  readonly outage: Pick<Outage, "isAway" | "failed">;
   readonly takeover: Pick<Takeover, "resume" | "endAsked" | "suspend">;
   /** No task is on trial any more. */
   readonly onTried: () => void;
@@ -47,7 +49,7 @@ export class Recovery {
     const { settings, runs } = init;
     this.#init = init;
     this.#takeover = init.takeover;
-    this.#backoff = new Backoff(settings, "A lost task could not be taken over, and will be tried again later");
+    this.#backoff = new Backoff(init, "A lost task could not be taken over, and will be tried again later");
     const onTried = (): void => {
       if (!this.isTrial) init.onTried();
     };
@@ -123,7 +125,7 @@ export class Recovery {
   async #recoverAll(lost: readonly TaskHead[]): Promise<boolean> {
     const { runs } = this.#init;
     for (let at = 0; at < lost.length;) {
-      if (runs.stopping) return false;
+      if (runs.stopping || this.#init.outage.isAway) return false;
       this.#isCrowded = runs.room === 0;
       if (this.#isCrowded) return false;
       const next = lost.slice(at, at + Math.min(mostAtOnce, runs.room));
@@ -234,19 +236,26 @@ interface Failure {
   readonly due: number;
 }
 
+interface BackoffInit {
+  readonly settings: Pick<EngineSettings, "clock" | "lease" | "logger">;
+  readonly outage: Pick<Outage, "failed">;
+}
+
 /**
  * Tries a task that could not be taken over again, after longer and longer pauses, so that other tasks need not wait for it.
- * The first failure is logged.
+ * The first failure is logged. What fails because the database is unavailable is no failure of the task.
  */
 export class Backoff {
-  readonly #settings: Pick<EngineSettings, "clock" | "lease" | "logger">;
+  readonly #settings: BackoffInit["settings"];
+  readonly #outage: BackoffInit["outage"];
   readonly #failures = new Map<string, Failure>();
 
   readonly #text: string;
 
   /** `text`: what is logged of the first failure. */
-  constructor(settings: Pick<EngineSettings, "clock" | "lease" | "logger">, text: string) {
+  constructor({ settings, outage }: BackoffInit, text: string) {
     this.#settings = settings;
+    this.#outage = outage;
     this.#text = text;
   }
 
@@ -271,6 +280,8 @@ export class Backoff {
       this.#failures.delete(taskId);
       return result;
     } catch (cause) {
+      // It is tried again as soon as the database is back.
+      if (await this.#outage.failed(cause)) return undefined;
       const { logger } = this.#settings;
       if (again) {
         this.#remember(taskId, { due: -Infinity, tries: this.#failures.get(taskId)?.tries ?? 0 });

@@ -130,7 +130,7 @@ export class Runs {
     this.#suspended?.delete(init.key.taskId);
     this.release(init.key.taskId);
     this.#running.set(init.key.taskId, run);
-    void run.execute();
+    run.start();
     return run;
   }
 

@@ -2,13 +2,14 @@ import type { ByteBudget } from "../../protocol/index.ts";
 import type { Conversations } from "../conversations.ts";
 import type { Committer, LiveLogs } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
-import type { RunSettings } from "../run-store.ts";
+import { isOutage, type RunSettings } from "../run-store.ts";
 import { safeSentences, type Run } from "../run/index.ts";
 import type { TaskKey } from "../../store/index.ts";
 import { LeaseWatch } from "./lease-watch.ts";
 import { Leases } from "./leases.ts";
 import { Nodes } from "./nodes.ts";
 import { Others } from "./others.ts";
+import { Outage } from "./outage.ts";
 import { Queue } from "./queue.ts";
 import { Recovery } from "./recovery.ts";
 import type { SweepTime } from "./retention.ts";
@@ -50,6 +51,14 @@ export interface Supervisor {
 
 export function createSupervisor({ agents, runSettings, onLost, ...rooms }: SupervisorInit): Supervisor {
   const { settings, committer, liveLogs, budget } = rooms;
+  const outage = new Outage({
+    settings,
+    onBack() {
+      maintenance.recoverSoon(true);
+      void waker.look();
+      void queue.look();
+    },
+  });
   const nodes = new Nodes({
     settings,
     onGone(unknown) {
@@ -57,16 +66,21 @@ export function createSupervisor({ agents, runSettings, onLost, ...rooms }: Supe
       onLost();
     },
     onAbsence: () => others.compare(),
-    onCutOff: () => loseResumable(runs.all(), settings),
+    onCutOff: () => loseResumable(runs.all(), outage),
+    onFailure: (cause) => outage.failed(cause),
   });
   const counted = settings.store.nodes === undefined ? undefined : nodes;
-  const leaseWatch = new LeaseWatch(settings.clock, settings.lease, counted);
+  const leaseWatch = new LeaseWatch(settings.clock, settings.lease, counted, (head) => outage.mayResume(head));
   const runs = new Runs(
     { ...rooms, settings: runSettings },
     (run) => {
       waker.over(run.key, run.phase.waits);
+      const { storeError } = run;
+      const isOfOutage = run.loss === "cutOff" || (storeError !== undefined && isOutage(storeError.cause));
+      if (isOfOutage && run.phase.fence !== undefined) outage.gaveUp(run);
+      else outage.forget(run.key.taskId);
       // Its last commit may have been stored, although its answer is lost.
-      const isLeft = run.storeError !== undefined;
+      const isLeft = storeError !== undefined;
       if (isLeft || recovery.isCrowded) maintenance.recoverSoon(isLeft);
       queue.freed();
     },
@@ -77,18 +91,27 @@ export function createSupervisor({ agents, runSettings, onLost, ...rooms }: Supe
   const putBack: Queue["putBack"] = (...taken) => queue.putBack(...taken);
   const takeover = new Takeover({ settings, committer, agents, runs, budget, putBack });
   const isTrial = (): boolean => recovery.isTrial;
-  const waker = new Waker({ settings, committer, agents, runs, takeover, isTrial });
-  const queue: Queue = new Queue({ settings, committer, agents, runs, takeover, isTrial });
+  const waker = new Waker({ settings, committer, agents, runs, takeover, outage, isTrial });
+  const queue: Queue = new Queue({ settings, committer, agents, runs, takeover, outage, isTrial });
   const onTried = (): void => {
     void waker.look();
     void queue.look();
   };
-  const recovery: Recovery = new Recovery({ settings, agents, runs, takeover, leaseWatch, onTried });
+  const recovery: Recovery = new Recovery({ settings, agents, runs, takeover, leaseWatch, outage, onTried });
   // Where processes are counted, `onGone` says when one is gone: all that is claimed need not be read each time.
   const onRound = (): void => {
     if (counted === undefined || counted.dead.length > 0) onLost();
   };
-  const maintenance = new Maintenance({ settings, agents, runs, leases, leaseWatch, recovery, onLost: onRound });
+  const maintenance = new Maintenance({
+    settings,
+    agents,
+    runs,
+    leases,
+    leaseWatch,
+    recovery,
+    outage,
+    onLost: onRound,
+  });
   const others = new Others({ settings, liveLogs, leases, queue, maintenance, onLost });
   return {
     runs,
@@ -96,6 +119,7 @@ export function createSupervisor({ agents, runSettings, onLost, ...rooms }: Supe
     isLost: (holder) => leaseWatch.isLost(holder),
     settle: (task) => waker.settle(task),
     start(byItself) {
+      outage.start(byItself);
       nodes.start(byItself);
       others.start(byItself);
       maintenance.start(byItself);
@@ -106,6 +130,7 @@ export function createSupervisor({ agents, runSettings, onLost, ...rooms }: Supe
     },
     async round(all) {
       await nodes.beat();
+      await outage.look();
       others.look();
       await maintenance.round(all);
       await waker.look();
@@ -113,6 +138,7 @@ export function createSupervisor({ agents, runSettings, onLost, ...rooms }: Supe
     },
     async stop(grace) {
       await runs.stop(grace);
+      outage.stop();
       await Promise.all([waker.stop(), queue.stop(), maintenance.stop()]);
       others.stop();
     },
@@ -127,6 +153,7 @@ interface MaintenanceInit {
   readonly leases: Leases;
   readonly leaseWatch: LeaseWatch;
   readonly recovery: Recovery;
+  readonly outage: Outage;
   readonly onLost: () => void;
 }
 
@@ -230,12 +257,14 @@ class Maintenance {
     try {
       await work();
     } catch (cause) {
-      if (!this.#stopped) this.#init.settings.logger.error(`${what} failed and will be tried again`, { cause });
+      if (this.#stopped || (await this.#init.outage.failed(cause))) return;
+      this.#init.settings.logger.error(`${what} failed and will be tried again`, { cause });
     }
   }
 
   /** One scan after the other. A call that finds one under way has it scan again. */
   async #recover(): Promise<void> {
+    if (this.#init.outage.isAway) return;
     if (this.#recovering !== undefined) {
       this.#recoverAgain = true;
       return this.#recovering;
@@ -282,14 +311,12 @@ class Maintenance {
  * Aborts the runs that another process may have taken over. A task that nobody can resume goes on: it has no second copy, and fails only
  * if this process stays away.
  */
-function loseResumable(runs: Iterable<Run>, { logger, lease }: Pick<EngineSettings, "logger" | "lease">): void {
+function loseResumable(runs: Iterable<Run>, outage: Outage): void {
   const left = [...runs].filter(({ hosted, phase }) => {
     if (phase.fence === undefined || phase.stopped) return false;
     return hosted.agent.resumable === true || phase.resting;
   });
-  if (left.length === 0) return;
-  const fields = { runs: left.length, unansweredMs: lease.ttl };
-  logger.warn("Cut off from the database; aborting resumable runs, which resume here or on another node", fields);
+  outage.cutOff();
   for (const { phase } of left) phase.lose("cutOff");
 }
 

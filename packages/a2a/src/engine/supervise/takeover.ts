@@ -290,7 +290,7 @@ async function readLostRun(
  * log.
  */
 export async function giveUp(
-  { logger }: Pick<EngineSettings, "logger">,
+  { logger, lease }: Pick<EngineSettings, "logger" | "lease">,
   runs: Pick<Runs, "endTask">,
   head: TaskHead,
   sentence: string,
@@ -300,7 +300,11 @@ export async function giveUp(
   const about = taskFields({ ...task, contextId });
   if (cause !== undefined) {
     logger.error("A lost task was given up: it cannot be read", { ...about, cause });
-  } else logger.warn("A task was lost", { ...about, holder, sentence });
+  } else {
+    // What this process has given up itself was counted when it did.
+    const level = holder === lease.holder ? "info" : "warn";
+    logger[level]("A task was lost", { ...about, holder, sentence });
+  }
   const status = { state: "TASK_STATE_FAILED", message: { parts: [{ text: sentence }] } } as const;
   // With another fence the run has ended its turn since, or another process has taken it over; else a holder that was late goes on.
   await runs.endTask(head, status, { fence, seq, run: run ?? null });

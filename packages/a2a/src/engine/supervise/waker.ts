@@ -13,6 +13,7 @@ import type { Committer } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
 import { changed, isDueBy, isOver, isWaitOf, seenTurn, waitingRun, type Run, type Waiting } from "../run/index.ts";
 import { Looks, shuffled } from "./due.ts";
+import type { Outage } from "./outage.ts";
 import { Backoff } from "./recovery.ts";
 import type { Runs } from "./runs.ts";
 import type { Takeover } from "./takeover.ts";
@@ -38,6 +39,7 @@ interface WakerInit {
   readonly agents: ReadonlyMap<string, HostedAgent>;
   readonly runs: Pick<Runs, "stopping" | "find" | "room">;
   readonly takeover: Pick<Takeover, "wake">;
+  readonly outage: Pick<Outage, "isAway" | "failed">;
   /** A task is on trial that may have caused a crash, or it is not known yet whether there is one: nothing else is started meanwhile. */
   readonly isTrial: () => boolean;
 }
@@ -64,7 +66,7 @@ export class Waker {
     this.#init = init;
     const { settings, runs } = init;
     this.#looks = new Looks({ clock: settings.clock, work: () => this.#look(), isOver: () => runs.stopping });
-    this.#backoff = new Backoff(init.settings, "A task that waits could not be woken, and will be tried again later");
+    this.#backoff = new Backoff(init, "A task that waits could not be woken, and will be tried again later");
   }
 
   /** `byItself` false: it looks when `look` is called. */
@@ -101,7 +103,7 @@ export class Waker {
   async #settled(task: TaskKey, surely = false): Promise<Settled> {
     const { settings, runs } = this.#init;
     if (runs.stopping) return "same";
-    if (!this.#backoff.isDue(task.taskId)) return "failed";
+    if (!this.#backoff.isDue(task.taskId) || this.#init.outage.isAway) return "failed";
     const work = async (): Promise<Settled> => {
       const head = await settings.store.head(task, task.taskId);
       return head === undefined || runs.stopping || this.#init.isTrial() ? "same" : this.#settle(head);
@@ -125,7 +127,8 @@ export class Waker {
   async #look(): Promise<void> {
     const { clock, logger, pollInterval } = this.#init.settings;
     this.#looks.after(pollInterval);
-    if (this.#init.isTrial() || this.#init.runs.stopping) return;
+    const { isTrial, outage, runs } = this.#init;
+    if (isTrial() || runs.stopping || outage.isAway) return;
     try {
       // One query, where nothing is due.
       const [next] = await this.#due({ now: Number.MAX_SAFE_INTEGER, limit: 1 });
@@ -133,7 +136,7 @@ export class Waker {
       if (next.due > clock.now()) return this.#looks.after(next.due - clock.now());
       await this.#lookThrough();
     } catch (cause) {
-      if (!this.#init.runs.stopping)
+      if (!runs.stopping && !(await outage.failed(cause)))
         logger.error("Looking for waits that are over failed, and will be tried again", { cause });
     }
   }

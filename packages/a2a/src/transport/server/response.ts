@@ -1,6 +1,7 @@
 import type { Logger } from "../../base/index.ts";
 import { A2AError, isWireErrorCode, toA2AError, wireErrors, type WireErrorCode } from "../../model/index.ts";
 import {
+  RunGivenUp,
   ServerIsStopping,
   type BodyWriter,
   type InlineFiles,
@@ -44,6 +45,8 @@ export function failureOf(
     if (error.code === "Aborted" && isGone()) logger.debug("A caller left before the answer", line);
     // Each open stream ends so where a server stops, and each of them goes on elsewhere.
     else if (error instanceof ServerIsStopping) logger.debug("A caller was told that the server stops", fields);
+    // The outage is logged with the number of such runs.
+    else if (error instanceof RunGivenUp) logger.debug("A stream ended with its run, which was given up", line);
     else if (shown.code === "Unavailable") logger.warn("A request could not be served now", line);
     else logger.error("A request failed", line);
   }
