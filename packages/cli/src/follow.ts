@@ -1,7 +1,9 @@
-import type { Artifact, Message, StreamResponse, Task, TaskState } from "@parley/a2a";
+import type { Artifact, JsonObject, Message, StreamResponse, Task, TaskState } from "@parley/a2a";
 import { isInterrupted, isTerminal } from "@parley/a2a/model";
 import { readAuthorization, type FileFetch } from "@parley/a2a/client";
 import { Saver } from "./artifacts.ts";
+import { fill } from "./form/fill.ts";
+import { formIn, type Field } from "./form/schema.ts";
 import type { Hints } from "./hints.ts";
 import type { Io, Signal } from "./io.ts";
 import { terminalProgress, type Progress } from "./output/progress.ts";
@@ -27,11 +29,18 @@ export interface Follow {
   readonly options: FollowOptions;
   /** Whether the caller knows the task already: what the first snapshot contains is then not shown as new. */
   readonly known?: boolean;
+  /** Whether a call shows a task that is known as it is before its events. */
+  readonly streams?: boolean;
   /** Whether the events may end before the task does. */
   readonly mayEndEarly?: boolean;
+  /** Sends data that answers a question of the task. Absent: nobody is asked to fill in a form. */
+  readonly answer?: (taskId: string, data: JsonObject) => Start;
   /** What to say of an event before it is shown. */
   readonly about?: (event: StreamResponse) => string | undefined;
 }
+
+/** Begins a call. */
+export type Start = (signal: AbortSignal) => AsyncIterable<StreamResponse>;
 
 /** Exit codes of shells for processes that a signal ended. */
 const signalCodes: Readonly<Record<Signal, number>> = { SIGINT: 130, SIGTERM: 143 };
@@ -61,7 +70,11 @@ function waiting(
   id: string,
   hints: Hints,
 ): string | undefined {
-  if (state === "TASK_STATE_INPUT_REQUIRED") return `The agent waits for your answer:\n  ${hints.answer(id)}`;
+  if (state === "TASK_STATE_INPUT_REQUIRED") {
+    const form = formIn(message);
+    if (form !== undefined) return `The agent waits for a form:\n  ${hints.fill(id, form.sample)}`;
+    return `The agent waits for your answer:\n  ${hints.answer(id)}`;
+  }
   if (state === "TASK_STATE_AUTH_REQUIRED") {
     const request = readAuthorization(message);
     if (request?.url !== undefined) return linkOf(request.url, request.expiresAt) + `  ${hints.watch(id)}`;
@@ -85,11 +98,7 @@ function linkOf(url: string, expiresAt: string | undefined): string {
  *
  * @returns the exit code: 1 for a task that failed, was rejected or canceled; 130 or 143 after a signal.
  */
-export async function follow(
-  io: Io,
-  start: (signal: AbortSignal) => AsyncIterable<StreamResponse>,
-  how: Follow,
-): Promise<number> {
+export async function follow(io: Io, start: Start, how: Follow): Promise<number> {
   const call = new FollowedCall(io, how);
   await call.prepare();
   const interrupt = new AbortController();
@@ -99,7 +108,8 @@ export async function follow(
     interrupt.abort();
   });
   try {
-    await call.read(start(interrupt.signal));
+    for (let next: Start | undefined = start; next !== undefined; next = await call.filled())
+      await call.read(next(interrupt.signal));
   } catch (error) {
     await call.discard();
     if (signal === undefined) throw call.failed(error);
@@ -122,6 +132,10 @@ class FollowedCall {
   /** Whether the task that the caller knows has been seen. */
   #seen: boolean;
   #answered = false;
+  /** The form that the task waits for, with what the user can do instead. */
+  #form: { readonly fields: readonly Field[]; readonly hint: string } | undefined;
+  /** What the user has filled in last. */
+  #data: JsonObject = {};
   #taskId: string | undefined;
   #state: TaskState | undefined;
 
@@ -166,6 +180,25 @@ class FollowedCall {
       for (const artifact of filesOf(event.message)) await this.#saver?.save(artifact);
     }
     if (held !== undefined) this.#show(held);
+  }
+
+  /** Lets the user fill in the form that the task waits for. `undefined`: there is none, or the user gave up. */
+  async filled(): Promise<Start | undefined> {
+    const form = this.#form;
+    const { answer } = this.#how;
+    if (form === undefined || answer === undefined || this.#taskId === undefined) return undefined;
+    this.#form = undefined;
+    this.progress.note("The agent waits for a form. Ctrl-D ends it.");
+    const data = await fill(this.#io, form.fields, this.#data);
+    if (data === undefined) {
+      this.progress.note(`\n${form.hint}`);
+      return undefined;
+    }
+    this.#data = data;
+    // The same question may come again, and so may the task as it was.
+    this.#state = undefined;
+    this.#seen = this.#how.streams !== true;
+    return answer(this.#taskId, data);
   }
 
   /** The error of the call, after what the user can do about it was printed. */
@@ -219,7 +252,11 @@ class FollowedCall {
     const state = status?.state ?? this.#state;
     if (state === this.#state || this.#taskId === undefined) return;
     this.#state = state;
+    this.#form = undefined;
     const hint = waiting(state, status?.message, this.#taskId, this.#how.hints);
-    if (hint !== undefined) this.progress.note(hint);
+    if (hint === undefined) return;
+    const fields = this.#how.answer && formIn(status?.message)?.fields;
+    if (state === "TASK_STATE_INPUT_REQUIRED" && fields !== undefined) this.#form = { fields, hint };
+    else this.progress.note(hint);
   }
 }

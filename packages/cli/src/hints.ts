@@ -1,3 +1,4 @@
+import type { JsonValue } from "@parley/a2a";
 import { line } from "@parley/a2a/display";
 import type { CallOptions } from "./connection.ts";
 
@@ -19,6 +20,8 @@ export function commandLine(words: readonly string[]): string {
 export interface Hints {
   /** Answers a question of the agent. */
   answer(taskId: string): string;
+  /** Answers a form of the agent. `sample`: data that looks like what is wanted. */
+  fill(taskId: string, sample: JsonValue | undefined): string;
   watch(taskId: string): string;
   /** Saves the files of a task. */
   save(taskId: string): string;
@@ -44,15 +47,14 @@ export function hintsFor(url: string, options: CallOptions & HintOptions, progra
   // An id that begins with a dash would be parsed as an option.
   const at = (taskId: string): string => commandLine(taskId.startsWith("-") ? ["--", url, taskId] : [url, taskId]);
   const out = options.out === undefined ? [] : [`--out ${quote(options.out)}`];
+  const sendTo = (taskId: string, what: string): string => {
+    const task = taskId.startsWith("-") ? `--task=${quote(taskId)}` : `--task ${quote(taskId)}`;
+    return make("send", ...out, quote(url), task, what);
+  };
   return {
-    answer: (taskId) =>
-      make(
-        "send",
-        ...out,
-        quote(url),
-        taskId.startsWith("-") ? `--task=${quote(taskId)}` : `--task ${quote(taskId)}`,
-        '"your answer"',
-      ),
+    answer: (taskId) => sendTo(taskId, '"your answer"'),
+    fill: (taskId, sample) =>
+      sendTo(taskId, `--data ${sample === undefined ? "form.json" : quote(JSON.stringify(sample))}`),
     watch: (taskId) => make("watch", ...out, at(taskId)),
     save: (taskId) => make("task", "--out files", at(taskId)),
     cancel: (taskId) => make("cancel", at(taskId)),

@@ -28,6 +28,8 @@ export interface Io {
    * the answer. `undefined` where there is none.
    */
   ask(question: string, options: { readonly hidden: boolean }): Promise<string | undefined>;
+  /** Whether a person is there who can be asked: standard input and standard error are a terminal. */
+  readonly interactive: boolean;
   /** Opens a page in the browser of the user. Rejects where there is none. */
   openPage(url: string): Promise<void>;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -89,6 +91,7 @@ export function processIo(): Io {
       await openBrowser(url);
     },
     ask: (question, { hidden }) => (process.stdin.isTTY ? askUser(question, hidden) : nextLine()),
+    interactive: process.stdin.isTTY && process.stderr.isTTY,
     stdin: process.stdin,
     stdout: outOf(process.stdout),
     stderr: outOf(process.stderr),

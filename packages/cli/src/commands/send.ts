@@ -1,4 +1,4 @@
-import type { Part, StreamResponse } from "@parley/a2a";
+import type { Message, Part, StreamResponse } from "@parley/a2a";
 import { isInterrupted, isTerminal, type SendMessageRequest } from "@parley/a2a/model";
 import type { Client } from "@parley/a2a/client";
 import { open, type CallOptions } from "../connection.ts";
@@ -6,7 +6,7 @@ import { dataPart, readAll } from "../data.ts";
 import { UsageError } from "../errors.ts";
 import { filePart } from "../files.ts";
 import { fileFetchOf } from "../file-fetch.ts";
-import { follow, type FollowOptions } from "../follow.ts";
+import { follow, type FollowOptions, type Start } from "../follow.ts";
 import { hintsFor } from "../hints.ts";
 import type { Io } from "../io.ts";
 import { callOptions, data, file, resultOptions, url, type Program } from "../options.ts";
@@ -86,30 +86,32 @@ async function send(io: Io, at: string, text: string | undefined, options: SendO
   const parts = await partsOf(io, text, options);
   const client = await open(io, at, options);
   const accept = options.accept?.split(",").map((mode) => mode.trim());
-  const request: SendMessageRequest = {
-    message: {
-      messageId: client.ids.next(),
-      role: "ROLE_USER",
-      parts,
-      ...(options.context === undefined ? {} : { contextId: options.context }),
-      ...(options.task === undefined ? {} : { taskId: options.task }),
-    },
-    configuration: {
-      ...(accept === undefined ? {} : { acceptedOutputModes: accept }),
-      ...(options.wait ? {} : { returnImmediately: true }),
-    },
+  const configuration = {
+    ...(accept === undefined ? {} : { acceptedOutputModes: accept }),
+    ...(options.wait ? {} : { returnImmediately: true }),
   };
   const streams = options.stream && options.wait && client.card.capabilities.streaming === true;
-  return follow(
-    io,
-    (signal) =>
-      streams ? client.sendStreamingMessage(request, { signal }) : answer(client, request, options.wait, signal),
-    {
-      fetch: fileFetchOf(client, at, options.fetchUrls === true),
-      hints: hintsFor(at, options, io.program),
-      options,
-      known: streams && options.task !== undefined,
-      mayEndEarly: !options.wait,
-    },
-  );
+  const saying = (said: Pick<Message, "parts" | "contextId" | "taskId">): Start => {
+    const message: Message = { messageId: client.ids.next(), role: "ROLE_USER", ...said };
+    const request: SendMessageRequest = { message, configuration };
+    return (signal) =>
+      streams ? client.sendStreamingMessage(request, { signal }) : answer(client, request, options.wait, signal);
+  };
+  // Who gave the message by standard input has no terminal left to answer with.
+  const asks =
+    io.interactive && options.json !== true && options.wait && ![text, ...(options.data ?? [])].includes("-");
+  const start = saying({
+    parts,
+    ...(options.context === undefined ? {} : { contextId: options.context }),
+    ...(options.task === undefined ? {} : { taskId: options.task }),
+  });
+  return follow(io, start, {
+    fetch: fileFetchOf(client, at, options.fetchUrls === true),
+    hints: hintsFor(at, options, io.program),
+    options,
+    known: streams && options.task !== undefined,
+    streams,
+    ...(asks && { answer: (taskId, data) => saying({ taskId, parts: [{ data }] }) }),
+    mayEndEarly: !options.wait,
+  });
 }

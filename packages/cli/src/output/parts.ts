@@ -1,6 +1,7 @@
 import type { JsonValue, Part, RawPart } from "@parley/a2a";
 import { readAuthorization } from "@parley/a2a/client";
 import { line, plain } from "@parley/a2a/display";
+import { isForm } from "../form/schema.ts";
 import type { Out } from "../io.ts";
 import { byteSize } from "./text.ts";
 import { fitted } from "./width.ts";
@@ -77,6 +78,8 @@ export function showGrowing(
   for (const part of parts) {
     // The link of a request is shown with what the user can do.
     if (readAuthorization({ parts: [part] }) !== undefined) continue;
+    // So is a form. A pipe gets it as it is.
+    if (fold !== undefined && isForm(part)) continue;
     if (file !== undefined && grows(file, part)) {
       file = { part: file.part, bytes: file.bytes + rawSize(part.raw) };
       continue;

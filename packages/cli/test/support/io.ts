@@ -12,9 +12,16 @@ export interface RecordedIo {
 
 /** An `Io` that keeps what is written. */
 export function recordedIo(
-  init: { terminal?: boolean; env?: Io["env"]; cwd?: string; stdin?: string; openPage?: (url: string) => unknown } = {},
+  init: {
+    terminal?: boolean;
+    interactive?: boolean;
+    env?: Io["env"];
+    cwd?: string;
+    stdin?: string;
+    openPage?: (url: string) => unknown;
+  } = {},
 ): RecordedIo {
-  const { terminal = false, env = {}, cwd = "/", stdin = "", openPage = () => {} } = init;
+  const { terminal = false, interactive = false, env = {}, cwd = "/", stdin = "", openPage = () => {} } = init;
   let out = "";
   let err = "";
   let both = "";
@@ -31,6 +38,7 @@ export function recordedIo(
         both += question;
         return answers.shift();
       },
+      interactive,
       stdout: { write: (text) => ((out += text), void (both += text)), terminal, columns: terminal ? 100 : undefined },
       stderr: {
         write: (text) => (collect(text), (err += text), void (both += text)),
