@@ -47,14 +47,14 @@ const usual: Readonly<Record<string, string>> = {
   "hello.0": "Hello, Ada!",
   "tell.0": story,
   "fail.0": "The oven is broken.",
-  "order.0": question,
-  "order.1": question,
+  "order.1": "One pizza of size 3.",
   "show.0": "[menu.png: a pizza]",
   "photo.0": "I see a photo.",
 };
 
-/** What each client shows in words of its own around these. */
-const refusals: Readonly<Record<string, string>> = {
+/** What each client shows with something around it: the name of an error, or the JSON Schema of the form. */
+const contained: Readonly<Record<string, string>> = {
+  "order.0": question,
   "refuse.0": "There are no anchovies",
   "video.0": "This agent does not read video/mp4",
 };
@@ -112,7 +112,7 @@ for (const { own, ...caller } of callers) {
       expect(shown(said, step)).toBe(own[step] ?? text);
     });
 
-    it.each(stepsOf(refusals))("shows why a message was refused: %s", (step, text) => {
+    it.each(stepsOf(contained))("shows a question, or why a message was refused: %s", (step, text) => {
       expect(shown(said, step)).toContain(own[step] ?? text);
     });
   });
@@ -157,8 +157,10 @@ describePeer(goCommand, () => {
     expect((await send("--parts", partOf("image/png"))).printed).toBe("[agent] I see a photo.\n");
   });
 
-  it.each(ways)("shows the question of a form: $way", async ({ way }) => {
-    const [, task = ""] = /^Task: +(\S+)$/m.exec((await send("order")).printed) ?? [];
-    expect((await send(...way, "--task", task, '{"size": 3}')).printed).toContain(question);
+  it.each(ways)("shows the question of a form, and answers it with JSON: $way", async ({ way }) => {
+    const { printed } = await send(...way, "order");
+    expect(printed).toContain(question);
+    const [, task = ""] = /^Task: +(\S+)$/m.exec(printed) ?? [];
+    expect((await send(...way, "--task", task, '{"size": 3}')).printed).toContain("] One pizza of size 3.\n");
   });
 });

@@ -14,7 +14,9 @@ const partOf = (said) =>
 
 const shownOf = (parts = []) =>
   parts
-    .map(({ content, filename }) => (content.$case === "raw" ? `[${filename}: ${content.value}]` : content.value))
+    .map(({ content: { $case, value }, filename }) =>
+      $case === "text" ? value : $case === "raw" ? `[${filename}: ${value.toString()}]` : "",
+    )
     .join("");
 
 const requestOf = (said, task) =>
