@@ -22,6 +22,24 @@ import express from "express";
 /** Long enough for a test to find the agent at work, on a busy machine too. */
 const work = 6_000;
 
+/** Those of ACTS §11 that the agent below has. A run without options asks for what a card offers. */
+const behaviors = [
+  "tck-complete-task",
+  "tck-message-response",
+  "tck-multi-turn",
+  "tck-input-required",
+  "tck-cancel",
+  "tck-long-running",
+  "tck-task-failure",
+  "tck-auth-required",
+  "tck-artifact-text",
+  "tck-artifact-data",
+  "tck-artifact-file",
+  "tck-artifact-file-url",
+  "tck-stream-basic",
+  "tck-stream-chunked",
+];
+
 /** The behaviours of ACTS §11 on the official SDK. */
 class Acts implements AgentExecutor {
   /** How each task was begun; a later message needs no such words. */
@@ -142,7 +160,9 @@ export async function startOfficial(agent: AgentExecutor): Promise<OfficialServe
     capabilities: { streaming: true, pushNotifications: true },
     defaultInputModes: ["text/plain", "application/json"],
     defaultOutputModes: ["text/plain", "application/json"],
-    skills: [{ id: "acts", name: "ACTS", description: "Behaves as it is told.", tags: ["conformance"] }],
+    skills: [
+      { id: "acts", name: "ACTS", description: "Behaves as it is told.", tags: ["conformance"], examples: behaviors },
+    ],
   });
   const webhooks = new InMemoryPushNotificationStore();
   const requestHandler = new DefaultRequestHandler(
