@@ -9,7 +9,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/a2a": 118,
   "@parley/a2a/model": 180,
   "@parley/a2a/client": 72,
-  "@parley/a2a/protocol": 74,
+  "@parley/a2a/protocol": 75,
   "@parley/a2a/transport": 60,
   "@parley/a2a/transport/client": 20,
   "@parley/a2a/wires": 25,

@@ -63,7 +63,14 @@ export {
   type IncomingFiles,
   type IncomingFilesByUrl,
 } from "./protocol/index.ts";
-export { BodyBytes, smallBody, type BodyBudget, type BodyPlace, type BodyReader } from "./protocol/index.ts";
+export {
+  BodyBytes,
+  bodyTooLarge,
+  smallBody,
+  type BodyBudget,
+  type BodyPlace,
+  type BodyReader,
+} from "./protocol/index.ts";
 export { ByteBudget } from "./protocol/index.ts";
 export { GrowingBytes } from "./protocol/index.ts";
 

@@ -20,6 +20,7 @@ export interface Frame {
 /** Splits the bytes that arrive into frames. */
 export class FrameReader {
   readonly #limit: number;
+  readonly #tooLarge: (limit: number) => A2AError;
   /** The part of an incomplete head. */
   readonly #head = new Uint8Array(headLength);
   #headSize = 0;
@@ -27,9 +28,10 @@ export class FrameReader {
   #payload: GrowingBytes | undefined;
   #length = 0;
 
-  /** A message of more than `limit` bytes is refused by its head. */
-  constructor(limit: number) {
+  /** A message of more than `limit` bytes is refused by its head, with the error that `tooLarge` makes. */
+  constructor(limit: number, tooLarge: (limit: number) => A2AError = messageTooLarge) {
     this.#limit = limit;
+    this.#tooLarge = tooLarge;
   }
 
   /** Whether the last frame is incomplete. */
@@ -100,9 +102,13 @@ export class FrameReader {
 
   #lengthAt(bytes: Uint8Array, at: number): number {
     const length = lengthAt(bytes, at + 1);
-    if (length > this.#limit) throw new A2AError("RequestTooLarge", `Message larger than ${this.#limit} bytes`);
+    if (length > this.#limit) throw this.#tooLarge(this.#limit);
     return length;
   }
+}
+
+function messageTooLarge(limit: number): A2AError {
+  return new A2AError("RequestTooLarge", `Message larger than ${limit} bytes`);
 }
 
 /** Reads four bytes. Destructuring would create an iterator. */

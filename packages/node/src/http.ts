@@ -3,6 +3,7 @@ import { Http2ServerResponse, type Http2ServerRequest } from "node:http2";
 import type { Readable } from "node:stream";
 import { A2AError, silentLogger, type Handler, type Logger } from "@parley/a2a";
 import {
+  bodyTooLarge,
   withoutQuery,
   type BodyWriter,
   type HostPrincipal,
@@ -216,7 +217,7 @@ export function withParsedBody(exchange: Exchange, incoming: Readable, body: unk
   Object.defineProperty(exchange, "read", { value: undefined });
   exchange.text = async (limit) => {
     const text = textOf(body);
-    if (Buffer.byteLength(text) > limit) throw new A2AError("RequestTooLarge");
+    if (Buffer.byteLength(text) > limit) throw bodyTooLarge("Request body", limit);
     return text;
   };
   return exchange;

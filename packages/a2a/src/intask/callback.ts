@@ -1,4 +1,4 @@
-import { hasCode, isTerminal, type JsonObject, type JsonValue } from "../model/index.ts";
+import { A2AError, hasCode, isTerminal, type JsonObject, type JsonValue } from "../model/index.ts";
 import { isOfOtherPage, type BodyBudget, type UniversalRequest, type UniversalResponse } from "../protocol/index.ts";
 import { answered, problemOf, type Answer } from "./credential.ts";
 import { readToken, type Linked } from "./link.ts";
@@ -70,7 +70,10 @@ async function posted(
   // the server may allow the page in its CORS option for calls of agents.
   const isJson = (request.header("content-type") ?? "").startsWith("application/json");
   if (isOfOtherPage(request, parts.settings.url)) return isJson ? goneJson() : gonePage();
-  const body = await request.text(mostBodyBytes, bodies);
+  const body = await request.text(mostBodyBytes, bodies).catch((thrown: unknown) => {
+    // No option allows more here.
+    throw hasCode(thrown, "RequestTooLarge") ? new A2AError("RequestTooLarge") : thrown;
+  });
   if (isJson) return postedJson(parts, request, query.get("request"), body);
   const form = new URLSearchParams(body);
   const link = await openLink(parts, request, form.get("request"));

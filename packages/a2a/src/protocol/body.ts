@@ -119,8 +119,14 @@ export class BodyBytes {
   }
 
   #tooLarge(): A2AError {
-    return new A2AError("RequestTooLarge", `Request body larger than ${this.#limit} bytes`);
+    return bodyTooLarge("Request body", this.#limit);
   }
+}
+
+/** The error for a body or a message of more than `limits.bodyBytes`. It names what its server can do. */
+export function bodyTooLarge(what: string, limit: number): A2AError {
+  const cure = "Send files as a url, raise limits.bodyBytes of the server, or set its option blobs for large files";
+  return new A2AError("RequestTooLarge", `${what} larger than ${limit} bytes. ${cure}`);
 }
 
 const none = new Uint8Array(0);

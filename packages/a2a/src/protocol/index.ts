@@ -34,7 +34,15 @@ export { unmet, type Unmet } from "./requirements.ts";
 // HTTP without a runtime, and limits on memory.
 export type * from "./http.ts";
 export { isOfOtherPage } from "./other-page.ts";
-export { BodyBytes, GrowingBytes, smallBody, type BodyBudget, type BodyPlace, type BodyReader } from "./body.ts";
+export {
+  BodyBytes,
+  bodyTooLarge,
+  GrowingBytes,
+  smallBody,
+  type BodyBudget,
+  type BodyPlace,
+  type BodyReader,
+} from "./body.ts";
 export { ByteBudget } from "./byte-budget.ts";
 export { RunGivenUp, ServerIsStopping } from "./stopping.ts";
 

@@ -1,7 +1,14 @@
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { A2AError } from "@parley/a2a";
-import type { BodyPlace, BodyReader, ByteFlow, ByteReader, UniversalRequest } from "@parley/a2a/protocol";
+import {
+  bodyTooLarge,
+  type BodyPlace,
+  type BodyReader,
+  type ByteFlow,
+  type ByteReader,
+  type UniversalRequest,
+} from "@parley/a2a/protocol";
 import { BodyPieces, type RequestLimits } from "@parley/a2a/transport";
 import { compressed, FrameReader, lengthAt, type Frame } from "../frames.ts";
 import { StatusError } from "../status.ts";
@@ -65,7 +72,7 @@ export class CallReader implements ByteReader, BodyReader {
     const { bodyBytes, unfinished } = options.limits;
     this.#request = request;
     this.#options = options;
-    this.#frames = new FrameReader(bodyBytes);
+    this.#frames = new FrameReader(bodyBytes, tooLarge);
     this.#place = unfinished?.enter(this, request.connection);
     if (options.takesFiles === true) this.#first = new Uint8Array(0);
   }
@@ -256,6 +263,8 @@ function moreThanOne(): A2AError {
 
 const decompress = promisify(gunzip);
 
+const tooLarge = (limit: number): A2AError => bodyTooLarge("Message", limit);
+
 /**
  * The message in a frame. Only a compressed message takes a promise, since another thread decompresses it.
  *
@@ -282,7 +291,7 @@ async function decompressed(payload: Uint8Array, limit: number): Promise<Uint8Ar
     return await decompress(payload, { maxOutputLength: limit });
   } catch (cause) {
     if ((cause as { code?: unknown }).code === "ERR_BUFFER_TOO_LARGE") {
-      throw new A2AError("RequestTooLarge", `Message larger than ${limit} bytes`, { cause });
+      throw tooLarge(limit);
     }
     throw new A2AError("ParseError", "A compressed message is not valid gzip", { cause });
   }

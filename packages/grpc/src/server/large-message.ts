@@ -169,7 +169,10 @@ class LargeReader {
     const { textBytes } = this.#limits;
     this.#kept += bytes.length;
     if (this.#kept > textBytes) {
-      throw new A2AError("RequestTooLarge", `Message larger than ${textBytes} bytes, also without its large files`);
+      throw new A2AError(
+        "RequestTooLarge",
+        `Message larger than ${textBytes} bytes, also without its large files (limits.bodyBytes)`,
+      );
     }
     out.append(bytes);
   }

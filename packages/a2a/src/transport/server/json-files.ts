@@ -75,7 +75,7 @@ export class JsonFiles {
   #keep(bytes: Uint8Array): void {
     const { textBytes } = this.#options;
     if (this.#text.length + bytes.length > textBytes) {
-      const what = `Request body larger than ${textBytes} bytes, also without its large files`;
+      const what = `Request body larger than ${textBytes} bytes, also without its large files (limits.bodyBytes)`;
       throw new A2AError("RequestTooLarge", what);
     }
     this.#text.append(bytes);
