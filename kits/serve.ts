@@ -1,6 +1,5 @@
 import { anyOf, bearer, mutualTls, oauth2 } from "@parley/a2a/auth";
-import { A2AError, jsonRpcBinding, memoryStore, restBinding, type AgentCard, type Logger } from "@parley/a2a";
-import { grpcBinding } from "@parley/grpc";
+import { A2AError, memoryStore, type AgentCard, type Logger } from "@parley/a2a";
 import { serve, type ServeOptions, type Server } from "@parley/node";
 import { actsAgent } from "./agents/acts.ts";
 import { tck03 } from "./agents/tck-0.3.ts";
@@ -42,7 +41,9 @@ export async function start(kit: Kit, configuration: string, port: number): Prom
   // A run `strict` is the run `all` with `strictVersion`.
   const strictVersion = configuration === "strict";
   if (strictVersion) configuration = "all";
-  const options: ServeOptions = { port, logger, store: memoryStore(), strictVersion };
+  // The kits judge all three bindings.
+  const common: ServeOptions = { port, logger, store: memoryStore(), strictVersion };
+  const options: ServeOptions = { ...common, grpc: true };
   switch (kit) {
     case "tck-1.0": {
       // The page has a column for the default options, which shows the effect of the options below.
@@ -60,12 +61,12 @@ export async function start(kit: Kit, configuration: string, port: number): Prom
     case "tck-0.3":
       if (configuration !== "all" && configuration !== "guarded") return undefined;
       // This kit also sends many messages with one messageId. It expects a scheme in the address of gRPC.
-      const bindings = [jsonRpcBinding(), restBinding(), grpcBinding({ url: `http://127.0.0.1:${port}` })];
-      if (configuration === "all") return serve(tck03(), { ...options, dedupe: false, bindings, push: true });
+      const grpc = { url: `http://127.0.0.1:${port}` };
+      if (configuration === "all") return serve(tck03(), { ...common, dedupe: false, grpc, push: true });
       return serve([{ agent: tck03(), extendedCard }], {
-        ...options,
+        ...common,
         dedupe: false,
-        bindings,
+        grpc,
         push: true,
         authenticator: everyScheme,
       });

@@ -13,7 +13,7 @@ import { fill } from "./fill.ts";
 const [place = "memory", more] = process.argv.slice(2);
 const store = place === "memory" ? memoryStore() : await sqliteStore({ path: place });
 const extensions = more === "extensions" ? tenExtensions : [];
-const { url, port } = await serve(benchmarkAgent(new Bell()), { port: 0, store, extensions });
+const { url, port } = await serve(benchmarkAgent(new Bell()), { port: 0, grpc: true, store, extensions });
 control(
   { jsonRpc: url, rest: url },
   { grpc: () => `127.0.0.1:${port}`, fill: (input: Parameters<typeof fill>[1]) => fill(store, input) },

@@ -16,6 +16,7 @@ const key = file === undefined ? await makeCardKey() : (JSON.parse(readFileSync(
 const mount = { agent, interfaces: { JSONRPC: "/a2a/v1", "HTTP+JSON": "/a2a/json" } };
 const { url } = await serve([issuer === undefined ? mount : { ...mount, extendedCard: (card) => card }], {
   port: Number(process.env["PORT"] ?? 4000),
+  grpc: true,
   push: true,
   signCards: { keys: [key] },
   ...(issuer !== undefined && { authenticator: openIdConnect({ name: "google", issuer, scopes }) }),

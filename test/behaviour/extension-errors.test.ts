@@ -36,6 +36,7 @@ async function printer() {
   });
   const server = await serve(agent, {
     port: 0,
+    grpc: true,
     signals: false,
     store: memoryStore(),
     logger: false,

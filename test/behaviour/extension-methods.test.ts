@@ -123,6 +123,7 @@ async function served(agents: Parameters<typeof serve>[0], options: Partial<Serv
   const log = (message: string, fields?: unknown): void => void lines.push({ message, fields });
   const server = await serve(agents, {
     port: 0,
+    grpc: true,
     signals: false,
     store: memoryStore(),
     logger: { debug: log, info: log, warn: log, error: log },

@@ -28,7 +28,7 @@ it.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)(
     const log: LogFields[] = [];
     const note = (message: string, fields: LogFields = {}): void => void log.push({ message, ...fields });
     const logger = { ...silentLogger, warn: note, error: note };
-    const server = await serve(agent, { port: 0, signals: false, store, logger, lease: { ttl: 1_000 } });
+    const server = await serve(agent, { port: 0, grpc: true, signals: false, store, logger, lease: { ttl: 1_000 } });
     onTestFinished(async () => {
       await server.close({ grace: 0 });
       await store.close();

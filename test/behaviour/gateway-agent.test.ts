@@ -26,7 +26,14 @@ const agentOf = (name: string, onMessage: AgentDefinition["onMessage"]): Agent =
   defineAgent({ ...described, name, onMessage });
 
 async function served(agent: Agent, options: Partial<ServeOptions> = {}) {
-  const server = await serve(agent, { port: 0, signals: false, store: memoryStore(), logger: false, ...options });
+  const server = await serve(agent, {
+    port: 0,
+    grpc: true,
+    signals: false,
+    store: memoryStore(),
+    logger: false,
+    ...options,
+  });
   onTestFinished(() => server.close({ grace: 0 }));
   return server;
 }

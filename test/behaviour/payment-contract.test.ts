@@ -110,7 +110,13 @@ test.each(ways)("a client pays over %s %s", async (name, version, { client: bind
   const store = await sqliteStore({ path: join(folder, "tasks.db") });
   onTestFinished(() => store.close());
   const facilitator = testFacilitator();
-  const server = await serve(painter(x402({ facilitator })), { port: 0, signals: false, logger: false, store });
+  const server = await serve(painter(x402({ facilitator })), {
+    port: 0,
+    grpc: true,
+    signals: false,
+    logger: false,
+    store,
+  });
   onTestFinished(() => server.close({ grace: 0 }));
   const kit: ClientKit = { bindings: [binding], decodeCard: (value) => value as AgentCard };
   const card = server.agents[0]?.card as AgentCard;

@@ -110,7 +110,14 @@ async function over(options: Partial<ServeOptions> = {}, behaviour: Partial<Agen
     ...behaviour,
     onMessage: (turn) => turn.reply(JSON.stringify({ ...turn.headers })),
   });
-  const server = await serve(agent, { port: 0, signals: false, store: memoryStore(), logger: false, ...options });
+  const server = await serve(agent, {
+    port: 0,
+    grpc: true,
+    signals: false,
+    store: memoryStore(),
+    logger: false,
+    ...options,
+  });
   onTestFinished(() => server.close({ grace: 0 }));
   return server;
 }

@@ -83,6 +83,7 @@ export function serving(kind: Kind, more: Partial<ServeOptions> = {}): () => str
     const interceptors = isBehind ? transparent() : [];
     const options = {
       port: 0,
+      grpc: true,
       signals: false,
       store,
       authenticator,

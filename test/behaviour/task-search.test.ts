@@ -33,7 +33,15 @@ async function opener(kind: StoreName): Promise<() => Promise<Store>> {
 }
 
 async function served(store: Store, options: Partial<ServeOptions> = {}, agent = painter) {
-  const server = await serve(agent, { port: 0, signals: false, logger: false, authenticator, store, ...options });
+  const server = await serve(agent, {
+    port: 0,
+    grpc: true,
+    signals: false,
+    logger: false,
+    authenticator,
+    store,
+    ...options,
+  });
   let over = false;
   const close = async (): Promise<void> => {
     if (over) return;

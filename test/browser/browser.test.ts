@@ -168,7 +168,14 @@ async function start(options: ServeOptions = {}, inTheMiddle: Promise<void> = Pr
       }
     },
   });
-  const server = await serve(agent, { port: 0, signals: false, store: memoryStore(), cors: true, ...options });
+  const server = await serve(agent, {
+    port: 0,
+    grpc: true,
+    signals: false,
+    store: memoryStore(),
+    cors: true,
+    ...options,
+  });
   servers.push(server);
   return server;
 }

@@ -59,7 +59,13 @@ async function costOf(binding, chunks) {
   });
   observer.observe({ entryTypes: ["http2"] });
   // Without keep-alive comments: on a busy machine one would be due while the stream is open.
-  const server = await serve(agent, { port: 0, store: memoryStore(), signals: false, keepAlive: 3_600_000 });
+  const server = await serve(agent, {
+    port: 0,
+    grpc: true,
+    store: memoryStore(),
+    signals: false,
+    keepAlive: 3_600_000,
+  });
   const client = await connect(server.url, { binding });
   const cost = { writes: 0, frames: 0, bytes: 0 };
   let first = true;

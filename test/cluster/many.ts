@@ -112,7 +112,7 @@ const server = await serve(agent, {
   port: 0,
   store: open,
   ...(files !== undefined && { blobs: { store: fileBlobs(files), inlineBytes: 0 } }),
-  ...(mode === "gRPC apart" && { bindings: apart }),
+  ...(mode === "gRPC apart" ? { bindings: apart } : { grpc: true }),
   ...options,
 });
 

@@ -18,5 +18,5 @@ const agent = defineAgent({
   },
 });
 
-await serve(agent, { port: Number(port), store: await sqliteStore({ path }) });
+await serve(agent, { port: Number(port), grpc: true, store: await sqliteStore({ path }) });
 writeSync(1, "ready\n");

@@ -60,7 +60,7 @@ describe("the server of docs/deploy.md, behind nginx", () => {
       const [upstream, port] = [String(await reservePort()), String(await reservePort())];
       const url = `https://localhost:${port}`;
       const code = (codesOf("ts")[0] ?? "")
-        .replace("port: 4000", `port: ${upstream}`)
+        .replace("port: 4000", `port: ${upstream}, grpc: true`)
         .replace("https://agents.example.com", url)
         // After the first event nothing comes any more, so nothing can push it through the proxy.
         .replace("setTimeout(resolve, 1000)", "setTimeout(resolve, 3_600_000)");

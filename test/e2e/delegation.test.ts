@@ -16,7 +16,7 @@ interface Obedient {
 }
 
 async function served(agent: Parameters<typeof serve>[0], store: Store = memoryStore()) {
-  const server = await serve(agent, { port: 0, signals: false, store, logger: silentLogger });
+  const server = await serve(agent, { port: 0, grpc: true, signals: false, store, logger: silentLogger });
   onTestFinished(() => server.close({ grace: 0 }));
   return server;
 }

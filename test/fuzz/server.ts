@@ -55,6 +55,7 @@ if (process.send !== undefined) {
   const logger = { debug: quiet, info: quiet, warn: quiet, error: note };
   const server = await serve(agent, {
     port: 0,
+    grpc: true,
     store,
     logger,
     // Direct replies are stored as well, so that the count of stored items has them.

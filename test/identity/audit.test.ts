@@ -26,6 +26,7 @@ describe.each(bindings.flatMap((binding) => versions.map((version) => [binding, 
       let denies = true;
       const server = await serve(agent, {
         port: 0,
+        grpc: true,
         signals: false,
         store: memoryStore(),
         logger: silentLogger,

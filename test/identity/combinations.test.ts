@@ -231,6 +231,7 @@ describe.each(Object.entries(combinations))("%s", (_, { authenticator, skill, ca
   beforeAll(async () => {
     const given = {
       port: 0,
+      grpc: true,
       signals: false,
       store: memoryStore(),
       logger: false as const,

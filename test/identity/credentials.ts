@@ -33,7 +33,7 @@ export async function serving(
   agent: Agent = whoAmI,
 ): Promise<Server> {
   const store = memoryStore();
-  const options = { port: 0, signals: false, store, authenticator, logger: silentLogger, ...more } as const;
+  const options = { port: 0, grpc: true, signals: false, store, authenticator, logger: silentLogger, ...more } as const;
   const server = await serve(agent, options);
   onTestFinished(async () => {
     await server.close({ grace: 0 });

@@ -201,7 +201,7 @@ describe("a client with DPoP", () => {
   });
 
   it("calls a served agent, and repeats the call once with the nonce that the server wants", async () => {
-    const options: ServeOptions = { port: 0, host: "127.0.0.1" };
+    const options: ServeOptions = { port: 0, grpc: true, host: "127.0.0.1" };
     const { issuer } = provider;
     const server = await serve(agent, {
       ...options,
@@ -228,6 +228,7 @@ describe("a client with DPoP", () => {
     const authenticator = jwt({ issuer, dpop: { nonce: true } });
     const server = await serve(agent, {
       port: 0,
+      grpc: true,
       host: "127.0.0.1",
       store: memoryStore(),
       logger: false,

@@ -46,6 +46,7 @@ function agentOf(onMessage: (turn: Turn) => ReturnType<Agent["execute"]>): Agent
 async function start(agent: Agent, options: Partial<ServeOptions> = {}): Promise<Server> {
   const server = await serve(agent, {
     port: 0,
+    grpc: true,
     store: memoryStore(),
     logger: false,
     authenticator: bearer({ ada: { subject: "ada" } }),

@@ -27,6 +27,7 @@ const hour = 3_600_000;
 async function start(options: ServeOptions): Promise<Server> {
   return serve(agent, {
     port: 0,
+    grpc: true,
     signals: false,
     store: memoryStore(),
     logger: silentLogger,

@@ -30,6 +30,7 @@ function serving(scheme: SchemeCase, clock: Clock): () => string {
   beforeAll(async () => {
     const options = {
       port: 0,
+      grpc: true,
       signals: false,
       store: memoryStore(),
       logger: false as const,

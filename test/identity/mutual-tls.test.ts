@@ -50,6 +50,7 @@ const agent = defineAgent({
 async function served(authenticator: Authenticator, publicUrl?: string): Promise<string> {
   const server = await serve(agent, {
     port: 0,
+    grpc: true,
     store: memoryStore(),
     logger: false,
     signals: false,

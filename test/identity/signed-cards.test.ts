@@ -38,6 +38,7 @@ beforeAll(async () => {
   [key, second] = [await makeCardKey("ES256"), await makeCardKey("EdDSA")];
   const options: ServeOptions = {
     port: 0,
+    grpc: true,
     logger: silentLogger,
     authenticator: people,
     signCards: { keys: [key, second] },
@@ -136,7 +137,7 @@ describe("keys", () => {
     const [retired] = (await cardKeySet([key])).keys;
     const next = await makeCardKey();
     const signCards = { keys: [next], retired: retired === undefined ? [] : [retired] };
-    const rotated = await serve(agent, { port: 0, logger: silentLogger, store: memoryStore(), signCards });
+    const rotated = await serve(agent, { port: 0, grpc: true, logger: silentLogger, store: memoryStore(), signCards });
     try {
       const keySet = `${rotated.url}/.well-known/card-keys.json`;
       await connect(rotated.url, { trust: trustCards({ keys: [{ keySet }] }) });
@@ -155,9 +156,11 @@ describe("keys", () => {
     ["a text", ["hush"]],
     ["null", [null]],
   ])("%s are refused at start, without being shown", async (_name, keys) => {
-    const error: unknown = await serve(agent, { port: 0, signCards: { keys } } as unknown as ServeOptions).catch(
-      (thrown: unknown) => thrown,
-    );
+    const error: unknown = await serve(agent, {
+      port: 0,
+      grpc: true,
+      signCards: { keys },
+    } as unknown as ServeOptions).catch((thrown: unknown) => thrown);
     expect(String(error)).toContain("signCards.keys");
     expect(String(error)).not.toContain("hush");
   });
@@ -168,6 +171,7 @@ describe("keys", () => {
     const keys = [{ ...key, d: "AAAA" }];
     const broken = await serve(agent, {
       port: 0,
+      grpc: true,
       store: memoryStore(),
       logger: { ...silentLogger, error },
       signCards: { keys },
@@ -185,6 +189,7 @@ describe("the extended card (§3.1.11, §3.3.4)", () => {
   const served = async (more: Partial<ServeOptions>, mount: Partial<AgentMount> = {}): Promise<Server> => {
     const started = await serve([{ agent, ...mount }], {
       port: 0,
+      grpc: true,
       logger: silentLogger,
       store: memoryStore(),
       ...more,

@@ -143,7 +143,7 @@ let certificate: string;
 let clear: Server;
 let secure: Server;
 beforeAll(async () => {
-  const options = { port: 0, signals: false, logger: false, authenticator: anyone } as const;
+  const options = { port: 0, grpc: true, signals: false, logger: false, authenticator: anyone } as const;
   const { cert, private: key } = await generate([{ name: "commonName", value: "127.0.0.1" }], {
     algorithm: "sha256",
     keyType: "ec",

@@ -77,7 +77,7 @@ const credentials = new Map<string, string>();
 beforeAll(async () => {
   provider = await startProvider();
   for (const [name, make] of Object.entries(schemes)) {
-    const options = { port: 0, signals: false, logger: false, store: memoryStore() } as const;
+    const options = { port: 0, grpc: true, signals: false, logger: false, store: memoryStore() } as const;
     const server = await serve(agent, { ...options, authenticator: make(provider.issuer) });
     servers.set(name, server);
     const isOurs = name === "apiKey" || name === "bearer";

@@ -108,7 +108,7 @@ async function comments(url: string, count: number): Promise<void> {
 let server: Server;
 const outcomes = new Map<Reader, Promise<unknown>>();
 beforeAll(async () => {
-  server = await serve(agent, { port: 0, signals: false, store: memoryStore() });
+  server = await serve(agent, { port: 0, grpc: true, signals: false, store: memoryStore() });
   const listening = readers.map(
     (reader) =>
       new Promise<void>((resolve) => {

@@ -57,6 +57,7 @@ it("has the sample card of the specification (A2A 1.0 §8.5)", async () => {
   const server = await serve([{ agent, interfaces, extendedCard: (own) => own }], {
     ...one,
     push: true,
+    grpc: true,
     signCards: { keys: [key] },
     authenticator: openIdConnect({ name: "google", issuer, scopes }),
   });

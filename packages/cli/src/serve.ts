@@ -22,6 +22,7 @@ export interface ServeOptions extends CallerOptions {
   readonly store: string;
   readonly processes?: number | "cores";
   readonly cors?: readonly string[];
+  readonly grpc?: boolean;
   readonly push?: boolean;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
@@ -127,6 +128,7 @@ export async function serve(io: Io, file: string, options: ServeOptions, around?
         ...(authenticator === undefined ? {} : { authenticator }),
         ...(options.audit === true ? { audit: auditLog(logger) } : {}),
         ...(options.cors === undefined ? {} : { cors: { origins: options.cors.includes("*") ? "*" : options.cors } }),
+        ...(options.grpc === true ? { grpc: true } : {}),
         ...(options.push === true ? { push: true } : {}),
         ...(options.tlsCert === undefined || options.tlsKey === undefined
           ? {}

@@ -2,11 +2,12 @@ import { once } from "node:events";
 import { createServer, request, type IncomingMessage, type Server as HttpServer, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { createServer as createTcpServer, type AddressInfo } from "node:net";
-import { defineAgent, text } from "@parley/a2a";
+import { defineAgent, text, type AgentCard } from "@parley/a2a";
 import { apiKey, bearer } from "@parley/a2a/auth";
 import { afterEach, describe, expect, test } from "vitest";
 import { certificate } from "../../../test/identity/certificates.ts";
 import type { Finding } from "../src/doctor/finding.ts";
+import { checkClients } from "../src/doctor/clients.ts";
 import { misplaced } from "../src/doctor/addresses.ts";
 import { checkClock } from "../src/doctor/clock.ts";
 import { verdictOf } from "../src/doctor/streams.ts";
@@ -93,13 +94,14 @@ async function proxy(upstream: () => string, change: Change = () => ({})): Promi
 
 describe("parley doctor", () => {
   test("finds nothing at a server that is as it should be, and calls each address of the card", async () => {
-    const { url } = keep(await startServer(slow));
+    const { url } = keep(await startServer(slow, { grpc: false }));
     const { code, found } = await doctor(url, "--message", "800");
     expect(found.map(({ subject, verdict }) => [subject, verdict])).toEqual([
       ["card", "ok"],
       ["clock", "ok"],
       ["versions", "ok"],
-      ...Array.from({ length: 6 }, () => ["address", "ok"]),
+      ["clients", "ok"],
+      ...Array.from({ length: 4 }, () => ["address", "ok"]),
       ["streams", "ok"],
     ]);
     expect(code).toBe(0);
@@ -114,7 +116,7 @@ describe("parley doctor", () => {
   });
 
   test("reads well on a terminal: a mark, the subject, what was seen, and the cure below", async () => {
-    const { url } = keep(await startServer(slow));
+    const { url } = keep(await startServer(slow, { grpc: false }));
     const { out } = await parleyHere(["doctor", url]);
     expect(out).toMatch(/^✓ card {6}http:\/\/127\.0\.0\.1:\d+\/\.well-known\/agent-card\.json, 1\.\d kB, in \d+ ms$/m);
     expect(out).toMatch(/^– streams {3}not checked: that takes a task\n {12}→ Pass --message TEXT/m);
@@ -182,6 +184,20 @@ describe("parley doctor", () => {
     const { url } = keep(await startServer(slow, { publicUrl }));
     for (const each of of((await doctor(url)).found, "address"))
       expect(each).toMatchObject({ verdict: "broken", cure: expect.stringContaining(`(--public-url) to ${url}`) });
+  });
+
+  test("names the client that refuses a card with gRPC, and why: that is a warning, and the agent can be called", async () => {
+    const { url } = keep(await startServer(slow, { grpc: true }));
+    const { code, found } = await doctor(url);
+    expect(of(found, "clients")).toEqual([
+      {
+        subject: "clients",
+        verdict: "warning",
+        seen: `ADK for Python refuses this card (from 2.13 on): GRPC at ${new URL(url).host} is neither https, nor http on a loopback host`,
+        cure: expect.stringContaining("(the option grpc of serve(), --grpc)"),
+      },
+    ]);
+    expect(code).toBe(0);
   });
 
   test("calls gRPC with TLS where the other addresses of the card have it, also on this machine", async () => {
@@ -327,6 +343,24 @@ test("addresses are broken that only the server's own network can call, and that
   expect(verdict("https://agents.example.com", "https://api.example.com/a2a")).toBeUndefined();
   expect(verdict("https://agents.example.com", "agents.example.com:443")).toBeUndefined();
   expect(verdict("http://10.0.0.7:4000", "http://10.0.0.7:4000")).toBeUndefined();
+});
+
+test("ADK for Python refuses addresses that are not https or http on this machine, and other origins than that of the card", () => {
+  const seen = (asked: string, ...urls: readonly string[]): string | undefined => {
+    const supportedInterfaces = urls.map((url) => ({ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }));
+    const [finding] = checkClients(new URL(asked), { ...slow, supportedInterfaces } as unknown as AgentCard);
+    return finding?.verdict === "ok" ? undefined : finding?.seen.split(": ").slice(1).join(": ");
+  };
+  expect(seen("https://a.example", "https://a.example", "https://a.example:443/rest")).toBeUndefined();
+  expect(seen("http://localhost:4000/agent", "http://localhost:4000/agent")).toBeUndefined();
+  expect(seen("http://127.0.0.1:4000", "http://127.0.0.1:4000")).toBeUndefined();
+  expect(seen("http://[::1]:4000", "http://[::1]:4000")).toBeUndefined();
+  expect(seen("http://10.0.0.7:4000", "http://10.0.0.7:4000")).toContain("http://10.0.0.7:4000 is neither https");
+  expect(seen("https://a.example", "https://a.example", "a.example:443")).toContain("a.example:443 is neither https");
+  expect(seen("https://a.example", "http://a.example")).toContain("http://a.example is neither https");
+  for (const other of ["https://b.example", "https://a.example:8443"])
+    expect(seen("https://a.example", other)).toContain("has another origin than the card, https://a.example");
+  expect(seen("http://127.0.0.1:4000", "http://localhost:4000")).toContain("has another origin");
 });
 
 test("streams are judged by how long the task took: one that was quick tells nothing", () => {

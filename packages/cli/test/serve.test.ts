@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { get } from "node:https";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { connect } from "@parley/a2a/client";
 import { generate } from "selfsigned";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { UsageError } from "../src/errors.ts";
@@ -75,7 +76,22 @@ async function servingHere(args: readonly string[], env: Record<string, string> 
   return serving;
 }
 
+/** The bindings on the card of an agent. */
+async function bindingsAt(url = ""): Promise<ReadonlySet<string>> {
+  const { card } = await connect(url);
+  return new Set(card.supportedInterfaces.map(({ protocolBinding }) => protocolBinding));
+}
+
 describe("parley serve", () => {
+  test("has gRPC on the card only with --grpc, also of the project that parley init writes", async () => {
+    const template = fileURLToPath(new URL("../templates/agent/agent.ts", import.meta.url));
+    const { urls } = await servingHere([template, "--store", "memory"]);
+    expect(await bindingsAt(urls[0])).toEqual(new Set(["JSONRPC", "HTTP+JSON"]));
+    const asked = await servingHere([template, "--store", "memory", "--grpc"]);
+    expect(await bindingsAt(asked.urls[0])).toEqual(new Set(["JSONRPC", "HTTP+JSON", "GRPC"]));
+    expect(await parleyHere(["send", asked.urls[0] ?? "", "roll 2d6", "--binding", "GRPC"])).toMatchObject({ code: 0 });
+  });
+
   test("serves an agent that is written in TypeScript, and stops at SIGTERM", async () => {
     const { running, urls } = await serving([fixture("agent.ts"), "--store", "memory"]);
     const [url = ""] = urls;

@@ -149,7 +149,7 @@ describe("an agent with words of its own", () => {
   });
 
   test("is told in these what a test needs, over calls and raw requests", async () => {
-    const own = await serve(agent, { port: 0, store: memoryStore(), signals: false, logger: false });
+    const own = await serve(agent, { port: 0, grpc: true, store: memoryStore(), signals: false, logger: false });
     onTestFinished(() => own.close({ grace: 0 }));
     const send = "params: { message: { role: ROLE_USER, parts: [{ text: tck-task-failure now }] } }";
     const failed = "expect: { body: { task: { status: { state: TASK_STATE_FAILED } } } }";

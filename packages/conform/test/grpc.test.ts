@@ -44,6 +44,7 @@ describe("over gRPC a server that is wrong in one thing is found out", () => {
   ])("%s", async (_, interceptor, breaks) => {
     const server = await serve(actsAgent({ work: 1_000 }), {
       port: 0,
+      grpc: true,
       store: memoryStore(),
       signals: false,
       logger: false,

@@ -234,7 +234,7 @@ test("over bindings that our own client carries a stream is bounded as well", as
       while (!turn.signal.aborted) yield turn.append("a", [text("a".repeat(50_000))]);
     },
   });
-  const server = await serve(agent, { port: 0, store: memoryStore(), signals: false, logger: false });
+  const server = await serve(agent, { port: 0, grpc: true, store: memoryStore(), signals: false, logger: false });
   onTestFinished(() => server.close({ grace: 0 }));
   const older = parseSuites(streamOf("0.3").replace("STREAM-1", "STREAM-2"));
   const report = await conform(server.url, { ...options, suites: [...suites, ...older], filter: ["STREAM-*"] });

@@ -50,7 +50,7 @@ export async function startParley(configuration: Configuration, work: number = d
     required: actsAgent({ work, requiredExtension }),
   };
   const agent = agents[configuration];
-  const options = { port: 0, store: memoryStore(), signals: false, logger: false } as const;
+  const options = { port: 0, grpc: true, store: memoryStore(), signals: false, logger: false } as const;
   if (configuration !== "guarded" && configuration !== "open") return serve(agent, options);
   const known = bearer({ mine: { subject: "me" }, theirs: { subject: "them" } });
   const authenticator = configuration === "open" ? anyOf(known, anyone()) : known;

@@ -4,7 +4,9 @@ import process from "node:process";
 import { getHeapStatistics } from "node:v8";
 import { jsonRpcBinding, memoryStore, restBinding, silentLogger, type Logger, type ServerBinding } from "@parley/a2a";
 import type { Store } from "@parley/a2a/store";
+import type { BindingOnPort } from "./listen.ts";
 import { standardLogger, type LogLevel } from "./logger.ts";
+import type { GrpcServing, ServeOptions } from "./serve-options.ts";
 
 /* What a server uses where an option is absent. */
 
@@ -22,10 +24,26 @@ export async function optional<Module>(name: string, load: () => Promise<Module>
 /** The package with the binding of gRPC. */
 export const grpcName = "@parley/grpc";
 
-/** JSON-RPC, REST and, where `@parley/grpc` is installed, gRPC. */
-export async function defaultBindings(): Promise<readonly ServerBinding[]> {
-  const grpc = await optional(grpcName, () => import("@parley/grpc"));
-  return [jsonRpcBinding(), restBinding(), ...(grpc === undefined ? [] : [grpc.grpcBinding()])];
+/** The bindings of a server: those of its options, or JSON-RPC, REST and, where it is asked for, gRPC. */
+export async function bindingsOf({
+  bindings,
+  grpc = false,
+}: Pick<ServeOptions, "bindings" | "grpc">): Promise<readonly (ServerBinding | BindingOnPort)[]> {
+  if (grpc === false) return bindings ?? [jsonRpcBinding(), restBinding()];
+  if (bindings !== undefined)
+    throw new TypeError("The options `bindings` and `grpc` exclude each other: add grpcBinding() to `bindings`");
+  const { port, ...options } = grpcServing(grpc);
+  const loaded = await optional(grpcName, () => import("@parley/grpc"));
+  if (loaded === undefined) throw new Error(`The option \`grpc\` needs ${grpcName}: npm install ${grpcName}`);
+  const binding = loaded.grpcBinding(options);
+  return [jsonRpcBinding(), restBinding(), port === undefined ? binding : { binding, port }];
+}
+
+/** The option `grpc`. JavaScript can pass anything. */
+function grpcServing(grpc: unknown): GrpcServing {
+  if (grpc === true) return {};
+  if (typeof grpc === "object" && grpc !== null && !Array.isArray(grpc)) return grpc;
+  throw new TypeError(`The option \`grpc\` must be true, false or { port, url }; got ${JSON.stringify(grpc)}`);
 }
 
 interface LogOptions {

@@ -5,7 +5,7 @@
 
 export type { BindingOnPort } from "./listen.ts";
 export { serve } from "./serve.ts";
-export type { CloseOptions, ServeOptions, Server } from "./serve-options.ts";
+export type { CloseOptions, GrpcServing, ServeOptions, Server } from "./serve-options.ts";
 export type { UpgradeBinding, UpgradedConnection, UpgradeEndpoint } from "./upgrade.ts";
 export { standardLogger, type LogLevel, type LogStream, type StandardLoggerOptions } from "./logger.ts";
 export {

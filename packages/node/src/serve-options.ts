@@ -7,6 +7,14 @@ import type { LogLevel } from "./logger.ts";
 import type { Routes } from "./routes.ts";
 import type { TlsFiles } from "./tls.ts";
 
+/** How `serve` speaks gRPC. */
+export interface GrpcServing {
+  /** A port for gRPC alone; 0 takes any free port, which `server.ports` names. Default: the port of the server. */
+  readonly port?: number;
+  /** The address of gRPC on cards: `grpc.example.com:443`. Default: host and port of the agent's own URL. */
+  readonly url?: string;
+}
+
 /** Options of `serve`, in addition to those of `createHandler`. */
 export interface ServeOptions
   extends Omit<HandlerOptions, "bindings" | "store" | "publicUrl" | "logger" | "facts">, Omit<HttpOptions, "logger"> {
@@ -40,10 +48,14 @@ export interface ServeOptions
   readonly logLevel?: LogLevel;
   /**
    * The bindings, in the order of the cards. A binding that recognizes its requests by their headers may have a port of its
-   * own: `{ binding: grpcBinding(), port: 50051 }`. Default: `jsonRpcBinding()`, `restBinding()` and, where `@parley/grpc` is
-   * installed, `grpcBinding()`.
+   * own: `{ binding: grpcBinding(), port: 50051 }`. Default: `jsonRpcBinding()`, `restBinding()` and, with `grpc`, `grpcBinding()`.
    */
   readonly bindings?: readonly (ServerBinding | BindingOnPort)[];
+  /**
+   * Whether the server also speaks gRPC and gRPC-Web, and cards list them. It needs `@parley/grpc`. Some clients refuse a card that lists
+   * gRPC: ADK for Python from 2.13 on. It adds to the default of `bindings`, and goes with no other. Default false.
+   */
+  readonly grpc?: boolean | GrpcServing;
   /**
    * Certificate and key, as for `node:https`, or the names of their files: `{ certFile, keyFile }`. Files are read again when they
    * change. The server then speaks HTTPS (TLS 1.2 or newer), and HTTP/2 with clients that support it. Where the authenticator has a

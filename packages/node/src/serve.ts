@@ -12,7 +12,7 @@ import { isLoopback, type UniversalHandler } from "@parley/a2a/protocol";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Store } from "@parley/a2a/store";
 import { beforeRouter, type AnyPathEndpoint } from "@parley/a2a/transport";
-import { defaultBindings, defaultLogger, defaultStore, heapShare } from "./defaults.ts";
+import { bindingsOf, defaultLogger, defaultStore, heapShare } from "./defaults.ts";
 import { dispatch, Responder } from "./http.ts";
 import { Port } from "./port.ts";
 import {
@@ -41,8 +41,7 @@ const settleTimeout = 1_000;
 
 /**
  * Serves one agent at the root, or several agents by path and by tenant. Everything is on one port, over HTTP/1.1 and HTTP/2:
- * JSON-RPC, REST and, where `@parley/grpc` is installed, gRPC. Rejects where an option is missing or wrong, and where the server
- * cannot listen.
+ * JSON-RPC, REST and, with the option `grpc`, gRPC. Rejects where an option is missing or wrong, and where the server cannot listen.
  */
 export async function serve(agents: Agent | readonly AgentMount[], options: ServeOptions = {}): Promise<Server> {
   if (options.processes === undefined || options.processes === 1) return serveHere(agents, options);
@@ -67,7 +66,7 @@ async function serveHere(
   const own = options.routes && (await import("./routes.ts"));
   const push = pushOn(options.push, isLoopback(address));
 
-  const bindings = options.bindings ?? (await defaultBindings());
+  const bindings = await bindingsOf(options);
   const newPort = (): Port => new Port({ ...(tls !== undefined && { tls }) });
   const main = newPort();
   const others = bindings.filter(hasOwnPort).map((each) => ({ ...each, own: newPort() }));
@@ -233,7 +232,7 @@ const usualFailures = { requests: 100, per: 60_000 };
 
 /** The options of the handler that do not depend on the port. */
 function handlerOptions(
-  { bindings: _, logger: __, routes: ___, store: ____, ...options }: ServeOptions,
+  { bindings: _, grpc: _grpc, logger: __, routes: ___, store: ____, ...options }: ServeOptions,
   host: string,
   address: string,
 ): Omit<HandlerOptions, "publicUrl" | "store"> {

@@ -27,7 +27,7 @@ async function start(extensions: readonly (typeof first | typeof second | typeof
       yield turn.completed(turn.extensions.join(" "));
     },
   });
-  const server = await serve(agent, { port: 0, signals: false, logger: false, store: memoryStore() });
+  const server = await serve(agent, { port: 0, grpc: true, signals: false, logger: false, store: memoryStore() });
   closers.push(() => server.close({ grace: 0 }));
   return server;
 }

@@ -14,7 +14,8 @@ afterEach(async () => {
 });
 
 async function start(agents: Agent | readonly AgentMount[], options: ServeOptions = {}): Promise<Server> {
-  const server = await serve(agents, { port: 0, signals: false, store: memoryStore(), ...options });
+  const grpc = options.bindings === undefined && { grpc: true };
+  const server = await serve(agents, { port: 0, signals: false, store: memoryStore(), ...grpc, ...options });
   running.push(server);
   return server;
 }
@@ -23,13 +24,6 @@ const bindings = [grpcBinding()];
 const overGrpc = (server: Server, version?: string): Promise<Client> =>
   connect(server.agents[0]?.card ?? "", { bindings, binding: "GRPC", ...(version !== undefined && { version }) });
 
-/** gRPC on a port of its own, beside the others. */
-const onPort = (port: number): NonNullable<ServeOptions["bindings"]> => [
-  jsonRpcBinding(),
-  restBinding(),
-  { binding: grpcServerBinding(), port },
-];
-
 const faces = (server: Server): unknown[] =>
   server.agents.flatMap(({ card }) =>
     card.supportedInterfaces
@@ -37,7 +31,7 @@ const faces = (server: Server): unknown[] =>
       .map(({ url, protocolVersion, tenant }) => [protocolVersion, url, ...(tenant === undefined ? [] : [tenant])]),
   );
 
-describe("serve with @parley/grpc", () => {
+describe("serve with the option grpc", () => {
   it("speaks gRPC on the same port, and the card has its address without a scheme", async () => {
     const server = await start(echoAgent());
     const url = `127.0.0.1:${server.port}`;
@@ -87,15 +81,19 @@ describe("serve with @parley/grpc", () => {
     expect(faces(await start(echoAgent(), { publicUrl }))[0]).toEqual(["1.0", url]);
   });
 
-  it("has the given address on its card", async () => {
-    const server = await start(echoAgent(), {
-      bindings: [grpcServerBinding({ url: "http://grpc.example.com:50051" })],
-    });
+  it.each([
+    ["the option", { grpc: { url: "http://grpc.example.com:50051" } }],
+    ["a binding", { bindings: [grpcServerBinding({ url: "http://grpc.example.com:50051" })] }],
+  ])("has the given address on its card, by %s", async (_, options: ServeOptions) => {
+    const server = await start(echoAgent(), options);
     expect(faces(server)[0]).toEqual(["1.0", "http://grpc.example.com:50051"]);
   });
 
-  it("may have a second port for gRPC alone", async () => {
-    const server = await start(echoAgent(), { bindings: onPort(0) });
+  it.each([
+    ["the option", { grpc: { port: 0 } }],
+    ["a binding", { bindings: [jsonRpcBinding(), restBinding(), { binding: grpcServerBinding(), port: 0 }] }],
+  ])("may have a second port for gRPC alone, by %s", async (_, options: ServeOptions) => {
+    const server = await start(echoAgent(), options);
     const { GRPC: port = 0 } = server.ports;
     expect([0, server.port]).not.toContain(port);
     expect(faces(server)[0]).toEqual(["1.0", `127.0.0.1:${port}`]);
@@ -110,16 +108,37 @@ describe("serve with @parley/grpc", () => {
 
   it("closes the first port where the second one is taken", async () => {
     const other = await start(echoAgent());
-    const refused = start(echoAgent(), { bindings: onPort(other.port) });
+    const refused = start(echoAgent(), { grpc: { port: other.port } });
     await expect(refused).rejects.toThrow("another process uses this port");
   });
 
-  it("does not speak gRPC where the bindings do not list it", async () => {
-    const server = await start(echoAgent(), { bindings: [jsonRpcBinding(), restBinding()] });
-    expect(faces(server)).toEqual([]);
+  it.each([
+    ["by default, though @parley/grpc is installed", {}],
+    ["with grpc: false", { grpc: false }],
+    ["where the bindings do not list it", { bindings: [jsonRpcBinding(), restBinding()] }],
+  ])("does not speak gRPC %s", async (_, options: ServeOptions) => {
+    const server = await serve(echoAgent(), { port: 0, signals: false, store: memoryStore(), ...options });
+    running.push(server);
+    expect(server.agents[0]?.card.supportedInterfaces.map(({ protocolBinding }) => protocolBinding)).toEqual([
+      "JSONRPC",
+      "HTTP+JSON",
+      "JSONRPC",
+      "HTTP+JSON",
+    ]);
     using http = await Http2Client.to(server.url);
     const { status } = await http.post("/lf.a2a.v1.A2AService/GetTask", "", { "content-type": "application/grpc" });
     expect(status).toBe(404);
+  });
+
+  it("refuses grpc beside bindings, and what is no option of it", async () => {
+    const bindings = [jsonRpcBinding()];
+    await expect(start(echoAgent(), { bindings, grpc: true })).rejects.toThrow(
+      "The options `bindings` and `grpc` exclude each other: add grpcBinding() to `bindings`",
+    );
+    for (const grpc of ["yes", 50051, [], null])
+      await expect(start(echoAgent(), { grpc: grpc as never })).rejects.toThrow(
+        `The option \`grpc\` must be true, false or { port, url }; got ${JSON.stringify(grpc)}`,
+      );
   });
 
   it("lets calls over gRPC finish when it closes, and ends streams", async () => {

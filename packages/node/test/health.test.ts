@@ -27,7 +27,14 @@ afterEach(async () => {
 });
 
 async function start(options: ServeOptions = {}, agent = echoAgent()): Promise<Server> {
-  const server = await serve(agent, { port: 0, signals: false, logger: false, store: memoryStore(), ...options });
+  const server = await serve(agent, {
+    port: 0,
+    grpc: true,
+    signals: false,
+    logger: false,
+    store: memoryStore(),
+    ...options,
+  });
   running.push(server);
   return server;
 }

@@ -18,7 +18,14 @@ afterEach(async () => {
 });
 
 async function start(options: ServeOptions = {}): Promise<Server> {
-  const server = await serve(echoAgent(), { port: 0, signals: false, store: memoryStore(), logger: false, ...options });
+  const server = await serve(echoAgent(), {
+    port: 0,
+    grpc: true,
+    signals: false,
+    store: memoryStore(),
+    logger: false,
+    ...options,
+  });
   running.push(server);
   return server;
 }

@@ -43,7 +43,7 @@ it.each(Object.keys(ways))("a caller who leaves a waiting send is no error: %s",
   const log = (level: string) => (text: string, fields?: unknown) => void lines.push({ level, text, fields });
   const logger: Logger = { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };
   const { agent, begun, finish } = slowAgent();
-  const server = await serve(agent, { port: 0, signals: false, store: memoryStore(), logger });
+  const server = await serve(agent, { port: 0, grpc: true, signals: false, store: memoryStore(), logger });
   try {
     const leave = ways[way]!(server.port);
     await begun;

@@ -37,7 +37,7 @@ async function folder(): Promise<string> {
 async function serving(agent: Agent, more: Partial<ServeOptions> = {}, path?: string) {
   const { logger, lines } = collecting();
   const store = await sqliteStore({ path: join(path ?? (await folder()), "tasks.db") });
-  const server = await serve(agent, { port: 0, signals: false, store, logger, ...more });
+  const server = await serve(agent, { port: 0, grpc: true, signals: false, store, logger, ...more });
   const close = async (): Promise<void> => {
     await server.close({ grace: 0 });
     await store.close();

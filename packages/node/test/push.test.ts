@@ -47,7 +47,7 @@ function asking(capabilities: Agent["capabilities"] = {}): Agent {
 }
 
 async function start(options: ServeOptions = {}, agent = asking()): Promise<Server> {
-  const common = { port: 0, signals: false, store: memoryStore(), logger: false } as const;
+  const common = { port: 0, grpc: true, signals: false, store: memoryStore(), logger: false } as const;
   const server = await serve(agent, { ...common, ...options });
   closers.push(() => server.close({ grace: 0 }));
   return server;

@@ -59,7 +59,7 @@ const ways: Readonly<Record<string, (port: number, id: string, answered: () => v
 };
 
 it.each(Object.keys(ways))("40 readers who do not read hold a page each: %s", async (way) => {
-  const server = await serve(talkative, { port: 0, signals: false, store: memoryStore(), logger: false });
+  const server = await serve(talkative, { port: 0, grpc: true, signals: false, store: memoryStore(), logger: false });
   try {
     const { task } = await (await connect(server.url)).sendMessage("go");
     const before = held();

@@ -18,7 +18,7 @@ afterEach(async () => {
 });
 
 async function start(routes: NonNullable<ServeOptions["routes"]>, options: ServeOptions = {}): Promise<Server> {
-  const common = { port: 0, signals: false, logger: false, store: memoryStore(), routes } as const;
+  const common = { port: 0, grpc: true, signals: false, logger: false, store: memoryStore(), routes } as const;
   const server = await serve(echoAgent(), { ...common, ...options });
   running.push(server);
   return server;

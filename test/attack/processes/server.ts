@@ -37,6 +37,7 @@ const server = await serve(
   await Promise.all(mounts.map(async ({ agent, ...where }) => ({ agent: await agents[agent](), ...where }))),
   {
     port: 0,
+    grpc: true,
     signals: false,
     store: place === "memory" ? memoryStore() : await sqliteStore({ path: place }),
     logger: { debug() {}, info() {}, warn: line("warn"), error: line("error") },

@@ -83,6 +83,7 @@ export function counting(versions?: readonly ProtocolVersion[]): () => Counting 
     const authenticator = bearer({ "ada-token": { subject: "ada" } });
     const server = await serve([mount], {
       port: 0,
+      grpc: true,
       signals: false,
       logger: false,
       store,

@@ -47,6 +47,7 @@ beforeAll(async () => {
   provider = await startProvider();
   server = await serve([{ agent, path: "/mirror" }], {
     port: 0,
+    grpc: true,
     signals: false,
     logger: false,
     store: memoryStore(),

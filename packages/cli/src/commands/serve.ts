@@ -56,6 +56,7 @@ export function serveOptions(command: Command, grace: number): Command {
     .option("--audience <name>", "whom its tokens must be for; default: the URL of the agent; repeatable", collect)
     .option("--scope <scope>", "a scope that its tokens must have; repeatable", collect)
     .option("--cors <origin>", "a web origin whose pages may call the server, or * for any; repeatable", collect)
+    .option("--grpc", "speak gRPC too; some clients refuse a card that lists it, such as ADK for Python")
     .option("--push", "deliver webhooks; PARLEY_KEYS has the keys that protect their secrets")
     .option("--card-key <file>", "a key that signs the cards, as parley card key makes it; repeatable", collect)
     .option("--audit", "log who is refused, what becomes of tasks, and what operators do")

@@ -145,7 +145,7 @@ function cureOf(code: string, asked: URL, { url, protocolBinding }: Interface): 
       if (hostAndPort(url, asked.protocol) !== hostAndPort(asked.href, asked.protocol))
         return `Let clients reach this address, or set publicUrl of the server (--public-url) to ${asked.origin}, where its card is`;
       if (protocolBinding === "GRPC")
-        return "Let the proxy pass gRPC on (nginx: a location with grpc_pass), or take gRPC off the card (bindings of the server)";
+        return "Let the proxy pass gRPC on (nginx: a location with grpc_pass), or take gRPC off the card (the option grpc, --grpc)";
       return "Let clients reach this address, through the proxy and the firewall too, or take it off the card: clients try it first";
     case "MethodNotFound":
     case "InvalidResponse":

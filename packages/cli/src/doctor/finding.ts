@@ -2,7 +2,7 @@ import { line } from "@parley/a2a/display";
 import type { Style } from "../output/text.ts";
 
 /** What was looked at. */
-export type Subject = "card" | "tls" | "address" | "versions" | "streams" | "clock";
+export type Subject = "card" | "tls" | "address" | "versions" | "clients" | "streams" | "clock";
 
 /** What one check has found. */
 export interface Finding {

@@ -5,6 +5,7 @@ import type { Io } from "../io.ts";
 import { styleFor } from "../output/text.ts";
 import { checkAddresses, checkVersions } from "./addresses.ts";
 import { checkCard } from "./card.ts";
+import { checkClients } from "./clients.ts";
 import { checkClock } from "./clock.ts";
 import { type Finding, showFinding } from "./finding.ts";
 import { checkStreams } from "./streams.ts";
@@ -43,6 +44,7 @@ async function* examine(io: Io, at: string, options: DoctorOptions): AsyncGenera
   if (found.card === undefined) return;
   const { card } = found;
   yield checkVersions(card);
+  yield* checkClients(new URL(at), card);
   let wantsCredentials = false;
   for await (const { finding, refused } of checkAddresses(io, at, card, options)) {
     yield finding;

@@ -3,5 +3,5 @@ import { serve, type ServeOptions, type Server } from "@parley/node";
 
 /** A server of our own on a free port, with its tasks in memory. */
 export function startServer(agent: Agent, options: ServeOptions = {}): Promise<Server> {
-  return serve(agent, { port: 0, store: memoryStore(), signals: false, logger: false, ...options });
+  return serve(agent, { port: 0, grpc: true, store: memoryStore(), signals: false, logger: false, ...options });
 }

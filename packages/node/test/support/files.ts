@@ -39,7 +39,7 @@ export function serversOfTests(): TestServers {
   return {
     servers,
     async serveOne(agents, options) {
-      const server = await serve(agents, { port: 0, signals: false, logger: false, ...options });
+      const server = await serve(agents, { port: 0, grpc: true, signals: false, logger: false, ...options });
       servers.push(server);
       return server;
     },
