@@ -85,3 +85,6 @@ const entities: Readonly<Record<string, string>> = {
 export function html(text: string, limit = 1000): string {
   return plain(text, limit).replace(/[&<>"']/g, (character) => entities[character] ?? "");
 }
+
+/** What `console.log` of Node, Bun and Deno calls for what it shows in place of an object: it shows no getters. */
+export const inspected: unique symbol = Symbol.for("nodejs.util.inspect.custom");

@@ -1,3 +1,4 @@
+import { inspected } from "../base/display.ts";
 import type {
   Artifact,
   FieldViolation,
@@ -113,6 +114,15 @@ class MessageReads implements TurnReads<ExtensionTypes> {
   subState(name: string): JsonObject {
     return metadataOfSubState(this.#reader, name);
   }
+
+  toJSON(): object {
+    const { message, request, data } = this;
+    return { message, request, data };
+  }
+
+  [inspected](): object {
+    return this.toJSON();
+  }
 }
 
 /** Where the values of an event are. */
@@ -159,6 +169,15 @@ class SourceReads implements EventReads<ExtensionTypes> {
 
   get subState(): string | undefined {
     return subStateOf(this.#reader.extension, this.#source.status);
+  }
+
+  toJSON(): object {
+    const { message, artifact, task, statusUpdate, artifactUpdate, data, subState } = this;
+    return { message, artifact, task, statusUpdate, artifactUpdate, data, ...(subState !== undefined && { subState }) };
+  }
+
+  [inspected](): object {
+    return this.toJSON();
   }
 
   #misfitAt(place: string): Misfit {

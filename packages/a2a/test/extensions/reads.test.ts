@@ -1,6 +1,8 @@
+import { inspect } from "node:util";
 import * as z from "zod";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { defineExtension, extensionMethod, ExtensionReader } from "../../src/extensions/index.ts";
+import { traceability } from "../../src/extensions/traceability/index.ts";
 import { defineAgent } from "../../src/index.ts";
 import type { A2AError, Artifact, Message, StandardSchema, StreamResponse, Task } from "../../src/model/index.ts";
 import type { AnyExtension, EventReads, ExtensionTypes, TurnReads } from "../../src/protocol/index.ts";
@@ -306,6 +308,39 @@ describe("event.ext()", () => {
       expect(reads.data).toEqual({ form: [{ amount: 1 }], tagged: [] });
     }
     expect(eventReads({ ...task, artifacts: [] }).artifact).toEqual({});
+  });
+});
+
+describe("what is read, printed by console.log and JSON.stringify", () => {
+  test("of a message: its values by place", () => {
+    const reads = turnReads(
+      notes,
+      messageWith({
+        metadata: { "example.com/at": at },
+        parts: [{ data: { amount: 7 }, mediaType: "application/x-form" }],
+      }),
+    );
+    const values = { message: { at }, request: {}, data: { form: [{ amount: 7 }], tagged: [] } };
+    expect(JSON.parse(JSON.stringify({ reads }))).toEqual({ reads: values });
+    expect(inspect(reads, { depth: null })).toBe(inspect(values, { depth: null }));
+    expect(inspect({ reads }, { depth: null })).toBe(inspect({ reads: values }, { depth: null }));
+  });
+
+  test("of an event: its values by place, and its sub-state where it has one", () => {
+    const artifact: Artifact = { artifactId: "a", parts: [{ text: "x" }], metadata: { [`${uri}/draft`]: true } };
+    const none = { message: {}, task: {}, statusUpdate: {}, artifactUpdate: {}, data: { form: [], tagged: [] } };
+    const reads = eventReads(artifact);
+    expect(JSON.parse(JSON.stringify(reads))).toEqual({ ...none, artifact: { draft: true } });
+    expect(inspect(reads)).toContain("artifact: { draft: true }");
+    const message = messageWith({ metadata: { "generating-image": true } });
+    const working = { taskId: "t", contextId: "c", status: { state: "TASK_STATE_WORKING", message } } as const;
+    expect(inspect(eventReads({ statusUpdate: working }))).toContain("subState: 'drawing'");
+  });
+
+  test("of a trace: what is in the event", () => {
+    const event = { task: { id: "t", status: { state: "TASK_STATE_COMPLETED" } } } as const;
+    const { onEvent } = traceability as unknown as { onEvent(event: StreamResponse): unknown };
+    expect(inspect(onEvent(event))).toBe("{ trace: undefined }");
   });
 });
 

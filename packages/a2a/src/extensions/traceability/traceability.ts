@@ -1,3 +1,4 @@
+import { inspected } from "../../base/display.ts";
 import { isTerminal, type JsonObject, type StreamResponse } from "../../model/index.ts";
 import type {
   ActivatingCall,
@@ -98,11 +99,17 @@ export function traceabilityExtension(options: TraceabilityOptions = {}): Tracea
       return started instanceof TraceRecorder ? { [key]: writeTrace(started.whole, shape) } : undefined;
     },
     onDelegate: (call, turn) => (turn.started instanceof TraceRecorder ? watchOf(turn.started, turn, call) : undefined),
-    onEvent: (event: StreamResponse): TraceReads => ({
-      get trace() {
-        return findTrace(event, key);
-      },
-    }),
+    onEvent(event: StreamResponse): TraceReads {
+      const reads = {
+        get trace() {
+          return findTrace(event, key);
+        },
+        [inspected]() {
+          return { trace: this.trace };
+        },
+      };
+      return reads;
+    },
   });
 }
 
