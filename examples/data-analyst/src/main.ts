@@ -1,5 +1,4 @@
-import { randomBytes } from "node:crypto";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { serve } from "@parley/node";
@@ -21,20 +20,14 @@ function portOf(text: string): number {
   process.exit(2);
 }
 
-/** The key for webhooks. It is made once, so that a task that goes on after a restart still reports. */
-async function pushKey(file: string): Promise<string> {
-  // Of two processes that start at once, one makes it.
-  await writeFile(file, randomBytes(32).toString("base64"), { flag: "wx", mode: 0o600 }).catch(() => undefined);
-  return readFile(file, "utf8");
-}
-
 const port = portOf(process.env["PORT"] || "4000");
 try {
-  await mkdir(".parley", { recursive: true });
+  await mkdir(".parley", { recursive: true, mode: 0o700 });
   const { url } = await serve(agent, {
     port,
     store: await sqliteStore({ path: join(".parley", "data-analyst.db") }),
-    push: { keys: [await pushKey(join(".parley", "push-key"))] },
+    // Their key is in .parley/ too, so that a task that goes on after a restart still reports.
+    push: true,
   });
   const weather = local("node_modules/vega-datasets/data/weather.csv");
   const parley = `node ${local("packages/cli/dist/main.js")}`;

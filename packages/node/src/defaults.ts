@@ -74,7 +74,7 @@ export async function defaultStore(options: LogOptions, logger: Logger): Promise
     return memoryStore();
   }
   const path = resolve(file);
-  await mkdir(dirname(path), { recursive: true });
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   return sqlite.sqliteStore({ path, logger });
 }
 

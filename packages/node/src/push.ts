@@ -1,6 +1,10 @@
+import { resolve } from "node:path";
 import process from "node:process";
-import type { HandlerOptions } from "@parley/a2a";
+import type { HandlerOptions, Logger } from "@parley/a2a";
+import { isLoopback } from "@parley/a2a/protocol";
+import type { Store } from "@parley/a2a/store";
 import { nodeDialer } from "./dialer.ts";
+import type { ServeOptions } from "./serve-options.ts";
 
 type PushOption = HandlerOptions["push"];
 
@@ -29,6 +33,29 @@ export function pushOn(push: PushOption, isLocal: boolean): PushOption {
     ...(keys !== undefined && { keys }),
     ...(!isLocal && { net: { allowLoopback: false, ...options.net } }),
   };
+}
+
+/** The option with the key in `.parley`, where there is no other and this is no production. Its webhooks survive a restart. */
+export async function withDevelopmentKey(
+  push: PushOption,
+  { publicUrl, developmentKey: isWanted = true }: Pick<ServeOptions, "developmentKey" | "publicUrl">,
+  { isLocal, store, logger }: { readonly isLocal: boolean; readonly store: Store; readonly logger: Logger },
+): Promise<PushOption> {
+  if (typeof push !== "object" || push.keys !== undefined || !isLocal || !store.durable) return push;
+  // Behind a proxy of this machine a server is one for others.
+  const isPublic = publicUrl !== undefined && !(URL.canParse(publicUrl) && isLoopback(new URL(publicUrl).hostname));
+  if (isPublic || !isWanted || process.env["NODE_ENV"] === "production") return push;
+  const { CannotMakeKey, developmentKey } = await import("./development-key.ts");
+  const folder = resolve(".parley");
+  try {
+    const key = await developmentKey(folder);
+    logger.info(`Webhooks use the development key in ${folder}: keep it out of git, and set ${variable} in production`);
+    return { ...push, keys: [key] };
+  } catch (cause) {
+    if (!(cause instanceof CannotMakeKey)) throw cause;
+    logger.warn("Failed to make a development key; webhooks with secrets end with this process", { cause });
+    return push;
+  }
 }
 
 /** The option `authorization` of `serve()` for the handler: with the keys of the environment, unless `push` has keys. */

@@ -86,6 +86,12 @@ export interface ServeOptions
    * `limits.bodyBytes`, TLS and its headers hold here, too; authenticator, rates and `cors` do not. Default: nothing.
    */
   readonly routes?: Routes;
+  /**
+   * Whether webhooks may use a key of the file `.parley/development-key` below the working directory, which is made when it is missing, so that
+   * they survive a restart. Only where nothing else has keys, only this machine reaches the server, and its store is durable; never where
+   * `NODE_ENV` is `production`. `false`: the key ends with the process. Default true.
+   */
+  readonly developmentKey?: boolean;
   /** Whether the server closes at SIGTERM and SIGINT before the process ends. A second signal ends the process at once. Default true. */
   readonly signals?: boolean;
   /**

@@ -26,7 +26,7 @@ import {
   urlOf,
   warnOfMutualTls,
 } from "./listen.ts";
-import { authorizationOn, blobsOn, pushOn } from "./push.ts";
+import { authorizationOn, blobsOn, pushOn, withDevelopmentKey } from "./push.ts";
 import { closingTimes, onStopSignal, processLease } from "./process.ts";
 import type { Member } from "./processes/member.ts";
 import type { CloseOptions, ServeOptions, Server } from "./serve-options.ts";
@@ -64,7 +64,7 @@ async function serveHere(
   const security = await securityOf(options, address, logger);
   const tls = security?.tls;
   const own = options.routes && (await import("./routes.ts"));
-  const push = pushOn(options.push, isLoopback(address));
+  const pushing = pushOn(options.push, isLoopback(address));
 
   const bindings = await bindingsOf(options);
   const newPort = (): Port => new Port({ ...(tls !== undefined && { tls }) });
@@ -78,14 +78,15 @@ async function serveHere(
   let handler: Handler;
   let publicUrl: string;
   try {
+    const push = await withDevelopmentKey(pushing, options, { isLocal: isLoopback(address), store, logger });
     const numbers = [options.port ?? 4000, ...others.map((other) => other.port)];
     const found = await (member?.join(ports) ?? bindAll(ports, address, numbers));
     port = found[0] as number;
     for (const [at, { binding }] of others.entries()) bound[binding.name] = found[at + 1] as number;
     publicUrl = options.publicUrl ?? urlOf(host, port, tls !== undefined);
     const onCards = bindings.map((each) => (hasOwnPort(each) ? elsewhere(each.binding, bound) : each));
-    const authorization = authorizationOn(options.authorization, push);
     const isLocal = URL.canParse(publicUrl) && isLoopback(new URL(publicUrl).hostname);
+    const authorization = authorizationOn(options.authorization, push);
     const blobs = blobsOn(options.blobs, push, isLocal ? member?.secret : undefined);
     const shared = member?.share(store) ?? store;
     const known = { bindings: onCards, logger, store: shared, publicUrl, ...(push !== undefined && { push }) };

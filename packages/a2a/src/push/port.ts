@@ -13,7 +13,8 @@ export interface PushOptions {
    * Keys of 32 random bytes, each in base64: `openssl rand -base64 32`. They seal the secrets of configs, and sign. The first one
    * is used; the others still open what they sealed, and stay in the key set, so that a key can be replaced. All processes on one
    * store need the same keys. Default: with `serve()` those of the environment variable `PARLEY_KEYS`, with commas between them;
-   * then a key that ends with the process, where only this machine reaches the server; otherwise the server does not start.
+   * then, where only this machine reaches the server, the one that `developmentKey` makes, or a key that ends with the process; otherwise
+   * the server does not start.
    */
   readonly keys?: readonly string[];
   /**

@@ -1,0 +1,25 @@
+// A server of its own process, to be killed, that sends webhooks: prints its URL when it is ready. Its options are in its arguments, as JSON.
+
+import { defineAgent, memoryStore } from "@parley/a2a";
+import { serve } from "@parley/node";
+
+const agent = defineAgent({
+  name: "Asking",
+  description: "Asks back, and ends with the second message.",
+  version: "1.0.0",
+  skills: [],
+  async *onMessage(turn) {
+    if (turn.task === undefined) yield turn.inputRequired("Which city?");
+    else yield turn.completed("Thank you");
+  },
+});
+
+const { inMemory = false, ...options } = JSON.parse(process.argv[2] ?? "{}");
+const store = inMemory ? { store: memoryStore() } : {};
+try {
+  const server = await serve(agent, { port: 0, push: true, ...store, ...options });
+  process.stdout.write(`${server.url}\n`);
+} catch (error) {
+  process.stderr.write(`${String(error)}\n`);
+  process.exitCode = 1;
+}
