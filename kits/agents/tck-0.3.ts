@@ -11,7 +11,7 @@ export interface Tck03Options {
 /** What the kit writes where it wants to be asked for an authorization. */
 const foreignAccount = /my (?:email|google drive|calendar|banking)|authenticate with external service/i;
 
-/** The agent under test for the kit `0.3.0-beta-x`: works for some seconds on any message, then asks for input. */
+/** The agent under test for the kit for 0.3: works for some seconds on any message, then asks for input. */
 export function tck03({ hold = 3_000, longHold = 4_000 }: Tck03Options = {}): Agent {
   return defineAgent({
     name: "Agent under test",
