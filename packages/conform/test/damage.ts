@@ -219,11 +219,17 @@ export async function startDamaged(origin: string, damage: Damage): Promise<{ ur
         const data = block.split("\n").flatMap((line) => (line.startsWith("data:") ? [line.slice(5)] : []));
         if (data.length === 0) continue;
         const event = JSON.parse(data.join("\n"));
+        if (event.error !== undefined) {
+          // An error of JSON-RPC that answers a streaming call: an answer, in one event.
+          const answer = answered(upstream.status, {}, event);
+          damage.answer?.(answer, asked);
+          emit(answer.body);
+          continue;
+        }
         const inner = event.jsonrpc === undefined ? event : event.result;
         if (inner?.task?.id !== undefined && streams.has(response)) streams.set(response, inner.task.id);
         for (const one of damage.event?.(inner, count++, asked) ?? [inner]) {
-          const wrapped =
-            event.jsonrpc === undefined || event.error ? (event.error ? event : one) : { ...event, result: one };
+          const wrapped = event.jsonrpc === undefined ? one : { ...event, result: one };
           if (damage.gather === undefined) emit(wrapped);
           else gathered.push(wrapped);
         }
