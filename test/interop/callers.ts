@@ -9,6 +9,13 @@ export interface Caller extends PeerProgram {
   readonly ways: readonly string[];
 }
 
+export const adkForPython: Caller = {
+  name: "ADK for Python 2.13.0",
+  environment: "adk",
+  program: "framework_adk.py",
+  ways: [""],
+};
+
 export const adkForJavaScript: Caller = {
   name: "ADK for JavaScript 2.0.0",
   environment: "node",

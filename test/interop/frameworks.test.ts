@@ -1,7 +1,10 @@
+import { execFile } from "node:child_process";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import {
   adkForJavaScript,
+  adkForPython,
   goCommand,
   javaScriptSdk,
   mastra,
@@ -11,7 +14,7 @@ import {
   type Saying,
 } from "./callers.ts";
 import { describePeer, runClient, runCommand, type Said } from "./peer.ts";
-import { startProject, type Project } from "./project.ts";
+import { command, startProject, type Project } from "./project.ts";
 
 /* What clients of others show to a person who talks to an agent of ours. docs/frameworks.md has the table. */
 
@@ -29,9 +32,10 @@ const story = "The rain came over the hills.";
 const question = "Which size? Answer with a size.";
 const pieces = story.replaceAll(" ", "\n ");
 
+const pizzeria = join(import.meta.dirname, "pizzeria.ts");
 let project: Project | undefined;
 beforeAll(async () => {
-  project = await startProject(join(import.meta.dirname, "pizzeria.ts"));
+  project = await startProject(pizzeria);
 });
 afterAll(() => project?.stop());
 const url = (): string => project?.url ?? "";
@@ -41,6 +45,9 @@ const shown = (said: ReadonlyMap<string, Said>, step: string): string => {
   const { result, text } = said.get(step) ?? {};
   return typeof result === "string" ? result : (text ?? "");
 };
+
+const doctor = (asked: Project | undefined) =>
+  promisify(execFile)(process.execPath, [command, "doctor", asked?.url ?? ""]);
 
 /** What each client shows. */
 const usual: Readonly<Record<string, string>> = {
@@ -63,6 +70,7 @@ const contained: Readonly<Record<string, string>> = {
 type Own = Readonly<Record<string, string>>;
 
 const callers: readonly (Caller & { readonly own: Own })[] = [
+  { ...adkForPython, own: {} },
   {
     ...adkForJavaScript,
     // It gives no names of files.
@@ -117,6 +125,29 @@ for (const { own, ...caller } of callers) {
     });
   });
 }
+
+describePeer({ ...adkForPython, name: `${adkForPython.name}, and a card that lists gRPC` }, () => {
+  let served: Project | undefined;
+  beforeAll(async () => {
+    served = await startProject(pizzeria, ["--grpc"]);
+  });
+  afterAll(() => served?.stop());
+
+  it("refuses it, as `parley doctor` says with the cure, and the Python SDK does not", async () => {
+    const args = [served?.url ?? "", JSON.stringify({ hello: conversations["hello"] })];
+    const grpc = (served?.url ?? "").replace("http://", "");
+    const refused = shown(await runClient(adkForPython, args), "hello.0");
+    expect(refused).toMatch(new RegExp(`Agent card RPC URL must use https, or http on a loopback host: ${grpc}$`));
+    const { stdout } = await doctor(served);
+    expect(stdout).toContain(`ADK for Python refuses this card (from 2.13 on): GRPC at ${grpc} is neither https`);
+    expect(stdout).toContain("→ Take gRPC off the card");
+    expect(shown(await runClient(pythonSdk, args), "hello.0")).toBe("Hello, Ada!");
+  });
+
+  it("accepts the card without gRPC, as `parley doctor` says", async () => {
+    expect((await doctor(project)).stdout).toContain("ADK for Python accepts this card");
+  });
+});
 
 describePeer(goCommand, () => {
   const send = (...args: readonly string[]) => runCommand(goCommand, ["send", url(), ...args]);

@@ -1,7 +1,9 @@
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { AgentCard } from "@parley/a2a";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { publishAll, type Published } from "../release/published.ts";
-import { adkForJavaScript, goCommand, javaScriptSdk, mastra, pythonSdk, strands } from "./callers.ts";
+import { adkForJavaScript, adkForPython, goCommand, javaScriptSdk, mastra, pythonSdk, strands } from "./callers.ts";
 import { describePeer, runClient, runCommand } from "./peer.ts";
 
 /*
@@ -20,9 +22,19 @@ beforeAll(async () => {
 });
 afterAll(() => published?.close());
 
+it("names the address that is on its card: clients may want the same origin", async () => {
+  const folder = join(published?.home ?? "", "my-agent");
+  const named = new URL(url);
+  named.port = "4000";
+  expect(await readFile(join(folder, "README.md"), "utf8")).toContain(`serves agent.ts on ${named.origin},`);
+  expect(await readFile(join(folder, "package.json"), "utf8")).toContain(`"parley send ${named.origin}"`);
+  const card = (await (await fetch(`${url}/.well-known/agent-card.json`)).json()) as AgentCard;
+  expect(new Set(card.supportedInterfaces.map((each) => new URL(each.url).origin))).toEqual(new Set([url]));
+});
+
 const rolled = /\d+ \+ \d+ = \d+/;
 
-for (const caller of [adkForJavaScript, mastra, strands, pythonSdk, javaScriptSdk]) {
+for (const caller of [adkForPython, adkForJavaScript, mastra, strands, pythonSdk, javaScriptSdk]) {
   describePeer(caller, () => {
     it("rolls the dice, and is asked which", async () => {
       const conversations = { roll: ["roll 2d6"], ask: ["roll", "2d6"] };

@@ -9,7 +9,8 @@ import { reservePort } from "../crash/supervisor.ts";
 const root = join(import.meta.dirname, "../..");
 /** PARLEY_ROOT: another checkout that is built, to see what clients meet there. */
 const checkout = process.env["PARLEY_ROOT"] ?? root;
-const command = join(checkout, "packages/cli/dist/main.js");
+/** The command line of that checkout. */
+export const command = join(checkout, "packages/cli/dist/main.js");
 
 export interface Project {
   readonly url: string;
@@ -17,7 +18,7 @@ export interface Project {
 }
 
 /** Makes a project with `parley init`, puts an agent in the place of its own, and serves it as its `npm start` does, at a free port. */
-export async function startProject(agent: string): Promise<Project> {
+export async function startProject(agent: string, options: readonly string[] = []): Promise<Project> {
   // Below node_modules, where the project finds the packages as if they were installed.
   const projects = join(checkout, "node_modules/.cache/parley-projects");
   await mkdir(projects, { recursive: true });
@@ -25,7 +26,7 @@ export async function startProject(agent: string): Promise<Project> {
   await promisify(execFile)(process.execPath, [command, "init", folder]);
   await copyFile(agent, join(folder, "agent.ts"));
   const port = await reservePort();
-  const child = spawn(process.execPath, [command, "serve", "agent.ts", "--port", `${port}`], {
+  const child = spawn(process.execPath, [command, "serve", "agent.ts", "--port", `${port}`, ...options], {
     cwd: folder,
     env: { PATH: process.env["PATH"] ?? "", HOME: folder },
     stdio: ["ignore", "pipe", "pipe"],

@@ -116,7 +116,7 @@ describe("a project that was just made", () => {
       scripts: {
         start: "parley serve agent.ts",
         dev: "parley dev agent.ts",
-        ask: "parley send http://localhost:4000",
+        ask: "parley send http://127.0.0.1:4000",
         test: "node --import tsx --test agent.test.ts",
         check: "tsc",
       },

@@ -63,7 +63,8 @@ async function manifest(folder: string, link: string | undefined): Promise<strin
     scripts: {
       start: "parley serve agent.ts",
       dev: "parley dev agent.ts",
-      ask: "parley send http://localhost:4000",
+      // The address on the card. Clients such as ADK for Python want both to have the same origin.
+      ask: "parley send http://127.0.0.1:4000",
       test: "node --import tsx --test agent.test.ts",
       check: "tsc",
     },

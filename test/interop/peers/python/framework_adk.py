@@ -32,7 +32,7 @@ def shown(events):
         for part in (event.content and event.content.parts) or []:
             if part.function_call:
                 words += str((part.function_call.args or {}).get('input_required', ''))
-            elif part.inline_data:
+            elif part.inline_data and not part.thought:
                 file = part.inline_data
                 words += f'[{file.display_name}: {file.data.decode()}]'
             elif not part.thought:
