@@ -85,9 +85,6 @@ describe("a resumable task inside one long step", () => {
     expect(await run(["db", "suspended", "--store", path], io)).toBe(0);
     expect(out()).toContain(id);
     expect(await run(["db", "resume", id, "--store", path], io)).toBe(0);
-    // A server looks every ten seconds. A new one looks at once.
-    await killed(life);
-    life = await supervisor.start();
     await vi.waitFor(async () => expect(await stateOf(id)).toBe("TASK_STATE_COMPLETED"), patient);
     await killed(life);
   });

@@ -197,7 +197,7 @@ export async function resume(io: Io, taskId: string, options: ResumeOptions): Pr
     if (!(await resumeTask(store, options.agent, taskId))) {
       throw new CommandError(`the agent ${options.agent} has no suspended task ${taskId}. See parley db suspended`);
     }
-    const text = "Resumed. A server takes the task over within seconds.";
+    const text = "Resumed. A running server takes the task over at once.";
     io.stdout.write(options.json === true ? `${jsonLine({ agent: options.agent, taskId })}\n` : `${text}\n`);
     return 0;
   });

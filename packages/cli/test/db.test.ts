@@ -180,6 +180,77 @@ describe("parley db export and erase", () => {
   });
 });
 
+/** A task of the root agent, or of another one, that no process takes over any more. */
+async function suspend(store: Store, taskId: string, agent = "/"): Promise<void> {
+  const status = { state: "TASK_STATE_WORKING", timestamp: new Date(0).toISOString() };
+  const json = JSON.stringify({ id: taskId, contextId: "c", status, history: [] });
+  const record = {
+    kind: "task",
+    state: "TASK_STATE_WORKING",
+    json,
+    time: 1,
+    actor: "user",
+    turn: 1,
+    attempt: 1,
+  } as const;
+  const run = { turn: 1, attempt: 4, input: 1, deaths: 3, suspended: true } as const;
+  const effects = [{ effect: "run", run }] as const;
+  await store.append([{ task: { agent, owner: ada, taskId }, create: { contextId: "c" }, records: [record], effects }]);
+}
+
+describe("parley db suspended and resume", () => {
+  test("list the suspended tasks of all agents or of one, as text and as lines of JSON", async () => {
+    const { path, store } = await given();
+    expect(await db(path, ["suspended"])).toMatchObject({ code: 0, out: "", err: "No task is suspended.\n" });
+    await suspend(store, "one");
+    await suspend(store, "two", "/planner");
+    expect(await db(path, ["suspended"])).toMatchObject({
+      code: 0,
+      out: "one  agent /  deaths 3\ntwo  agent /planner  deaths 3\n",
+      err: "",
+    });
+    const { out } = await db(path, ["suspended", "--agent", "/planner", "--json"]);
+    expect(JSON.parse(out)).toEqual({ agent: "/planner", taskId: "two", contextId: "c", deaths: 3 });
+  });
+
+  test("resume one of them, whose deaths are counted from 0, once", async () => {
+    const { path, store } = await given();
+    await suspend(store, "one");
+    expect(await db(path, ["resume", "one"])).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^Resumed\. /),
+      err: "",
+    });
+    expect((await store.head({ agent: "/" }, "one"))?.run).toEqual({ turn: 1, attempt: 4, input: 1 });
+    expect((await db(path, ["suspended"])).out).toBe("");
+    const again = await db(path, ["resume", "one"]);
+    expect(again).toMatchObject({ code: 1, out: "" });
+    expect(again.err).toContain("the agent / has no suspended task one. See parley db suspended");
+    await suspend(store, "two", "/planner");
+    const { out } = await db(path, ["resume", "two", "--agent", "/planner", "--json"]);
+    expect(JSON.parse(out)).toEqual({ agent: "/planner", taskId: "two" });
+  });
+
+  test("refuse a task that is unknown, not suspended, or of another agent, and a store that is not there", async () => {
+    const { path, store } = await given();
+    await suspend(store, "two", "/planner");
+    for (const id of ["unknown", "works", "young", "two"]) {
+      const refused = await db(path, ["resume", id]);
+      expect(refused).toMatchObject({ code: 1, out: "" });
+      expect(refused.err).toContain(`has no suspended task ${id}`);
+    }
+    expect((await store.head({ agent: "/planner" }, "two"))?.run?.suspended).toBe(true);
+    const missing = join(folder, "missing.db");
+    for (const args of [["suspended"], ["resume", "two"]])
+      expect(await db(missing, args)).toMatchObject({ code: 1, out: "", err: expect.stringContaining("missing.db") });
+    await expect(stat(missing)).rejects.toThrow("ENOENT");
+    const text = join(folder, "text.db");
+    await writeFile(text, "This is no database. ".repeat(100));
+    expect(await db(text, ["resume", "two"])).toMatchObject({ code: 1, out: "" });
+    expect((await db(path, ["resume"])).code).toBe(2);
+  });
+});
+
 describe("what goes wrong", () => {
   test("an export that is interrupted leaves no file, and its exit code is 130", async () => {
     const { path, store } = await given();

@@ -8,8 +8,12 @@ import type { CloseOptions, ServeOptions } from "./serve-options.ts";
 /**
  * The lease holder of this process. The next process on the same machine can tell from its name whether this process still
  * runs, so that the tasks of a dead process need not wait until their leases expire. Where that is not known, they wait.
+ *
+ * @param killed - Whether a process of this machine was killed from outside, where somebody knows.
  */
-export function processLease(): Required<Pick<LeaseOptions, "holder" | "isGone">> {
+export function processLease(
+  killed?: (pid: number) => boolean,
+): Required<Pick<LeaseOptions, "holder" | "isGone">> & Pick<LeaseOptions, "wasKilled"> {
   const here = { place: place(), pid: process.pid, start: isMainThread ? Math.round(performance.timeOrigin) : 0 };
   return {
     holder: JSON.stringify([here.place, here.pid, here.start, randomUUID()]),
@@ -20,6 +24,12 @@ export function processLease(): Required<Pick<LeaseOptions, "holder" | "isGone">
       // In containers the next process often has the same pid. Only its start time differs.
       return start > 0 && here.start > 0 && start !== here.start;
     },
+    ...(killed && {
+      wasKilled(holder) {
+        const [where, pid] = parse(holder);
+        return where === here.place && typeof pid === "number" && killed(pid);
+      },
+    }),
   };
 }
 

@@ -91,7 +91,7 @@ async function serveHere(
     const shared = member?.share(store) ?? store;
     const known = { bindings: onCards, logger, store: shared, publicUrl, ...(push !== undefined && { push }) };
     handler = createHandler(agents, {
-      ...handlerOptions(options, host, address),
+      ...handlerOptions(options, host, address, member),
       ...known,
       ...(authorization !== undefined && { authorization }),
       ...(blobs !== undefined && { blobs }),
@@ -236,6 +236,7 @@ function handlerOptions(
   { bindings: _, grpc: _grpc, logger: __, routes: ___, store: ____, ...options }: ServeOptions,
   host: string,
   address: string,
+  member: Member | undefined,
 ): Omit<HandlerOptions, "publicUrl" | "store"> {
   const { allowedHosts, authenticator } = options;
   const isOpen = allowedHosts === undefined && (!isLoopback(address) || authenticator !== undefined);
@@ -251,7 +252,7 @@ function handlerOptions(
       ...options.limits,
       ...(Object.keys(rate).length > 0 && { rate }),
     },
-    lease: { ...processLease(), ...options.lease },
+    lease: { ...processLease(member?.wasKilled), ...options.lease },
     ...(!isOpen && { allowedHosts: [bracketed(host), ...(allowedHosts ?? [])] }),
   };
 }

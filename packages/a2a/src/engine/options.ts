@@ -99,6 +99,11 @@ export interface LeaseOptions {
   readonly holder?: string;
   /** Whether a holder is known to be dead, so that its tasks are taken over before their leases expire. Default: none is; `serve()` knows those of ended processes of this machine. */
   readonly isGone?: (holder: string) => boolean;
+  /**
+   * Whether a holder was killed from outside (SIGKILL), so that its tasks did not crash it. Such a death does not count for `maxDeaths`, only for
+   * `maxAttempts`. Default: of none that is known; `serve()` with `processes` knows how its processes died.
+   */
+  readonly wasKilled?: (holder: string) => boolean;
 }
 
 /** Options of an engine. */
@@ -261,6 +266,7 @@ export function settingsOf(options: EngineOptions): EngineSettings {
       get holder() {
         return (holder ??= ids.next());
       },
+      wasKilled: lease.wasKilled ?? (() => false),
       isGone: lease.isGone ?? ((other) => exclusive && other !== settings.lease.holder),
     },
     limits,

@@ -25,7 +25,8 @@ export async function* suspendedTasks(store: Store, agent?: string): AsyncGenera
 }
 
 /**
- * Resumes a suspended task: the next process that looks for lost tasks takes it over, and its crashes are counted from 0.
+ * Resumes a suspended task: a process takes it over, and its crashes are counted from 0. Processes are told, as of a task that was left, so
+ * they need not wait for their next look.
  *
  * @param agent - Its agent, by `id`.
  * @returns Whether the task was suspended.
@@ -34,7 +35,10 @@ export async function resumeTask(store: Store, agent: string, taskId: string): P
   const head = await store.head({ agent }, taskId);
   if (head?.run?.suspended !== true) return false;
   const { turn, attempt, input } = head.run;
-  const effects = [{ effect: "run", run: { turn, attempt, input } }] as const;
+  const effects = [
+    { effect: "run", run: { turn, attempt, input } },
+    { effect: "lease", op: "release" },
+  ] as const;
   const [outcome] = await store.append([{ task: head.task, fence: head.fence, run: head.run, records: [], effects }]);
   return outcome?.ok === true;
 }

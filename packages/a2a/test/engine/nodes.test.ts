@@ -34,7 +34,15 @@ function cluster() {
   const absent: number[] = [];
   const cutOff: number[] = [];
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
-  const lease = { ttl, holder: "a", term: 1, maxAttempts: 1, maxDeaths: 1, isGone: () => false };
+  const lease = {
+    ttl,
+    holder: "a",
+    term: 1,
+    maxAttempts: 1,
+    maxDeaths: 1,
+    isGone: () => false,
+    wasKilled: () => false,
+  };
   const nodes = new Nodes({
     settings: { store, clock, logger, lease },
     onGone: () => gone.push(clock.elapsed()),

@@ -12,6 +12,8 @@ import { fakeClock } from "../../src/testing/index.ts";
 /** As the defaults of `LeaseOptions`. */
 const maxDeaths = 2;
 
+const self = { holder: "self", wasKilled: (holder: string) => holder === "killed" };
+
 /** Numbers by chance, the same for each seed. */
 function chance(seed: number): () => number {
   let state = seed;
@@ -48,7 +50,7 @@ async function tryAll(count: number, poison: ReadonlySet<number>, random: () => 
         const id = Number(task.taskId);
         const run = left.get(id);
         if (run === undefined) return undefined;
-        left.set(id, nextAttempt(run, crashesOf({ run }, "self"), alone));
+        left.set(id, nextAttempt(run, crashesOf({ run }, self), alone));
         started.push(id);
         const proven = new Promise<void>((resolve) => proofs.push(resolve));
         const phase = { proven: () => proven, acquit: () => {}, flush: async () => {} };
@@ -58,7 +60,7 @@ async function tryAll(count: number, poison: ReadonlySet<number>, random: () => 
     });
     for (const [id, run] of [...left].sort(() => random() - 0.5)) {
       const head = { task: { agent: "a", owner: "o", taskId: `${id}` }, run, holder: "gone" } as unknown as TaskHead;
-      const { count: deaths, alone } = crashesOf(head, "self");
+      const { count: deaths, alone } = crashesOf(head, self);
       if (alone && deaths >= maxDeaths) {
         failed.add(id);
         left.delete(id);
@@ -107,5 +109,25 @@ describe("tasks of a process that crashed", () => {
 
   it("are tried in 12 rounds where there are 200 and none crashes again", async () => {
     expect((await tryAll(200, new Set(), () => 0.5)).rounds).toBe(12);
+  });
+});
+
+describe("a death by a kill from outside", () => {
+  it("is no crash of the task, and counts for lease.maxAttempts all the same", () => {
+    let run: StoredRun = { turn: 1, attempt: 1, input: 1 };
+    for (let kills = 1; kills <= 9; kills += 1) {
+      const crashes = crashesOf({ run, holder: "killed" }, self);
+      expect(crashes).toMatchObject({ all: kills - 1, count: 0, alone: false });
+      run = nextAttempt(run, crashes, true);
+    }
+    expect(run).toMatchObject({ deaths: 9, outlived: 8 });
+    // The next one is a crash: of the nine, only that one counts.
+    expect(crashesOf({ run, holder: "gone" }, self)).toMatchObject({ all: 9, count: 1 });
+  });
+
+  it("takes back what was counted of a trial alone, and not the crash before it", () => {
+    const run: StoredRun = { turn: 1, attempt: 3, input: 1, deaths: 2, alone: true };
+    expect(crashesOf({ run, holder: "gone" }, self)).toEqual({ all: 2, count: 2, alone: true });
+    expect(crashesOf({ run, holder: "killed" }, self)).toEqual({ all: 2, count: 1, alone: false });
   });
 });

@@ -82,7 +82,8 @@ function addSuspended({ io, command, finish }: Program, db: Command): void {
         "resume",
         {
           summary: "Resume a suspended task",
-          description: "Its deaths are counted from 0. A server that runs takes it over within seconds.",
+          description:
+            "Its deaths are counted from 0. A running server takes it over at once, or within ten seconds where it gets no notifications.",
           examples: ["parley db resume TASK", "parley db resume TASK --agent /planner"],
         },
         db,

@@ -9,6 +9,8 @@ export interface Child {
   readonly number: number;
   readonly since: number;
   isReady: boolean;
+  /** It was killed because it does not react, which one of its tasks may have caused. */
+  isStuck: boolean;
   /** It takes no more connections: it has nothing to answer them with. */
   hasLeft: boolean;
   /** Characters of wake-ups that it has not read, such as while it is stopped. */

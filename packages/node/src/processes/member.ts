@@ -22,6 +22,7 @@ export function placeOfThisProcess(): Place | undefined {
 export class Member {
   readonly #place: Place;
   readonly #exports = new Exports();
+  readonly #killed: Set<number>;
   readonly #wakeups: ((text: string) => void)[] = [];
   #ports: readonly Port[] = [];
   #server: Server | undefined;
@@ -30,6 +31,7 @@ export class Member {
 
   constructor(place: Place) {
     this.#place = place;
+    this.#killed = new Set(place.killed);
     process.on("message", this.#onMessage);
   }
 
@@ -46,6 +48,9 @@ export class Member {
   get secret(): string {
     return this.#place.secret;
   }
+
+  /** Whether a process of this machine was killed from outside. */
+  readonly wasKilled = (pid: number): boolean => this.#killed.has(pid);
 
   /** Connections of the ports come to these. Returns their numbers. */
   join(ports: readonly Port[]): readonly number[] {
@@ -114,7 +119,7 @@ export class Member {
     const order = message as Order;
     if (order.parley === "connection") this.#take(order.port, handle as Socket | undefined);
     else if (order.parley === "wakeup") for (const listener of this.#wakeups) listener(order.text);
-    else if (order.parley === "gone") void this.#handler?.wake().catch(() => {});
+    else if (order.parley === "gone") this.#gone(order.killed);
     else if (order.parley === "left") this.#onLeft?.();
     else if (order.parley === "exported") this.#exports.end(order.id);
     else if (order.parley === "signal" || order.parley === "delete" || order.parley === "export")
@@ -147,6 +152,11 @@ export class Member {
     } catch (thrown) {
       this.#tell({ parley: "answered", call, error: sentError(thrown) });
     }
+  }
+
+  #gone(killed: number | undefined): void {
+    if (killed !== undefined) this.#killed.add(killed);
+    void this.#handler?.wake().catch(() => {});
   }
 
   #drain(): void {

@@ -14,6 +14,8 @@ export interface Place {
   readonly number: number;
   /** Numbers of the ports, the main one first. */
   readonly ports: readonly number[];
+  /** Processes of before that were killed from outside, by their ids. */
+  readonly killed: readonly number[];
   /** 32 random bytes in base64, which all of them have: for what ends with them. */
   readonly secret: string;
 }
@@ -26,8 +28,8 @@ export type Order =
   | { readonly parley: "close"; readonly grace: number }
   /** No more connections come. */
   | { readonly parley: "left" }
-  /** Another process has ended: its leases are free. */
-  | { readonly parley: "gone" }
+  /** Another process has ended: its leases are free. `killed`: its id, where it was killed from outside. */
+  | { readonly parley: "gone"; readonly killed?: number }
   | { readonly parley: "wakeup"; readonly text: string }
   | { readonly parley: "signal"; readonly call: number; readonly event: SignalEvent }
   | { readonly parley: "delete"; readonly call: number; readonly owner: Principal | string; readonly scrub: boolean }

@@ -21,6 +21,8 @@ const settled = 10_000;
 const closeTimeout = 2_000;
 /** After this time without `serve()` in a new process, the log says so. */
 const callTimeout = 30_000;
+/** How many processes that were killed from outside are remembered. */
+const maxKilled = 100;
 /** Time for the processes to take the connections that were accepted last, in milliseconds. */
 const spreadTimeout = 1_000;
 
@@ -33,7 +35,9 @@ export async function startProcesses(options: ServeOptions, count: number): Prom
   refuseHostUser(options);
   const spread = new Spread<Child>({
     // Its tasks go on elsewhere, and the connection goes to another one.
-    onStuck({ worker, number }) {
+    onStuck(child) {
+      const { worker, number } = child;
+      child.isStuck = true;
       logger.error("A process does not take a connection, and is killed", { process: number, pid: worker.process.pid });
       worker.process.kill("SIGKILL");
     },
@@ -99,6 +103,8 @@ class Group {
   readonly #restarts = new Set<NodeJS.Timeout>();
   /** By the number of the process: how often in a row it ended while it was new. */
   readonly #failures = new Map<number, number>();
+  /** Those that were killed from outside last, by their ids. */
+  #killed: readonly number[] = [];
   #starting: { resolve(): void; reject(error: Error): void } | undefined;
   #isDraining = false;
   #isStopping = false;
@@ -155,13 +161,20 @@ class Group {
   }
 
   #fork(number: number): void {
-    const place: Place = { parent: process.pid, number, ports: this.#ports, secret: this.#secret };
+    const place: Place = {
+      parent: process.pid,
+      number,
+      ports: this.#ports,
+      killed: this.#killed,
+      secret: this.#secret,
+    };
     const worker = cluster.fork({ [placeVariable]: JSON.stringify(place) });
     const child: Child = {
       worker,
       number,
       since: performance.now(),
       isReady: false,
+      isStuck: false,
       hasLeft: false,
       unread: 0,
       missed: false,
@@ -246,7 +259,10 @@ class Group {
       if (this.#children.size === 0) this.#onEmpty?.();
       return;
     }
-    for (const other of this.#others(child)) tell(other, { parley: "gone" });
+    // A process that crashes ends by itself, or by another signal. So does one whose own limit of memory is reached.
+    const killed = signal === "SIGKILL" && !child.isStuck ? worker.process.pid : undefined;
+    if (killed !== undefined) this.#killed = [...this.#killed, killed].slice(-maxKilled);
+    for (const other of this.#others(child)) tell(other, { parley: "gone", ...(killed !== undefined && { killed }) });
     const isNew = performance.now() - since < settled;
     const failures = isNew ? (this.#failures.get(number) ?? 0) + 1 : 0;
     this.#failures.set(number, failures);

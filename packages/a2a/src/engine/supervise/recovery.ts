@@ -157,7 +157,7 @@ export class Recovery {
     const option = this.#reasonToSuspend(head);
     if (option !== undefined) await this.#backoff.guard(head, () => this.#takeover.suspend(head, option), again);
     else {
-      const { count } = crashesOf(head, settings.lease.holder);
+      const { count } = crashesOf(head, settings.lease);
       // Beside a task on trial, it could be what crashes.
       if (count > 0 || this.#suspects.busy) return this.#suspects.add(head, count);
       const run = await this.#resume(head, again);
@@ -183,8 +183,9 @@ export class Recovery {
 
   /** The option whose limit is reached. `undefined`: none is, and the task is tried again. */
   #reasonToSuspend(head: TaskHead): SuspendingOption | undefined {
-    const { maxDeaths, maxAttempts, holder } = this.#init.settings.lease;
-    const { all, count, alone } = crashesOf(head, holder);
+    const { lease } = this.#init.settings;
+    const { maxDeaths, maxAttempts } = lease;
+    const { all, count, alone } = crashesOf(head, lease);
     if (alone && count >= maxDeaths) return "lease.maxDeaths";
     return all >= maxAttempts ? "lease.maxAttempts" : undefined;
   }

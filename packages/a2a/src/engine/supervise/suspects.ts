@@ -1,11 +1,12 @@
 import { deferred, type Clock } from "../../base/index.ts";
 import type { StoredRun, TaskHead } from "../../store/index.ts";
+import type { EngineSettings } from "../options.ts";
 import type { Run } from "../run/index.ts";
 import type { Runs } from "./runs.ts";
 
 /*
- * A death counts against a task only if nothing else explains it. It does not count if the server was stopping, if the attempt got
- * further than the one before, or if another run began while the task was tried alone.
+ * A death counts against a task only if nothing else explains it. It does not count if the server was stopping, if its process was killed from
+ * outside, if the attempt got further than the one before, or if another run began while the task was tried alone.
  */
 
 /** How long a task runs before it has outlived its start, and others are started, in milliseconds, where nothing new of it is stored before. */
@@ -130,12 +131,16 @@ interface Crashes {
   readonly alone: boolean;
 }
 
-export function crashesOf({ run, holder }: Pick<TaskHead, "run" | "holder">, self: string): Crashes {
+export function crashesOf(
+  { run, holder }: Pick<TaskHead, "run" | "holder">,
+  lease: Pick<EngineSettings["lease"], "holder" | "wasKilled">,
+): Crashes {
   const { deaths = 0, outlived = 0, alone = false } = run ?? {};
   // This process has not crashed: what its own takeover counted is taken back.
-  const isOwn = holder === self;
+  const isOwn = holder === lease.holder;
   const all = isOwn ? Math.max(0, deaths - 1) : deaths;
-  return { all, count: Math.max(0, all - outlived), alone: alone && !isOwn };
+  const isKilled = !isOwn && holder !== undefined && lease.wasKilled(holder);
+  return { all, count: Math.max(0, all - outlived - Number(isKilled)), alone: alone && !isOwn && !isKilled };
 }
 
 /** The run as it is stored while it is tried again. Until it makes progress it counts one crash more. */

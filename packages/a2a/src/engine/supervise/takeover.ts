@@ -60,7 +60,7 @@ export class Takeover {
     const lost = head.run;
     if (lost === undefined || !this.#takeRoom(head)) return undefined;
     return this.#within(head, () => {
-      const next = nextAttempt(lost, crashesOf(head, this.#init.settings.lease.holder), alone);
+      const next = nextAttempt(lost, crashesOf(head, this.#init.settings.lease), alone);
       return this.#start(hosted, head, next, []);
     });
   }
