@@ -2,8 +2,8 @@ import { utf8Length } from "../base/index.ts";
 
 /* Names of files, which strangers choose. */
 
-/** Names that Windows reserves for devices, with any extension. */
-const reserved = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
+/** Names that Windows reserves for devices, with any extension. It ignores spaces before the extension, and reads small raised digits as digits. */
+const reserved = /^(?:con|prn|aux|nul|conin\$|conout\$|com[\d¹²³]|lpt[\d¹²³]) *(?:\.|$)/i;
 /** Bytes of a name in UTF-8. Most file systems allow 255; the rest is for what a program adds to it. */
 const mostBytes = 200;
 const mostOfExtension = 40;

@@ -28,6 +28,10 @@ const hostile = [
   "trailing. ",
   "日本語".repeat(100),
   "CON",
+  "NUL .txt",
+  "COM¹",
+  "lpt³.log",
+  "conin$",
   "\ud83d",
 ];
 
@@ -35,7 +39,7 @@ describe("the name of a file", () => {
   test.each(hostile)("%j is made one harmless segment", (name) => {
     const safe = safeFileName(name);
     expect(safe).toMatch(/^[^./\\:\p{Cc}\p{Cf}-][^/\\:\p{Cc}\p{Cf}]*$/u);
-    expect(safe).not.toMatch(/^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i);
+    expect(safe).not.toMatch(/^(?:con|prn|aux|nul|conin\$|conout\$|com[\d¹²³]|lpt[\d¹²³]) *(?:\.|$)/i);
     expect(Buffer.byteLength(safe)).toBeLessThanOrEqual(201);
   });
 
