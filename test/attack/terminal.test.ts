@@ -156,7 +156,7 @@ describe("a hostile agent on a terminal", () => {
   });
 
   it("does nothing with escapes that it sends in pieces, in text and in names", async () => {
-    const pieces = [...evil, ..."\u001b]8;;x\u0007"].map((character) => ({
+    const pieces = `${evil}\u001b]8;;x\u0007`.split("").map((character) => ({
       artifactUpdate: {
         taskId: "t",
         contextId: "c",
@@ -164,7 +164,7 @@ describe("a hostile agent on a terminal", () => {
         artifact: { artifactId: "a", name: character, parts: [{ text: character }] },
       },
     }));
-    const progress = [...evil].map((character, at) => ({
+    const progress = evil.split("").map((character, at) => ({
       statusUpdate: {
         taskId: "t",
         contextId: "c",
