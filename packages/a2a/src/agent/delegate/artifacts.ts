@@ -1,6 +1,15 @@
 import { utf8Length } from "../../base/index.ts";
-import type { Artifact, Part, Task, TaskArtifactUpdateEvent } from "../../model/index.ts";
+import {
+  A2AError,
+  check,
+  type Artifact,
+  type Part,
+  type Task,
+  type TaskArtifactUpdateEvent,
+} from "../../model/index.ts";
+import { id } from "../../model/schema.ts";
 import type { ArtifactEvent, DelegateOptions, OpenDelegation } from "../../protocol/index.ts";
+import { CallFailed } from "./errors.ts";
 
 /**
  * How many artifacts are counted, and how many bytes of JSON that takes: their ids may be long, and a row is small. A task with more of
@@ -79,7 +88,15 @@ export class DelegatedArtifacts {
     }
   }
 
+  /** @throws CallFailed where no store keeps its id: the delegation fails then, and not the agent that asked. */
   #take(artifact: Artifact, append: boolean, lastChunk: boolean, count: number): ArtifactEvent | undefined {
+    const artifactId = `d${this.#number}-${artifact.artifactId}`;
+    const checked = check(id, artifactId, "copy");
+    if (!checked.ok) {
+      const [violation] = checked.violations;
+      const what = `The id of an artifact of the other agent ${violation?.description ?? "is not valid"}`;
+      throw new CallFailed(new A2AError("InvalidResponse", what));
+    }
     this.#taken.set(artifact.artifactId, lastChunk ? -count : count);
     this.#hold(artifact, append);
     const { artifacts } = this.#options;
@@ -88,7 +105,7 @@ export class DelegatedArtifacts {
     if (mapped === undefined) return undefined;
     return {
       kind: "artifact",
-      artifact: { ...mapped, artifactId: `d${this.#number}-${artifact.artifactId}` },
+      artifact: { ...mapped, artifactId },
       ...(append && { append }),
       ...(lastChunk && { lastChunk }),
     };
