@@ -137,6 +137,7 @@ export const rooms = {
       "churn-map.ts",
       "conversations.ts",
       "direct-replies.ts",
+      "mirror.ts",
       "mistakes.ts",
       "options.ts",
       "refusals.ts",

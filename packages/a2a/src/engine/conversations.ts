@@ -14,6 +14,7 @@ import type {
 import { exceeds } from "./bytes.ts";
 import { newestOf, RememberedReplies } from "./direct-replies.ts";
 import type { Committer } from "./log/index.ts";
+import { isMirror } from "./mirror.ts";
 import { agentMistake, jsonOf } from "./mistakes.ts";
 import { replyWindow } from "./options.ts";
 import type { RunSettings } from "./run-store.ts";
@@ -97,7 +98,8 @@ export class Conversations {
             bytes,
             (each) => each.bytes,
           );
-    return [...all, { time: this.#settings.clock.now(), message }].map(entryOf);
+    const said = all.filter((entry) => !("message" in entry && isMirror(entry.message)));
+    return [...said, { time: this.#settings.clock.now(), message }].map(entryOf);
   }
 }
 

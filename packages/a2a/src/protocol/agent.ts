@@ -74,6 +74,11 @@ export interface AgentBehaviour {
    * agents are given to the server, beside `extensions` of the server. Default: none.
    */
   readonly extensions?: readonly AnyExtension[];
+  /**
+   * Whether the message of the final status repeats the text of the turn's artifacts, where the task is completed without a message of
+   * its own: for front ends that show no artifacts. Others show the text twice. Text of more than 256 KiB is not repeated. Default false.
+   */
+  readonly mirrorArtifactText?: boolean;
   /** Longest turn, in milliseconds. `false`: no limit. Default 1 hour. Then the task fails. */
   readonly turnTimeout?: number | false;
 }

@@ -11,6 +11,7 @@ import {
 } from "../../protocol/index.ts";
 import type { TaskKey, TaskStateEffect } from "../../store/index.ts";
 import type { ContextView } from "../conversations.ts";
+import { endsSilently } from "../mirror.ts";
 import type { Loss } from "../log/index.ts";
 import type { HostedAgent } from "../options.ts";
 import { isOfStore } from "../run-store.ts";
@@ -165,6 +166,22 @@ export class Run implements HostedRun, PhaseHost, Driven {
   accept(yielded: AgentYield, context: ContextView): boolean | Promise<boolean> {
     this.progressed();
     const events = isArray(yielded) ? yielded : [yielded];
+    // The end repeats what is stored, so what goes with it is stored first.
+    const end = this.hosted.agent.mirrorArtifactText === true && events.length > 1 ? events.at(-1) : undefined;
+    if (endsSilently(end)) return this.#acceptBefore(end, events.slice(0, -1), context);
+    return this.#accept(events, context);
+  }
+
+  async #acceptBefore(
+    end: AgentEvent | undefined,
+    events: readonly AgentEvent[],
+    context: ContextView,
+  ): Promise<boolean> {
+    const goesOn = await this.#accept(events, context);
+    return goesOn && end !== undefined && this.#accept([end], context);
+  }
+
+  #accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean> {
     const files = this.#host.outside;
     const accept = (given: readonly AgentEvent[]): boolean | Promise<boolean> => this.#phase.accept(given, context);
     // Files are durable before the record that refers to them.

@@ -3,7 +3,15 @@ import { A2AError, isInterrupted, isTerminal, type NewRecord, type TaskState } f
 import type { AgentEvent, TurnAbortKind } from "../../protocol/index.ts";
 import { replayFeature, type FeatureEffect, type StoredRun, type TaskEffect, type TaskKey } from "../../store/index.ts";
 import type { ContextView } from "../conversations.ts";
-import { readNextMessage, tooManyRows, type AppendResult, type LogWriter, type Loss } from "../log/index.ts";
+import {
+  readNextMessage,
+  tooManyRows,
+  type AppendResult,
+  type LogWriter,
+  type Loss,
+  type StatusInit,
+} from "../log/index.ts";
+import { endsSilently, mirrorOf } from "../mirror.ts";
 import { agentMistake, eventDoesNotFit } from "../mistakes.ts";
 import type { HostedAgent } from "../options.ts";
 import { isOutage } from "../run-store.ts";
@@ -91,9 +99,32 @@ export class TaskRun implements Phase {
 
   accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean> {
     if (this.stopped) return false;
+    if (this.#mirrors && events.length === 1 && endsSilently(events[0])) return this.#acceptEnd(events[0], context);
+    return this.#take(events, context);
+  }
+
+  #take(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean> {
     const recorded = this.#recorder.take(events, this.#state);
     if (recorded instanceof Promise) return recorded.then((later) => this.store(later, context));
     return this.store(recorded, context);
+  }
+
+  get #mirrors(): boolean {
+    return this.#hosted.agent.mirrorArtifactText === true;
+  }
+
+  /** Takes the end of the task, with the text of the artifacts before it. */
+  async #acceptEnd(event: AgentEvent | undefined, context: ContextView): Promise<boolean> {
+    const message = await this.#mirror();
+    if (this.stopped) return false;
+    return this.#take([{ ...event, ...message } as AgentEvent], context);
+  }
+
+  async #mirror(): Promise<Pick<StatusInit, "message">> {
+    await this.flush();
+    const { turn, input } = this.#input.resumes ?? this.#input;
+    const message = await mirrorOf(this.#rooms.settings.store, this.#key, { turn, after: input });
+    return message === undefined ? {} : { message };
   }
 
   /** Writes what the recorder made of events. Whether the turn goes on. */
@@ -146,7 +177,11 @@ export class TaskRun implements Phase {
     while (!this.stopped) {
       const changes = withStates([], context, this.#host);
       if (changes.length > 0) this.#append([], changes);
-      const finish = this.isInterrupted ? undefined : this.#recorder.endStatus({ state: "TASK_STATE_COMPLETED" });
+      const mirror = this.#mirrors && !this.isInterrupted ? await this.#mirror() : {};
+      if (this.stopped) return undefined;
+      const finish = this.isInterrupted
+        ? undefined
+        : this.#recorder.endStatus({ state: "TASK_STATE_COMPLETED", ...mirror });
       if ((await this.#writer.endTurn(finish, this.suspends ? "suspends" : "ends")) === "ended" || this.stopped)
         return undefined;
       const next = await this.#nextTurn();
