@@ -11,7 +11,7 @@ import type { Event03 } from "./types.ts";
  * 0.3 send ProtoJSON. A request with a body tells which of them its client speaks, so it is read and answered in that one. What has no
  * body is answered in ProtoJSON.
  */
-export const textShapes: Shapes = {
+const textShapes: Shapes = {
   ...restShapes,
   decodeRequest<Name extends OperationName>(operation: Name, value: unknown): Operations[Name]["request"] {
     return decodeRequest(operation, operation === "CreateTaskPushNotificationConfig" ? configIn(value) : value);
