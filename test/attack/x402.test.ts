@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { defineAgent, silentLogger, text } from "@parley/a2a";
 import type { Client } from "@parley/a2a/client";
 import {
+  createPayer,
   httpFacilitator,
   testFacilitator,
   testWallet,
@@ -318,6 +319,40 @@ it("one payment for twenty tasks at once is settled once, and work is done once"
   );
   expect(done.filter((code) => code === "TASK_STATE_COMPLETED")).toHaveLength(1);
   expect([works(), facilitator.settled.length]).toEqual([1, 1]);
+});
+
+it("an agent that changes its card between two tries gets the payment that was signed first, and no other", async () => {
+  const wallet = testWallet();
+  const payer = createPayer({ wallet, limits: [{ network: "base", asset: option.asset, maxAmount: "48240000" }] });
+  const required = { x402Version: 1, accepts: [option] };
+  const asks = { [x402Keys.status]: "payment-required", [x402Keys.required]: required as unknown as JsonObject };
+  const task: Task = {
+    id: "t",
+    status: {
+      state: "TASK_STATE_INPUT_REQUIRED",
+      message: { messageId: "m", role: "ROLE_AGENT", parts: [{ text: "pay" }], metadata: asks },
+    },
+  };
+  const cardAt = (url: string) => ({
+    name: url,
+    supportedInterfaces: [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }],
+  });
+  const sent: unknown[] = [];
+  const client = {
+    card: cardAt("https://painter.example"),
+    sendMessage({ message }: { readonly message: Message }): Promise<never> {
+      sent.push(message);
+      return Promise.reject(new Error("The answer was lost"));
+    },
+    waitFor: () => Promise.resolve(task),
+  };
+  for (const url of ["https://painter.example/2", "https://evil.example", "https://painter.example"]) {
+    await expect(payer.pay(client, task)).rejects.toThrow("The answer was lost");
+    // As `client.getExtendedAgentCard()` does.
+    client.card = cardAt(url);
+  }
+  expect(wallet.signed).toBe(1);
+  expect(sent).toEqual([sent[0], sent[0], sent[0]]);
 });
 
 describe("a hostile facilitator over HTTP", () => {

@@ -135,9 +135,9 @@ export function createPayer(options: PayerOptions): Payer {
   const pay = async (
     client: PayingClient,
     task: Task,
+    name: string,
     { signal }: { readonly signal?: AbortSignal },
   ): Promise<Paid> => {
-    const name = nameOf(client, task);
     const before = await ledger.find(name);
     const payment = readPayment(task);
     if (payment?.status !== "payment-required" || payment.required === undefined) {
@@ -174,14 +174,18 @@ export function createPayer(options: PayerOptions): Payer {
     };
     return sent(client, await kept(ledger, name, { message, requirements: chosen }, task), task, signal);
   };
+  // An extended card, which the agent may change at any time, must not make another agent of it.
+  const agents = new WeakMap<PayingClient, string>();
   // Two calls for one task at a time would both sign.
   const underWay = new Map<string, Promise<Paid>>();
   return {
     pay(client, task, callOptions = {}) {
-      const name = nameOf(client, task);
+      const agent = agents.get(client) ?? agentOf(client);
+      agents.set(client, agent);
+      const name = JSON.stringify([agent, task.id]);
       const known = underWay.get(name);
       if (known !== undefined) return known;
-      const paying = pay(client, task, callOptions).finally(() => underWay.delete(name));
+      const paying = pay(client, task, name, callOptions).finally(() => underWay.delete(name));
       underWay.set(name, paying);
       return paying;
     },
@@ -209,8 +213,8 @@ function paidBefore(task: Task): PaymentRefused {
 }
 
 /** A task is known by its agent and its id: another agent may use the same id. */
-function nameOf({ card }: PayingClient, { id }: Task): string {
-  return JSON.stringify([card.supportedInterfaces[0]?.url ?? card.name, id]);
+function agentOf({ card }: PayingClient): string {
+  return card.supportedInterfaces[0]?.url ?? card.name;
 }
 
 /** The option that is paid: the first that is within a limit, in the order of the limits. */
