@@ -1,4 +1,5 @@
 import type { Artifact, Part, StreamResponse, Task } from "@parley/a2a";
+import { TaskView } from "@parley/a2a/client";
 import { generationOf, message } from "@parley/a2a/model";
 import { describe, expect, it, vi } from "vitest";
 import { as, events, extension, interfaces, reach, serving, services, type Interface } from "./served.ts";
@@ -49,7 +50,7 @@ describe.each(services)("on %s", (store) => {
       expect((await at.client.sendMessage("hello")).message?.parts).toEqual([{ text: "Hello" }]);
       const { task } = await at.client.sendMessage("stream 3");
       expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
-      expect(task?.artifacts?.[0]?.parts).toEqual([{ text: "0" }, { text: "1" }, { text: "2" }]);
+      expect(task?.artifacts?.[0]?.parts).toEqual([{ text: "012" }]);
       expect(undrafted(await at.client.getTask(task?.id ?? ""))).toEqual(task);
     });
 
@@ -61,6 +62,40 @@ describe.each(services)("on %s", (store) => {
       expect(all.at(-1)?.statusUpdate?.status.state).toBe("TASK_STATE_COMPLETED");
       // The Task, working, fifty chunks, completed, without a gap. gRPC carries no number of an event.
       expect(stream.seq).toBe(binding === "GRPC" ? undefined : 53);
+    });
+
+    it("reads adjacent texts of an artifact as one part, and streams them as they were yielded (§4.1.7)", async () => {
+      const chunks = ["0", "1", "2", "3"].map((text) => [{ text }]);
+      const merged = [{ text: "0123" }];
+      const contextId = crypto.randomUUID();
+      const chunksOf = (all: readonly StreamResponse[]): unknown[] =>
+        all.flatMap(({ artifactUpdate }) => (artifactUpdate === undefined ? [] : [artifactUpdate.artifact.parts]));
+
+      const stream = at.client.sendStreamingMessage({ parts: [{ text: "wait 4" }], contextId });
+      const seen: StreamResponse[] = [];
+      while (chunksOf(seen).length < 4) seen.push((await stream.next()).value as StreamResponse);
+      expect(chunksOf(seen)).toEqual(chunks);
+      const id = seen[0]?.task?.id ?? "";
+      const partsOf = ({ artifacts }: Pick<Task, "artifacts">): unknown => artifacts?.map(({ parts }) => parts);
+      expect(partsOf(await at.client.getTask({ id, historyLength: 0 }))).toEqual([merged]);
+      if (lists(chosen)) {
+        const [listed, bare] = await Promise.all(
+          [true, false].map((includeArtifacts) => at.client.listTasks({ contextId, includeArtifacts })),
+        );
+        expect(listed?.tasks.map(partsOf)).toEqual([[merged]]);
+        expect(bare?.tasks.map(partsOf)).toEqual([undefined]);
+      }
+      const second = at.client.subscribeToTask(id);
+      const first = (await second.next()).value as StreamResponse;
+      expect(partsOf(first.task as Task)).toEqual([merged]);
+      expect(partsOf(await at.client.cancelTask(id))).toEqual([merged]);
+      // What follows is appended to what was merged: the reader has the task as it is read.
+      const view = new TaskView();
+      for (const event of [first, ...(await events(second))]) view.apply(event);
+      expect(partsOf(view.task as Task)).toEqual([merged]);
+      await stream.close();
+      if (binding !== "GRPC")
+        expect(chunksOf(await events(at.client.subscribeToTask(id, { after: 1 })))).toEqual(chunks);
     });
 
     it("continues a stream after any event, also when the task has ended", async () => {

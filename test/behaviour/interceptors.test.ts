@@ -104,7 +104,8 @@ describe.each(interfaces)("over $binding $version", (way) => {
     expect(sent.message?.parts).toEqual([{ text: "[gone]" }]);
     const { task } = await at.client.sendMessage("stream 2");
     const texts = [{ text: "[gone]" }, { text: "[gone]" }];
-    expect(task?.artifacts?.[0]?.parts).toEqual(texts);
+    // A task that is read has its texts in one part, an event as it was yielded.
+    expect(task?.artifacts?.[0]?.parts).toEqual(texts.slice(1));
     const read = await at.client.getTask(task?.id ?? "");
     expect(read).toEqual(task);
     const all = await events(at.client.sendStreamingMessage("stream 2"));
@@ -112,7 +113,7 @@ describe.each(interfaces)("over $binding $version", (way) => {
     expect(all.at(-1)?.statusUpdate?.status.state).toBe("TASK_STATE_COMPLETED");
     chosen = (next) => next;
     const stored = await at.client.getTask(task?.id ?? "");
-    expect(stored.artifacts?.[0]?.parts).toEqual([{ text: "0" }, { text: "1" }]);
+    expect(stored.artifacts?.[0]?.parts).toEqual([{ text: "01" }]);
   });
 
   it("another answer takes the place of the original, also a message in place of a task", async () => {
@@ -177,7 +178,7 @@ describe.each(interfaces)("over $binding $version", (way) => {
       const state = after.status.state;
       if (state === "TASK_STATE_INPUT_REQUIRED") return;
       const end = await at.client.waitFor(id, { until: (each) => each.status.state === "TASK_STATE_COMPLETED" });
-      expect(end.artifacts?.[0]?.parts).toEqual(["0", "1", "2", "3", "4"].map((text) => ({ text })));
+      expect(end.artifacts?.[0]?.parts).toEqual([{ text: "01234" }]);
     },
   );
 });

@@ -1,6 +1,6 @@
 import { eventOf, isTerminal } from "@parley/a2a/model";
 import type { Rule, TaskHistory } from "./check.ts";
-import { foldOf } from "./fold.ts";
+import { foldOf, readOf } from "./fold.ts";
 import { digest, type Read } from "./history.ts";
 
 /* Rules about what clients saw. */
@@ -35,7 +35,7 @@ function problemOf(reads: readonly Read[], { log }: TaskHistory): string | undef
     if (whole) {
       const place = seq ?? records.length;
       if (place < at) return `the task as of ${place} comes after record ${at}`;
-      if (read.digest !== digest(foldOf(records.slice(0, place)).task)) return `the task as of ${place} is another one`;
+      if (read.digest !== digest(readOf(records.slice(0, place)))) return `the task as of ${place} is another one`;
       at = place;
       continue;
     }
@@ -56,8 +56,7 @@ function problemOf(reads: readonly Read[], { log }: TaskHistory): string | undef
 
 /** A send that waited, and a read of the task at its end, have answered with what is stored. */
 export const answerRule: Rule = ({ entries, log }) => {
-  const { task } = foldOf(log?.records ?? []);
-  const wanted = digest(task);
+  const wanted = digest(readOf(log?.records ?? []));
   return entries.flatMap((entry) =>
     entry.type === "answered" && entry.digest !== wanted
       ? ["An answer is another task than the one that is stored"]

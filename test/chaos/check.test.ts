@@ -1,7 +1,7 @@
 import { eventOf, type LogRecord, type TaskState } from "@parley/a2a/model";
 import { describe, expect, test } from "vitest";
 import { check, timeline } from "./check.ts";
-import { foldOf } from "./fold.ts";
+import { readOf } from "./fold.ts";
 import { digest, type Entry, type TaskLog } from "./history.ts";
 import { artifactOf, chunkOf, conversation, ways, type Order } from "./orders.ts";
 import { plan } from "./plan.ts";
@@ -76,7 +76,7 @@ const right: readonly Entry[] = [
   delivered(2),
   delivered(3),
   delivered(4),
-  { type: "answered", at: 1_020, taskId, digest: digest(foldOf(records).task) },
+  { type: "answered", at: 1_020, taskId, digest: digest(readOf(records)) },
 ];
 
 /** The rules that a history breaks. */
@@ -137,7 +137,7 @@ describe("the judge", () => {
   });
 
   test("lets a stream begin anew with the task, and has every event after it", () => {
-    const task = digest(foldOf(records.slice(0, 3)).task);
+    const task = digest(readOf(records.slice(0, 3)));
     const anew: Entry = { type: "read", at: 1_002, stream: 1, taskId, seq: 3, digest: task, whole: true };
     const rest = without((entry) => entry.type === "read" && (entry.seq ?? 0) > 1 && (entry.seq ?? 0) < 4);
     const at = rest.findIndex((entry) => entry.type === "read" && entry.seq === 4);

@@ -1,8 +1,16 @@
-import { eventOf, TaskFold, type LogRecord, type Task } from "@parley/a2a/model";
+import { eventOf, TaskFold, type FoldOptions, type LogRecord, type Task } from "@parley/a2a/model";
+
+/** The task that records make, as a server reads it. */
+export function readOf(records: readonly LogRecord[]): Task | undefined {
+  return foldOf(records, { mergeTextParts: true }).task;
+}
 
 /** The task that records make, or why they make none. */
-export function foldOf(records: readonly LogRecord[]): { readonly task?: Task; readonly problem?: string } {
-  const fold = new TaskFold();
+export function foldOf(
+  records: readonly LogRecord[],
+  options?: FoldOptions,
+): { readonly task?: Task; readonly problem?: string } {
+  const fold = new TaskFold(undefined, options);
   for (const record of records) {
     const problem = fold.apply(eventOf(record), { keep: record.keep === true });
     if (problem !== undefined) return { problem: `${problem} at ${record.seq}` };

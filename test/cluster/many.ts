@@ -111,6 +111,8 @@ const apart = [jsonRpcBinding(), restBinding(), { binding: grpcBinding(), port: 
 const server = await serve(agent, {
   port: 0,
   store: open,
+  // Each chunk tells which process wrote it.
+  mergeTextParts: false,
   ...(files !== undefined && { blobs: { store: fileBlobs(files), inlineBytes: 0 } }),
   ...(mode === "gRPC apart" ? { bindings: apart } : { grpc: true }),
   ...options,

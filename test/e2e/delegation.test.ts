@@ -61,7 +61,7 @@ const delegating = async (url: string, binding: string) => {
 const taken = (task: Task | undefined) =>
   task?.artifacts?.map(({ artifactId, name, parts }) => [artifactId, name, ...parts.map((part) => part.text)]);
 
-const whole = [["d1-a1", "out", "al", "pha"]];
+const whole = [["d1-a1", "out", "alpha"]];
 
 /** A task whose delegation waits, and the task of the other agent. */
 async function begun(url: string, store: Store) {

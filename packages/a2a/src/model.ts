@@ -124,6 +124,7 @@ export {
 export {
   type FoldProblem,
   type ApplyOptions,
+  type FoldOptions,
   type SnapshotOptions,
   isHistory,
   countsInGeneration,

@@ -1,6 +1,6 @@
 import { open, rename, stat } from "node:fs/promises";
 import { basename, dirname, extname, join, relative, resolve, sep } from "node:path";
-import type { Artifact, StreamResponse, Task } from "@parley/a2a";
+import type { Artifact, Part, StreamResponse, Task } from "@parley/a2a";
 import { A2AError, download, hasCode, type FileContent, type FileFetch } from "@parley/a2a/client";
 import { line } from "@parley/a2a/display";
 import { CommandError, UsageError } from "./errors.ts";
@@ -37,6 +37,11 @@ async function placeOf(io: Io, { out, overwrite = false }: SaveOptions): Promise
   return { folder: dirname(path), name: basename(path) };
 }
 
+/** How much content there is. A task that is read may have its texts in fewer parts than its events. */
+function lengthOf(parts: readonly Part[]): number {
+  return parts.reduce((sum, { text }) => sum + (text?.length ?? 1), 0);
+}
+
 /** Saves the files of artifacts while they grow. A file has its name when it is complete: until then it has one that ends in `.part`. */
 export class Saver {
   readonly #io: Io;
@@ -46,7 +51,7 @@ export class Saver {
   readonly #note: (text: string) => void;
   readonly #growing = new Map<string, Growing>();
   /** Artifacts that are saved, and those that were there before: they have their content. */
-  readonly #had = new Map<string, { readonly parts: number; readonly artifact?: Artifact }>();
+  readonly #had = new Map<string, { readonly length: number; readonly artifact?: Artifact }>();
   /** Names that this run has written. */
   readonly #written = new Set<string>();
   #saved = 0;
@@ -70,7 +75,7 @@ export class Saver {
   /** The artifacts of a task that is known already. They are saved only where they grow. */
   know(task: Task): void {
     for (const artifact of task.artifacts ?? []) {
-      this.#had.set(artifact.artifactId, { parts: artifact.parts.length, artifact });
+      this.#had.set(artifact.artifactId, { length: lengthOf(artifact.parts), artifact });
     }
   }
 
@@ -78,8 +83,8 @@ export class Saver {
   async take(event: StreamResponse): Promise<void> {
     const { task, statusUpdate, artifactUpdate } = event;
     for (const { artifactId, parts } of task?.artifacts ?? []) {
-      if (this.#growing.has(artifactId) || this.#had.get(artifactId)?.parts !== parts.length) {
-        await this.#push(artifactId, event, { parts: parts.length });
+      if (this.#growing.has(artifactId) || this.#had.get(artifactId)?.length !== lengthOf(parts)) {
+        await this.#push(artifactId, event, { length: lengthOf(parts) });
       }
     }
     // A file that is open is complete or not by the state of the task.
@@ -93,17 +98,17 @@ export class Saver {
         const whole = {
           artifactUpdate: { ...artifactUpdate, artifact: before.artifact, append: false, lastChunk: false },
         };
-        await this.#push(artifactId, whole, { parts: before.parts });
+        await this.#push(artifactId, whole, { length: before.length });
       }
     }
-    await this.#push(artifactId, event, append ? { more: parts.length } : { parts: parts.length });
+    await this.#push(artifactId, event, append ? { more: lengthOf(parts) } : { length: lengthOf(parts) });
     if (lastChunk) await this.#finish(artifactId);
   }
 
-  async #push(artifactId: string, event: StreamResponse, count: { parts: number } | { more: number }): Promise<void> {
+  async #push(artifactId: string, event: StreamResponse, count: { length: number } | { more: number }): Promise<void> {
     const found = this.#growing.get(artifactId);
     const growing = found ?? this.#begin(artifactId);
-    growing.parts = "more" in count ? growing.parts + count.more : count.parts;
+    growing.length = "more" in count ? growing.length + count.more : count.length;
     await growing.push(event);
     if (growing.error === undefined) return;
     this.#growing.delete(artifactId);
@@ -124,7 +129,7 @@ export class Saver {
     const growing = this.#growing.get(artifactId);
     if (growing === undefined) return;
     this.#growing.delete(artifactId);
-    this.#had.set(artifactId, { parts: growing.parts });
+    this.#had.set(artifactId, { length: growing.length });
     await growing.end();
   }
 

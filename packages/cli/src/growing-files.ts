@@ -41,8 +41,8 @@ export class PartFile {
 export class Growing {
   /** What the reader has failed with. */
   error: unknown;
-  /** How many parts the artifact has by now. */
-  parts = 0;
+  /** How much content the artifact has by now. */
+  length = 0;
   readonly #done: Promise<void>;
   #event: StreamResponse | undefined;
   #over: "ended" | "discarded" | undefined;

@@ -42,6 +42,22 @@ async function saved(out: string, events: readonly StreamResponse[]): Promise<re
 }
 
 describe("the files of an artifact", () => {
+  test("are saved once, also where the task is read meanwhile and has its texts in one part", async () => {
+    const task = (text: string): StreamResponse => ({
+      task: { id: "t", status: { state: "TASK_STATE_WORKING" }, artifacts: [{ artifactId: "a", parts: [{ text }] }] },
+    });
+    const events = [
+      chunk([{ text: "one " }]),
+      chunk([{ text: "two " }], { append: true }),
+      task("one two three "),
+      chunk([{ text: "four" }], { append: true, last: true }),
+      task("one two three four"),
+    ];
+    expect(await saved("out", events)).toEqual(["a.txt"]);
+    expect(await read("out/a.txt")).toBe("one two three four");
+    expect(notes).toHaveLength(1);
+  });
+
   test("text that came in chunks is one file, named after the artifact", async () => {
     await save("out", { artifactId: "1", name: "notes", parts: [{ text: "a" }, { text: "b" }] });
     expect(notes).toEqual(["saved out/notes.txt (2 B)"]);

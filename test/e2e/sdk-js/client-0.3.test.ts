@@ -105,7 +105,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)("the official client of
     });
     const task = await send("4");
     expect(task).toMatchObject({ kind: "task", status: { state: "completed" } });
-    expect(wordsOf(task.artifacts)).toEqual(["0", "1", "2", "3"]);
+    expect(wordsOf(task.artifacts)).toEqual(["0123"]);
   });
 
   it("message/send with blocking false: the task before its end", async () => {
@@ -119,7 +119,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)("the official client of
     const { id } = await send("2");
     const whole = await client.getTask({ id });
     expect(whole.history).toHaveLength(1);
-    expect(wordsOf(whole.artifacts)).toEqual(["0", "1"]);
+    expect(wordsOf(whole.artifacts)).toEqual(["01"]);
     expect((await client.getTask({ id, historyLength: 1 })).history).toHaveLength(1);
   });
 
@@ -162,7 +162,7 @@ describe.each(["JSONRPC", "HTTP+JSON", "GRPC"] as const)("the official client of
     const answered = await all(client.sendMessageStream(params("3", ids)));
     expect(answered.map(glance).at(-1)).toBe("completed, final");
     const whole = await client.getTask({ id: task.id });
-    expect(wordsOf(whole.artifacts)).toEqual(["0", "1", "2"]);
+    expect(wordsOf(whole.artifacts)).toEqual(["012"]);
     expect(whole.history?.map(({ role }) => role)).toEqual(["user", "agent", "user"]);
   });
 

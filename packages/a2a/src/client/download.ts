@@ -1,5 +1,7 @@
 import {
   A2AError,
+  contentAfter,
+  contentLength,
   hasCode,
   invalidParams,
   isInterrupted,
@@ -187,8 +189,9 @@ function incomplete({ artifactId }: Open, state: TaskState | undefined): A2AErro
 class Open {
   readonly artifactId: string;
   readonly #splitter: Splitter;
-  /** A number for each part that was read, so that a part that comes again is recognized. */
-  readonly #marks: number[] = [];
+  /** How much content was read, and a number for it, so that content that comes again is recognized. */
+  #length = 0;
+  #mark = 0x811c9dc5;
 
   constructor(artifact: Artifact) {
     this.artifactId = artifact.artifactId;
@@ -197,22 +200,37 @@ class Open {
 
   *take({ parts }: Artifact, append: boolean): Generator<Step, void, void> {
     // After a reconnection, and where a lost run is resumed, an artifact comes again from its beginning.
-    const from = append ? 0 : this.#marks.length;
-    if (!append && this.#marks.some((mark, at) => parts[at] === undefined || markOf(parts[at]) !== mark)) {
+    // Its texts may be divided into parts in another way then: servers merge them where a task is read.
+    const rest = append ? parts : contentAfter(parts, this.#length);
+    if (!append && this.#length > 0 && markOfFirst(parts, this.#length) !== this.#mark) {
       const why = `The agent has replaced artifact ${JSON.stringify(this.artifactId)} while it was read`;
       throw new A2AError("InvalidResponse", `${why}: download it again`);
     }
-    for (const part of parts.slice(from)) {
-      this.#marks.push(markOf(part));
+    for (const part of rest) {
+      this.#length += contentLength([part]);
+      this.#mark = markOf(part, this.#mark);
       yield* this.#splitter.push([part]);
     }
   }
 }
 
-/** FNV-1a over the content. It tells a repetition from a replacement, and is no protection against anyone. */
-function markOf({ text, raw, url, data }: Part): number {
+/** The mark of the first `length` of the content; `undefined` where there is less. */
+function markOfFirst(parts: readonly Part[], length: number): number | undefined {
+  let left = length;
+  let mark = 0x811c9dc5;
+  for (const part of parts) {
+    if (left === 0) break;
+    const own = contentLength([part]);
+    mark = markOf(own > left && part.text !== undefined ? { text: part.text.slice(0, left) } : part, mark);
+    left -= Math.min(own, left);
+  }
+  return left === 0 ? mark : undefined;
+}
+
+/** FNV-1a over the content, after what has the mark `before`. It tells a repetition from a replacement, and is no protection against anyone. */
+function markOf({ text, raw, url, data }: Part, before: number): number {
   const content = text ?? raw ?? url ?? JSON.stringify(data);
-  let hash = 0x811c9dc5 ^ content.length;
+  let hash = before;
   for (let at = 0; at < content.length; at += 1) hash = Math.imul(hash ^ content.charCodeAt(at), 0x01000193);
   return hash;
 }

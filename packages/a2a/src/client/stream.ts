@@ -172,8 +172,12 @@ export class EventStream<E extends AnyExtension = never>
   }
 }
 
+/** As servers of ours read a task. */
+const asRead = { mergeTextParts: true } as const;
+
 /**
- * The task that the events of a stream describe, at any moment of the stream.
+ * The task that the events of a stream describe, at any moment of the stream. Adjacent text parts of an artifact are one part, as where our
+ * servers read a task.
  *
  * @example
  * ```ts
@@ -193,15 +197,14 @@ export class TaskView {
     if (event.message !== undefined) {
       this.#message = event.message;
     } else if (event.task !== undefined) {
-      this.#fold = new TaskFold(event.task);
+      this.#fold = new TaskFold(event.task, asRead);
     } else {
       const update = event.statusUpdate ?? event.artifactUpdate;
       // Some servers leave out the task at the beginning of a stream.
-      this.#fold ??= new TaskFold({
-        id: update.taskId,
-        contextId: update.contextId,
-        status: { state: "TASK_STATE_SUBMITTED" },
-      });
+      this.#fold ??= new TaskFold(
+        { id: update.taskId, contextId: update.contextId, status: { state: "TASK_STATE_SUBMITTED" } },
+        asRead,
+      );
       const problem = this.#fold.apply(event);
       if (problem === "unknownArtifact" && event.artifactUpdate !== undefined) {
         const { append: _, ...first } = event.artifactUpdate;

@@ -160,6 +160,12 @@ export interface EngineOptions {
   readonly inTask?: InTaskSettings;
   /** Makes what keeps large files outside of the store. Absent: every file is in it. */
   readonly files?: (rooms: BlobRooms) => LazyBlobs;
+  /**
+   * Whether adjacent text parts of an artifact are one part where a task is read: those of the same media type that have no file name and no
+   * metadata. Many clients show each part on a line of its own, and a stream of a model is a part for each token. Events of a stream
+   * always have the parts as the agent yielded them. Default true.
+   */
+  readonly mergeTextParts?: boolean;
   /** How often readers look for records of other processes, where the store cannot be watched. Milliseconds, default 1 s. */
   readonly pollInterval?: number;
 }
@@ -191,6 +197,7 @@ export interface EngineSettings {
   readonly push: PushSettings | undefined;
   readonly authorizations: Authorizations | undefined;
   readonly blobs: LazyBlobs | undefined;
+  readonly mergeTextParts: boolean;
   readonly pollInterval: number;
 }
 
@@ -275,6 +282,7 @@ export function settingsOf(options: EngineOptions): EngineSettings {
     conversations: options.conversations ?? (options.store.durable ? "store" : "memory"),
     push: options.push,
     blobs: options.files?.({ tasks: options.store, clock, logger }),
+    mergeTextParts: options.mergeTextParts ?? true,
     pollInterval: options.pollInterval ?? 1_000,
   };
   return { ...settings, authorizations: options.inTask && lazyAuthorizations(options.inTask, settings) };

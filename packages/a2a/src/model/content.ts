@@ -228,3 +228,38 @@ export function fromBase64(base64: string): Bytes {
   for (let i = 0; i < binary.length; i += 1) bytes[i] = binary.charCodeAt(i);
   return bytes;
 }
+
+/* Parts of an artifact that grows. */
+
+/** Whether text beside it may be of the same part: it has no member but its text and a media type. */
+function isPlainText({ text, mediaType: _, ...rest }: Part): boolean {
+  return text !== undefined && Object.values(rest).every((value) => value === undefined);
+}
+
+/** Adds a part. With `mergeTextParts`, plain text after plain text of the same media type becomes one part with it. */
+export function addPart(parts: Part[], part: Part, mergeTextParts: boolean): void {
+  const last = mergeTextParts && parts.at(-1);
+  const merges = last && last.mediaType === part.mediaType && isPlainText(last) && isPlainText(part);
+  if (merges) parts[parts.length - 1] = Object.freeze({ ...last, text: `${last.text}${part.text}` } as Part);
+  else parts.push(part);
+}
+
+/** How much content there is: the characters of texts, and 1 for each other part. It does not depend on how texts are divided into parts. */
+export function contentLength(parts: readonly Part[]): number {
+  return parts.reduce((sum, { text }) => sum + (text?.length ?? 1), 0);
+}
+
+/** The content after the first `length` of it, as `contentLength` counts. A text in which it begins is cut. */
+export function contentAfter(parts: readonly Part[], length: number): readonly Part[] {
+  let left = length;
+  const at = parts.findIndex((part) => {
+    const own = contentLength([part]);
+    if (left === 0 || left < own) return true;
+    left -= own;
+    return false;
+  });
+  const first = parts[at];
+  if (first === undefined) return [];
+  const rest = parts.slice(at + 1);
+  return first.text === undefined ? [first, ...rest] : [{ ...first, text: first.text.slice(left) }, ...rest];
+}

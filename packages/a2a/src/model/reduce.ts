@@ -1,4 +1,5 @@
 import { deepFreeze } from "../base/index.ts";
+import { addPart } from "./content.ts";
 import { eventOf, isHistory, type LogEvent, type NewRecord } from "./log.ts";
 import { isTerminal } from "./states.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
@@ -15,7 +16,7 @@ import type {
 
 /**
  * The fold of a log: it turns the events of a task into the task that a client reads. Parts of an artifact are
- * concatenated, and their texts are never merged. The cost of one event does not depend on how many came before.
+ * concatenated. The cost of one event does not depend on how many came before.
  */
 
 /** Why an event cannot follow the ones before it. The last two are mistakes of the agent that yielded the event. */
@@ -45,6 +46,15 @@ export interface SnapshotOptions {
   readonly history?: number;
   /** Whether it holds the artifacts. Default true. */
   readonly artifacts?: boolean;
+}
+
+/** How a fold builds a task. */
+export interface FoldOptions {
+  /**
+   * Whether adjacent text parts of an artifact are one part: those of the same media type that have nothing else. Servers read tasks so, by
+   * their option of this name. Default: parts stay as they were added.
+   */
+  readonly mergeTextParts?: boolean;
 }
 
 /** What the ledger needs of an update. */
@@ -104,9 +114,11 @@ export class TaskFold {
   #status: TaskStatus = { state: "TASK_STATE_SUBMITTED" };
   readonly #metadata = new Bag();
   #generation = 0;
+  readonly #merges: boolean;
 
   /** Starts empty, or from a snapshot. The artifacts of a snapshot count as open, and its `generation` as 1. */
-  constructor(task?: Task) {
+  constructor(task?: Task, { mergeTextParts = false }: FoldOptions = {}) {
+    this.#merges = mergeTextParts;
     if (task !== undefined) this.#begin(task);
   }
 
@@ -180,7 +192,7 @@ export class TaskFold {
     for (const message of history) this.#history.push(message);
     for (const artifact of artifacts) {
       this.#ledger.note({ artifact });
-      this.#artifacts.set(artifact.artifactId, grow(artifact));
+      this.#artifacts.set(artifact.artifactId, grow(artifact, this.#merges));
     }
     this.#generation = 1;
   }
@@ -200,8 +212,8 @@ export class TaskFold {
   #addArtifact(update: TaskArtifactUpdateEvent): void {
     const { artifact } = update;
     const known = this.#artifacts.get(artifact.artifactId);
-    if (update.append === true && known !== undefined) extend(known, artifact);
-    else this.#artifacts.set(artifact.artifactId, grow(artifact));
+    if (update.append === true && known !== undefined) extend(known, artifact, this.#merges);
+    else this.#artifacts.set(artifact.artifactId, grow(artifact, this.#merges));
     this.#ledger.note(update);
     this.#generation += 1;
   }
@@ -218,7 +230,7 @@ export function reduce(
   return problem === undefined ? { ok: true, task: fold.snapshot() } : { ok: false, problem };
 }
 
-function grow(artifact: Artifact): Growing {
+function grow(artifact: Artifact, merges: boolean): Growing {
   const growing: Growing = {
     name: undefined,
     description: undefined,
@@ -226,15 +238,15 @@ function grow(artifact: Artifact): Growing {
     metadata: new Bag(),
     extensions: undefined,
   };
-  extend(growing, artifact);
+  extend(growing, artifact, merges);
   return growing;
 }
 
 /** Adds a chunk. Its name and description replace the ones before; metadata is merged, extensions are united. */
-function extend(growing: Growing, chunk: Artifact): void {
+function extend(growing: Growing, chunk: Artifact, merges: boolean): void {
   growing.name = chunk.name ?? growing.name;
   growing.description = chunk.description ?? growing.description;
-  for (const part of chunk.parts) growing.parts.push(part);
+  for (const part of chunk.parts) addPart(growing.parts, part, merges);
   growing.metadata.add(chunk.metadata);
   if (chunk.extensions !== undefined)
     growing.extensions = new Set([...(growing.extensions ?? []), ...chunk.extensions]);

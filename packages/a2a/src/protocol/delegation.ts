@@ -198,8 +198,11 @@ export interface OpenDelegation {
   readonly said?: string;
   /** Size of its artifacts so far, in bytes of JSON. */
   readonly bytes?: number;
-  /** Parts that were taken over, by artifact. Negative: the artifact is complete. Absent where they are too many to keep. */
-  readonly taken?: Readonly<Record<string, number>>;
+  /**
+   * How much content was taken over, by artifact: characters of texts, and 1 for each other part. Negative: the artifact is complete. Absent
+   * where they are too many to keep.
+   */
+  readonly content?: Readonly<Record<string, number>>;
 }
 
 /** What a delegation keeps once it is over, so that a function that is called again gets the same. */

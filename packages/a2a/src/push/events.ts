@@ -51,6 +51,8 @@ export interface EventSource {
   readonly policy: NonNullable<PushOptions["events"]>;
   /** Largest body in bytes. Larger content is not collected. */
   readonly bodyBytes: number;
+  /** Whether adjacent texts of an artifact are one part in a task. */
+  readonly mergeTextParts: boolean;
   /** Memory for what is read. */
   readonly room: Room;
 }
@@ -160,7 +162,7 @@ function updateOf(record: LogRecord): TaskArtifactUpdateEvent {
 
 /** The task as it is, in place of all events up to now. `cause`: the record that it is sent for, where there is one. */
 async function whole(source: EventSource, task: TaskKey, cause?: LogRecord): Promise<Next> {
-  const found = await taskEvent(source.store, task, source.room);
+  const found = await taskEvent(source, task);
   if (found === undefined) return { kind: "gone" };
   const { head, ...event } = found;
   const { seq, generation } = head;

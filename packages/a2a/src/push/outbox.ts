@@ -64,7 +64,7 @@ class Worker implements Outbox {
   #clearTimer: () => void = () => {};
 
   constructor(host: OutboxHost, settings: PushSettings, { codecs, open, signer }: OutboxParts) {
-    const { store, clock } = host;
+    const { store, clock, mergeTextParts } = host;
     const { events: policy, bodyBytes, concurrency, concurrencyPerOrigin, retryAfter, timeout } = settings;
     const budget = new ByteBudget(concurrency * bodyBytes, clock, "There is no room for the events of this task now");
     const versions = byVersion(codecs);
@@ -77,7 +77,7 @@ class Worker implements Outbox {
       ...host,
       fetchFor: fetches(settings, clock),
       requests: new Set(),
-      events: { store, policy, bodyBytes },
+      events: { store, policy, bodyBytes, mergeTextParts },
       room: (owner) => new Reserved(budget, owner),
       open,
       signer,

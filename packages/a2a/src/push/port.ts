@@ -71,6 +71,8 @@ export interface OutboxHost {
   extensionsOf(agent: string, registered: readonly string[]): Promise<DeliveredExtensions>;
   /** Large files outside of the store: what is delivered has links to them. */
   readonly blobs?: LazyBlobs | undefined;
+  /** Whether adjacent texts of an artifact are one part, where a webhook has the task. */
+  readonly mergeTextParts: boolean;
   /** How often the outbox looks for rows that other processes have woken, in milliseconds. */
   readonly pollInterval: number;
   /** The processes that may have claimed rows. Absent: nothing is known of them, and a claim lasts until it ends. */

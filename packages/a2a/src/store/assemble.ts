@@ -83,7 +83,7 @@ function joinTask(
   task.delete("history");
   if (status !== undefined) task.set("status", status);
   const joined = [openObjectOf(task)];
-  const artifacts = options.artifacts ? joinArtifacts(pieces.artifacts) : [];
+  const artifacts = options.artifacts ? joinArtifacts(pieces.artifacts, options.mergeTextParts) : [];
   if (artifacts.length > 0) addList(joined, ',"artifacts":[', artifacts);
   const messages = options.history === 0 ? [] : history.slice(-(options.history ?? 0));
   if (messages.length > 0) addList(joined, ',"history":[', messages);
@@ -193,42 +193,109 @@ export function artifactStarts(updates: readonly string[]): readonly number[] {
 interface Growing {
   /** Its members without `parts`. */
   readonly rest: Map<string, string>;
-  /** The elements of the `parts` arrays as text, without brackets. */
-  readonly parts: string[];
+  readonly parts: PartTexts;
 }
 
 /** Members of an artifact that need no merge. */
 const joinable: ReadonlySet<string> = new Set(["artifactId", "name", "description", "parts", "metadata"]);
 
 /** Each artifact as JSON text. Chunks that have only parts, as nearly all do, are concatenated. */
-function joinArtifacts(updates: readonly string[]): readonly Fragments[] {
+function joinArtifacts(updates: readonly string[], mergeTextParts = false): readonly Fragments[] {
   const joined = new Map<string, Growing>();
   for (const { artifactId, append, artifact } of countingUpdates(updates)) {
     const plain = artifact.has("artifactId") && [...artifact.keys()].every((name) => joinable.has(name));
-    if (!plain) return foldArtifacts(updates);
-    const parts = insideOf(artifact.get("parts") ?? "[]");
+    if (!plain) return foldArtifacts(updates, mergeTextParts);
+    const added = artifact.get("parts") ?? "[]";
     artifact.delete("parts");
-    const known = joined.get(artifactId);
-    if (!append || known === undefined) joined.set(artifactId, { rest: artifact, parts: [parts] });
-    else if (artifact.size === 1) known.parts.push(parts);
-    else return foldArtifacts(updates);
+    let known = append ? joined.get(artifactId) : undefined;
+    if (known === undefined) {
+      known = { rest: artifact, parts: mergeTextParts ? new MergedParts() : new JoinedParts() };
+      joined.set(artifactId, known);
+    } else if (artifact.size > 1) return foldArtifacts(updates, mergeTextParts);
+    known.parts.add(added);
   }
   return [...joined.values()].map(artifactOf);
 }
 
 function artifactOf({ rest, parts }: Growing): Fragments {
-  const filled = parts.filter((part) => part.trim() !== "");
-  if (filled.length === 0) return [`${openObjectOf(rest)},"parts":[]}`];
+  const texts = parts.texts();
+  if (texts.length === 0) return [`${openObjectOf(rest)},"parts":[]}`];
   const artifact: string[] = [];
-  addList(artifact, `${openObjectOf(rest)},"parts":[`, filled);
+  addList(artifact, `${openObjectOf(rest)},"parts":[`, texts);
   artifact.push("}");
   return artifact;
 }
 
+/** The parts of an artifact as JSON text. */
+interface PartTexts {
+  /** Adds the elements of an array. */
+  add(array: string): void;
+  /** Texts that commas join. */
+  texts(): readonly (Fragments | string)[];
+}
+
+/** Parts as they were added: their arrays are concatenated. */
+class JoinedParts implements PartTexts {
+  readonly #insides: string[] = [];
+
+  add(array: string): void {
+    const inside = insideOf(array);
+    if (inside.trim() !== "") this.#insides.push(inside);
+  }
+
+  texts(): readonly string[] {
+    return this.#insides;
+  }
+}
+
+/** Adjacent texts that are one part. */
+interface TextRun {
+  /** The first part. */
+  readonly first: string;
+  /** The texts, as they are between their quotes. */
+  readonly contents: string[];
+  readonly mediaType: string | undefined;
+}
+
+/** Parts whose adjacent texts are merged: the same as `addPart` of the model. Texts are concatenated with their escapes. */
+class MergedParts implements PartTexts {
+  readonly #runs: (TextRun | string)[] = [];
+  #open: TextRun | undefined;
+
+  add(array: string): void {
+    for (const part of elementsOf(array)) {
+      const run = textRunOf(part);
+      if (run === undefined || run.mediaType !== this.#open?.mediaType || this.#open === undefined) {
+        this.#runs.push(run ?? part);
+        this.#open = run;
+      } else this.#open.contents.push(...run.contents);
+    }
+  }
+
+  texts(): readonly (Fragments | string)[] {
+    return this.#runs.map((run) => {
+      if (typeof run === "string") return run;
+      const { first, contents, mediaType } = run;
+      if (contents.length === 1) return first;
+      return ['{"text":"', ...contents, mediaType === undefined ? '"}' : `","mediaType":${mediaType}}`];
+    });
+  }
+}
+
+/** A part that is text, and nothing else but a media type; `undefined` for any other part. */
+function textRunOf(part: string): TextRun | undefined {
+  const members = membersOf(part);
+  const text = members.get("text");
+  const mediaType = members.get("mediaType");
+  if (text === undefined || members.size > (mediaType === undefined ? 1 : 2)) return undefined;
+  return { first: part, contents: [insideOf(text)], mediaType };
+}
+
 /** Parses the updates, for chunks that change more than parts. */
-function foldArtifacts(updates: readonly string[]): readonly Fragments[] {
+function foldArtifacts(updates: readonly string[], mergeTextParts: boolean): readonly Fragments[] {
   const events = updates.map((json) => JSON.parse(json) as TaskArtifactUpdateEvent);
-  const fold = new TaskFold({ id: events[0]?.taskId ?? "", status: { state: "TASK_STATE_WORKING" } });
+  const empty = { id: events[0]?.taskId ?? "", status: { state: "TASK_STATE_WORKING" } } as const;
+  const fold = new TaskFold(empty, { mergeTextParts });
   for (const artifactUpdate of events) fold.apply({ artifactUpdate });
   return (fold.snapshot().artifacts ?? []).map((artifact) => [JSON.stringify(artifact)]);
 }

@@ -20,6 +20,8 @@ export interface LoadOptions {
   readonly history?: number;
   /** Whether to load the artifacts. */
   readonly artifacts: boolean;
+  /** Whether adjacent texts of an artifact are one part, as `TaskFold` merges them. Default: parts are as they were added. */
+  readonly mergeTextParts?: boolean;
 }
 
 /** A task as the fold of its log. */
@@ -84,6 +86,8 @@ export interface ListQuery {
   readonly history?: number;
   /** Whether the tasks have their artifacts. */
   readonly artifacts: boolean;
+  /** Whether adjacent texts of an artifact are one part: see `LoadOptions`. */
+  readonly mergeTextParts?: boolean;
   /** Reserved before a page is read whose tasks may have more than `roomless` bytes together. */
   readonly room?: Room;
 }

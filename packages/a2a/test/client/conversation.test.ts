@@ -102,13 +102,13 @@ describe("the task that the events of a stream describe", () => {
     const view = new TaskView();
     expect(view.task).toBeUndefined();
     for (const event of [taskEvent(), chunkEvent("a", false), chunkEvent("b")]) view.apply(event);
-    expect(view.task?.artifacts?.[0]?.parts).toEqual([{ text: "a" }, { text: "b" }]);
+    expect(view.task?.artifacts?.[0]?.parts).toEqual([{ text: "ab" }]);
     view.apply(taskEvent("TASK_STATE_WORKING", { artifacts: [{ artifactId: "a1", parts: [{ text: "ab" }] }] }));
     view.apply(chunkEvent("c"));
     view.apply(statusEvent("TASK_STATE_COMPLETED"));
     expect(view.task).toMatchObject({
       status: { state: "TASK_STATE_COMPLETED" },
-      artifacts: [{ parts: [{ text: "ab" }, { text: "c" }] }],
+      artifacts: [{ parts: [{ text: "abc" }] }],
     });
   });
 
@@ -119,7 +119,7 @@ describe("the task that the events of a stream describe", () => {
     expect(view.task).toMatchObject({
       id: "t1",
       contextId: "c1",
-      artifacts: [{ parts: [{ text: "a" }, { text: "b" }] }],
+      artifacts: [{ parts: [{ text: "ab" }] }],
     });
   });
 });

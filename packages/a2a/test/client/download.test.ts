@@ -8,10 +8,13 @@ import {
   type FileContent,
 } from "../../src/client/index.ts";
 import { createHandler, defineAgent, memoryStore, text, type Handler, type Turn } from "../../src/index.ts";
+import type { StreamResponse, TaskState } from "../../src/model/index.ts";
 import { errorOf, soon } from "./support.ts";
 
 const publicUrl = "https://agents.example/one";
 const whole = Uint8Array.from({ length: 50_000 }, (_, at) => (at * 31 + (at >> 8)) % 256);
+
+const done = "TASK_STATE_COMPLETED";
 
 let release = (): void => {};
 
@@ -175,6 +178,35 @@ describe("client.download()", () => {
     for await (const file of client.download({ taskId })) names.push(file.name);
     expect(names).toEqual(["a.txt", "d.txt", "b.txt", "c.txt"]);
     expect(await all(client.download({ taskId, artifactId: "b" }))).toEqual([["b.txt", "b1b2"]]);
+  });
+
+  test("goes on where the task is read meanwhile and has its texts in one part, but not where they were replaced", async () => {
+    const { client } = await begun("many");
+    const ids = { taskId: "t", contextId: "c" };
+    const chunk = (words: string, append: boolean): StreamResponse => ({
+      artifactUpdate: { ...ids, artifact: { artifactId: "it", parts: [text(words)] }, append },
+    });
+    const task = (words: string, state: TaskState = "TASK_STATE_WORKING"): StreamResponse => ({
+      task: { id: "t", status: { state }, artifacts: [{ artifactId: "it", parts: [text(words)] }] },
+    });
+    const filesOf = (...events: readonly StreamResponse[]) =>
+      all(
+        client.download({
+          events: (async function* () {
+            yield* events;
+          })(),
+        }),
+      );
+    const begin = [chunk("one ", false), chunk("two ", true)];
+    expect(
+      await filesOf(...begin, task("one two three "), chunk("four", true), task("one two three four", done)),
+    ).toEqual([["it.txt", "one two three four"]]);
+    for (const other of ["one TWO three", "one "]) {
+      expect(await errorOf(filesOf(...begin, task(other)))).toMatchObject({
+        code: "InvalidResponse",
+        message: expect.stringMatching(/has replaced artifact "it" while it was read/) as unknown,
+      });
+    }
   });
 
   test("refuses an artifact that the task does not have, and more bytes than maxBytes", async () => {

@@ -35,6 +35,17 @@ const printed = (read: readonly TextPiece[]): string =>
   read.map(({ text, reset }) => (reset ? `<${text}` : text)).join("");
 
 describe(`the text of a stream (FUZZ_SEED=${seed})`, () => {
+  test("is printed once where a stream goes on with the task, whose texts are one part then", async () => {
+    const merged = taskEvent("TASK_STATE_WORKING", {
+      artifacts: [{ artifactId: "a", parts: [{ text: "It is sunny" }] }],
+    });
+    const live = [artifact("a", "It "), artifact("a", "is", true)];
+    const read = await pieces([taskEvent(), ...live, merged, artifact("a", " today", true), merged]);
+    expect(printed(read.slice(0, -1))).toBe("It is sunny today");
+    // The last task is shorter than what was shown: that is a replacement.
+    expect(read.at(-1)).toEqual({ text: "It is sunny", reset: true, artifactId: "a" });
+  });
+
   test("is what the artifacts say at the end, whatever is appended and replaced, and resets only where texts differ", async () => {
     const update = fc.record({
       id: fc.constantFrom("a", "b"),

@@ -129,7 +129,7 @@ describe("an agent without streams", () => {
       patient,
     );
     const { artifacts } = await again.getTask(id);
-    expect(artifacts?.map(({ parts }) => parts.map((part) => part.text))).toEqual([["Roses ", "are red"]]);
+    expect(artifacts?.map(({ parts }) => parts.map((part) => part.text))).toEqual([["Roses are red"]]);
     expect(served.requests.filter((each) => each.startsWith("Send"))).toHaveLength(1);
   });
 

@@ -33,15 +33,18 @@ describe("CancelTask (A2A 1.0 §3.1.5)", () => {
   it("stops an agent that streams without a pause: readers saw each stored chunk once", async () => {
     let yielded = 0;
     let ended = false;
-    const { stream, cancel, get } = harness(async function* (turn) {
-      try {
-        yield turn.working();
-        yield { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "0" }] } };
-        for (;;) yield turn.append("a", [{ text: String((yielded += 1)) }]);
-      } finally {
-        ended = true;
-      }
-    });
+    const { stream, cancel, get } = harness(
+      async function* (turn) {
+        try {
+          yield turn.working();
+          yield { kind: "artifact", artifact: { artifactId: "a", parts: [{ text: "0" }] } };
+          for (;;) yield turn.append("a", [{ text: String((yielded += 1)) }]);
+        } finally {
+          ended = true;
+        }
+      },
+      { mergeTextParts: false },
+    );
     const reading = await stream("Go");
     const id = (await reading.next())?.payload.value.task?.id ?? "";
     const seen = [await reading.until((event) => event.artifactUpdate !== undefined)];

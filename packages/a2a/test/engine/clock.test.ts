@@ -75,7 +75,7 @@ describe("a wall clock that is set", () => {
         yield writer.write("2");
         yield writer.end();
       },
-      { clock },
+      { clock, mergeTextParts: false },
     );
     const { artifacts } = await send("Go");
     expect(artifacts?.[0]?.parts.map(({ text }) => text)).toEqual(["1", "2", ""]);

@@ -181,7 +181,7 @@ describe("an observer", () => {
     ]) {
       const { client, logger } = await connected(observer);
       const { task } = await client.sendMessage("work");
-      expect(task?.artifacts?.[0]?.parts).toHaveLength(100);
+      expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
       await client.getTask("unknown").catch((error: A2AError) => expect(error.code).toBe("TaskNotFound"));
       expect(new Set(logger.lines.map(({ message }) => message))).toEqual(new Set(["An observer failed"]));
     }

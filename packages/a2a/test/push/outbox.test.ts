@@ -283,7 +283,7 @@ describe("a log that was compacted", () => {
     outbox.start();
     await until(async () => expect(await row("t")).not.toHaveProperty("due"));
     expect(gists(received)).toEqual(["task completed"]);
-    expect(received[0]?.body.task.artifacts).toEqual([{ artifactId: "a", parts: [{ text: "1" }, { text: "2" }] }]);
+    expect(received[0]?.body.task.artifacts).toEqual([{ artifactId: "a", parts: [{ text: "12" }] }]);
     expect(received[0]?.headers).toMatchObject({ "webhook-id": "n-c_1_5", "parley-generation": "5" });
     expect((await row("t"))?.config).toMatchObject({ cursor: 5, state: "TASK_STATE_COMPLETED", delivered: 1 });
   });

@@ -148,6 +148,7 @@ export function harness({ settings: more, signer = plainSigner, ...host }: Harne
     observer: undefined,
     audit: undefined,
     agents: ["agent"],
+    mergeTextParts: true,
     pollInterval: 20,
     extensionsOf: () => Promise.resolve({ uris: [], deliver: undefined }),
     ...host,

@@ -18,9 +18,9 @@ export interface Place {
  */
 export function keyOf(
   { number, seq, statusTime, id }: Omit<Place, "bytes">,
-  { history, artifacts }: LoadOptions,
+  { history, artifacts, mergeTextParts = false }: LoadOptions,
 ): string {
-  return `${number}/${seq}/${statusTime}/${history ?? ""}/${artifacts}/${id}`;
+  return `${number}/${seq}/${statusTime}/${history ?? ""}/${artifacts}/${mergeTextParts}/${id}`;
 }
 
 /** Bytes of memory. */

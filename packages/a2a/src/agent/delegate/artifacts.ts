@@ -2,6 +2,8 @@ import { utf8Length } from "../../base/index.ts";
 import {
   A2AError,
   check,
+  contentAfter,
+  contentLength,
   type Artifact,
   type Part,
   type Task,
@@ -18,33 +20,41 @@ import { CallFailed } from "./errors.ts";
 const mostCounted = 200;
 const mostCountedBytes = 12 << 10;
 
-/** Which parts of an agent's artifacts were taken over, and the parts themselves as far as the result may hold them. */
+/** The number of an artifact that is complete, from its length, and the other way round. It is negative. */
+function complete(count: number): number {
+  return -count - 1;
+}
+
+/** How much of an agent's artifacts was taken over, and the parts themselves as far as the result may hold them. */
 export class DelegatedArtifacts {
   readonly #options: DelegateOptions;
   readonly #number: number;
   readonly #limit: number;
-  /** Parts that were taken over. Negative: the artifact is complete. `NaN`: it is not known how many. */
+  /**
+   * `contentLength` of what was taken over, since a task that is read has its texts in fewer parts than its events. `NaN`: it is not known.
+   * The artifact is complete: the same as `complete` makes it.
+   */
   readonly #taken: Map<string, number>;
   /** The content. Absent where it is too large, or began before a restart. */
   #content: Map<string, Artifact & { readonly parts: Part[] }> | undefined;
   #bytes: number;
 
-  constructor(options: DelegateOptions, { number, taken, bytes = 0 }: OpenDelegation) {
+  constructor(options: DelegateOptions, { number, content, bytes = 0 }: OpenDelegation) {
     this.#options = options;
     this.#number = number;
     this.#limit = options.resultBytes ?? 1 << 20;
-    this.#taken = new Map(Object.entries(taken ?? {}));
+    this.#taken = new Map(Object.entries(content ?? {}));
     this.#bytes = bytes;
     if (bytes === 0) this.#content = new Map();
   }
 
   /** What is kept with the task. */
-  get row(): Pick<OpenDelegation, "taken" | "bytes"> {
+  get row(): Pick<OpenDelegation, "content" | "bytes"> {
     if (this.#bytes === 0) return {};
     if (this.#taken.size > mostCounted) return { bytes: this.#bytes };
-    const taken = Object.fromEntries([...this.#taken].filter(([, count]) => !Number.isNaN(count)));
-    const fits = utf8Length(JSON.stringify(taken)) <= mostCountedBytes;
-    return { bytes: this.#bytes, ...(fits && { taken }) };
+    const content = Object.fromEntries([...this.#taken].filter(([, count]) => !Number.isNaN(count)));
+    const fits = utf8Length(JSON.stringify(content)) <= mostCountedBytes;
+    return { bytes: this.#bytes, ...(fits && { content }) };
   }
 
   /** Size in bytes of JSON. */
@@ -68,7 +78,8 @@ export class DelegatedArtifacts {
     const before = this.#taken.get(artifactId);
     // An append to an artifact that is complete, or that never began, is taken as its beginning, as other servers mean it.
     const appends = append && (before === undefined ? this.#content === undefined : !(before < 0));
-    const count = appends ? (before ?? Number.NaN) + artifact.parts.length : artifact.parts.length;
+    const added = contentLength(artifact.parts);
+    const count = appends ? (before ?? Number.NaN) + added : added;
     return this.#take(artifact, appends, lastChunk, count);
   }
 
@@ -76,11 +87,11 @@ export class DelegatedArtifacts {
   *snapshot({ artifacts = [] }: Task, isOver: boolean): Generator<ArtifactEvent, void, void> {
     for (const artifact of artifacts) {
       const before = this.#taken.get(artifact.artifactId);
-      const count = artifact.parts.length;
-      const taken = Math.abs(before ?? Number.NaN);
+      const count = contentLength(artifact.parts);
+      const taken = before === undefined ? Number.NaN : before < 0 ? complete(before) : before;
       if (taken === count && (!isOver || (before ?? 0) < 0 || count === 0)) continue;
       const appends = taken <= count && (before ?? -1) >= 0;
-      const parts = appends ? artifact.parts.slice(taken) : artifact.parts;
+      const parts = appends ? contentAfter(artifact.parts, taken) : artifact.parts;
       // A task that is over says of an open artifact only that it is complete: an event has at least one part.
       if (parts.length === 0) continue;
       const event = this.#take({ ...artifact, parts }, appends, isOver, count);
@@ -97,7 +108,7 @@ export class DelegatedArtifacts {
       const what = `The id of an artifact of the other agent ${violation?.description ?? "is not valid"}`;
       throw new CallFailed(new A2AError("InvalidResponse", what));
     }
-    this.#taken.set(artifact.artifactId, lastChunk ? -count : count);
+    this.#taken.set(artifact.artifactId, lastChunk ? complete(count) : count);
     this.#hold(artifact, append);
     const { artifacts } = this.#options;
     if (artifacts === false) return undefined;

@@ -62,9 +62,20 @@ export class AgentTasks {
 
   /** A task with its artifacts and the newest `historyLength` messages. Rejects with `TaskNotFound`. */
   async load(task: TaskKey, historyLength: number | undefined, context: CallContext): Promise<Snapshot> {
-    const snapshot = await this.settings.store.load(task, task.taskId, wholeBut(historyLength, context));
+    const snapshot = await this.settings.store.load(task, task.taskId, this.wholeBut(historyLength, context));
     if (snapshot === undefined) throw taskNotFound(task.taskId);
     return snapshot;
+  }
+
+  /** What of a task is loaded for an answer whose history the caller may limit (A2A 1.0 §3.2.4). */
+  wholeBut(historyLength: number | undefined, context: CallContext): LoadOptions {
+    const { mergeTextParts } = this.settings;
+    return {
+      artifacts: true,
+      mergeTextParts,
+      ...(historyLength !== undefined && { history: historyLength }),
+      ...(hasRoom(context) && { room: context }),
+    };
   }
 
   /** A position in the log of a task, after a `seq`. `context`: of the caller to whom the records are sent. */
@@ -95,16 +106,6 @@ export class AgentTasks {
     const first = { item: snapshotItem(snapshot), state };
     return { ...this.position(of, seq, context), input, first, ...(counts && { generation }) };
   }
-}
-
-/** What of a task is loaded for an answer whose history the caller may limit (A2A 1.0 §3.2.4). */
-export function wholeBut(historyLength: number | undefined, context: CallContext): LoadOptions {
-  if (hasRoom(context)) {
-    return historyLength === undefined
-      ? { artifacts: true, room: context }
-      : { artifacts: true, history: historyLength, room: context };
-  }
-  return historyLength === undefined ? { artifacts: true } : { artifacts: true, history: historyLength };
 }
 
 /** Whether the server limits the memory of answers to this caller. */

@@ -7,7 +7,7 @@ import {
 import type { CallContext, Reply } from "../../protocol/index.ts";
 import { assembleLog, roomless } from "../../store/index.ts";
 import { EventStream, waitForAnswer } from "../log/index.ts";
-import { counted, wholeBut, wrappedTask, type AgentTasks } from "./agent-tasks.ts";
+import { counted, wrappedTask, type AgentTasks } from "./agent-tasks.ts";
 import type { Sends } from "./send-message.ts";
 
 /** SendMessage (A2A 1.0 §3.1.1): answers with the agent's message, or with the task once it is interrupted or over. */
@@ -28,7 +28,7 @@ export async function sendMessage(
     // The texts stay in memory for as long as the answer does.
     const bytes = log.reduce((sum, { json }) => sum + json.length, 0);
     if (bytes > roomless) await context.reserve?.(bytes);
-    const made = wrappedTask(assembleLog(log, wholeBut(historyLength, context)));
+    const made = wrappedTask(assembleLog(log, tasks.wholeBut(historyLength, context)));
     const generation = (): number => log.filter(({ kind }) => countsInGeneration(kind)).length;
     return counted(made, context, () => new Map([[task.taskId, generation()]]));
   }

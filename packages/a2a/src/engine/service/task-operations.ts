@@ -79,14 +79,15 @@ export async function listTasks(
   request: ListTasksRequest,
   context: CallContext,
 ): Promise<Reply<ListTasksResponse>> {
-  const { store, limits } = tasks.settings;
+  const { store, limits, mergeTextParts } = tasks.settings;
   const owner = tasks.ownerOf(context);
   const { pageSize = 50 } = request;
   if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > 100) {
     throw invalidParams([{ field: "pageSize", description: `must be between 1 and 100, got ${pageSize}` }]);
   }
   const scope = JSON.stringify([owner.agent, owner.owner]);
-  const found = await store.list(owner, queryOf(request, pageSize, limits.pageBytes, scope, context));
+  const query = queryOf(request, pageSize, limits.pageBytes, scope, context);
+  const found = await store.list(owner, { ...query, mergeTextParts });
   const page = pageOf(found.tasks, {
     nextPageToken: found.next === undefined ? "" : encodePageToken(found.next, scope, request),
     pageSize,

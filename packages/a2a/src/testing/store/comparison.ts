@@ -33,6 +33,7 @@ export class Comparison {
     for (const scope of scopes) {
       for (const id of taskIds) await this.#task(scope, id, history);
       await this.lists(scope, { limit: 2, artifacts: true });
+      await this.lists(scope, { limit: 2, artifacts: true, mergeTextParts: true });
     }
     for (const owner of owners) {
       await this.#keysOf(owner);
@@ -71,7 +72,11 @@ export class Comparison {
 
   async #task(scope: Scope, id: string, history: number | undefined): Promise<void> {
     this.#same(await this.#store.head(scope, id), this.#reference.head(scope, id));
-    for (const options of [{ artifacts: true }, { artifacts: false, ...(history !== undefined && { history }) }]) {
+    for (const options of [
+      { artifacts: true },
+      { artifacts: true, mergeTextParts: true },
+      { artifacts: false, ...(history !== undefined && { history }) },
+    ]) {
       const found = await this.#store.load(scope, id, options);
       const wanted = this.#reference.load(scope, id, options);
       this.#same(found && { head: found.head, task: found.task }, wanted);

@@ -1,4 +1,13 @@
-import type { AppendItem, AppendOutcome, Store, TaskAppend, TaskEffect, TaskHead, TaskKey } from "../../store/index.ts";
+import type {
+  AppendItem,
+  AppendOutcome,
+  LoadOptions,
+  Store,
+  TaskAppend,
+  TaskEffect,
+  TaskHead,
+  TaskKey,
+} from "../../store/index.ts";
 import {
   TaskFold,
   type Message,
@@ -152,8 +161,8 @@ export async function headOf(store: Store, task: TaskKey): Promise<TaskHead> {
 }
 
 /** The fold of a log, as `load` has to return it. */
-export function folded(records: readonly NewRecord[], options: { history?: number; artifacts?: boolean } = {}): Task {
-  const fold = new TaskFold();
+export function folded(records: readonly NewRecord[], options: Partial<LoadOptions> = {}): Task {
+  const fold = new TaskFold(undefined, options);
   for (const record of records) fold.applyRecord(record);
   return plain(fold.snapshot(options));
 }

@@ -69,6 +69,44 @@ export const readCases: Cases = {
     expect(plain((await store.load(alice, "t", all))?.task)).toEqual(folded([...item.records, ...records]));
   },
 
+  async "adjacent texts of an artifact are one part where that is asked for, and stay as they are in the log"({
+    store,
+    expect,
+  }) {
+    const merged = { artifacts: true, mergeTextParts: true } as const;
+    const markdown = { text: "*c*", mediaType: "text/markdown" };
+    const records = [
+      chunk("t", "a", 'a "1" \\'),
+      chunk("t", "a", "\ud83d", { append: true }),
+      chunk("t", "a", "\ude00\n", { append: true }),
+      chunk("t", "b", "beside"),
+      chunk("t", "a", "", { append: true, parts: [markdown, markdown, { text: "named", filename: "a.txt" }] }),
+      chunk("t", "a", "", {
+        append: true,
+        parts: [{ text: "x" }, { text: "", metadata: {} }, { data: 1 }, { text: "y" }],
+      }),
+      chunk("t", "a", "z", { append: true, lastChunk: true }),
+    ];
+    const item = making("t");
+    await append(store, { ...item, records: [...item.records, ...records] });
+    const look = async (): Promise<void> => {
+      for (const options of [all, merged, all]) {
+        const task = folded([...item.records, ...records], options);
+        expect(plain((await store.load(alice, "t", options))?.task)).toEqual(task);
+        const { tasks } = await store.list(alice, { limit: 1, ...options });
+        expect(tasks.map((listed) => plain(listed.task))).toEqual([task]);
+      }
+    };
+    await look();
+    expect((await store.read(alice, "t", { after: 1, limit: 99 }))?.records.map(({ json }) => json)).toEqual(
+      records.map(({ json }) => json),
+    );
+    await append(store, { task: key("t"), records: [completed("t", { time: 10 })] });
+    records.push(completed("t", { time: 10 }));
+    await store.sweep({ now: 0, compactBefore: 11, limit: 9 });
+    await look();
+  },
+
   async "a task without history or artifacts has neither member"({ store, expect }) {
     const task = { id: "t", contextId: context, status: { state: "TASK_STATE_SUBMITTED" } };
     const record = { ...making("t").records[0], json: JSON.stringify(task) } as NewRecord;

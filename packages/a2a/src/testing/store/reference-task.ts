@@ -64,8 +64,8 @@ export function bytesOf(records: readonly NewRecord[]): number {
   return records.reduce((sum, { json, call = "" }) => sum + utf8Length(json) + utf8Length(call), 0);
 }
 
-export function foldOf(task: RefTask, { history, artifacts }: LoadOptions): Task {
-  const fold = new TaskFold();
+export function foldOf(task: RefTask, { history, artifacts, mergeTextParts = false }: LoadOptions): Task {
+  const fold = new TaskFold(undefined, { mergeTextParts });
   for (const record of task.log) fold.applyRecord(record);
   return JSON.parse(JSON.stringify(fold.snapshot({ artifacts, ...(history !== undefined && { history }) }))) as Task;
 }
