@@ -167,3 +167,24 @@ describe("the collector of files", () => {
     await expect(started).rejects.toThrow("blobs.keepUnused");
   });
 });
+
+it("a store that lists the same page again and again ends the search, and the next one looks again", async () => {
+  const files = fileBlobs(join(await folderOfTest(), "blobs"));
+  let lists = 0;
+  const list: BlobStore["list"] = async (query) => {
+    if (query.prefix !== "" || query.limit <= 100) return files.list(query);
+    if ((lists += 1) > 50) throw new Error("It does not end");
+    return { ...(await files.list(query)), next: "again" };
+  };
+  const { passes } = await start(memoryStore(), { ...files, list });
+  await expect
+    .poll(
+      async () => {
+        await passes();
+        return lists;
+      },
+      { timeout: 20_000 },
+    )
+    .toBeGreaterThan(2);
+  expect(lists).toBeLessThan(40);
+});

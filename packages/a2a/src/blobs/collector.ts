@@ -1,3 +1,4 @@
+import { A2AError } from "../model/index.ts";
 import type { BlobRooms, BlobSettings } from "./lazy.ts";
 import { marked } from "./mark.ts";
 import { blobFeature, placeOf } from "./ref.ts";
@@ -35,6 +36,7 @@ export class Collector {
     if (this.#clockWasSet() || !(await this.#isOwn(store))) return 0;
     let deleted = 0;
     let failure: { readonly thrown: unknown } | undefined;
+    const seen = new Set<string>();
     for (let after: string | undefined, more = true; more && !stopped();) {
       const { blobs, next } = await store.list({ prefix: "", limit: pageSize, ...(after !== undefined && { after }) });
       try {
@@ -45,6 +47,10 @@ export class Collector {
         // The pages after it do not wait for it.
         failure ??= { thrown };
       }
+      if (next !== undefined && seen.has(next)) {
+        throw new A2AError("Unavailable", "The blob store lists the same page again and again");
+      }
+      if (next !== undefined) seen.add(next);
       after = next;
       more = next !== undefined;
     }

@@ -1,3 +1,4 @@
+import { A2AError } from "../model/index.ts";
 import type { BlobStore } from "./port.ts";
 import { prefixOf, unknownAgent } from "./ref.ts";
 
@@ -25,9 +26,16 @@ export interface BlobScope {
 export async function deleteBlobsOf(store: BlobStore, { agent, owner, taskId }: BlobScope): Promise<number> {
   const prefix = await prefixOf(agent, owner, taskId);
   let deleted = 0;
+  let last: string | undefined;
   for (;;) {
     // From the beginning each time, since the page before is gone.
     const { blobs, next } = await store.list({ prefix, limit: 1000 });
+    const first = blobs[0]?.key;
+    // Otherwise this would not end where a bucket keeps what is deleted.
+    if (next !== undefined && (first === undefined || first === last)) {
+      throw new A2AError("Unavailable", "The blob store still lists files that were deleted");
+    }
+    last = first;
     await store.delete(blobs.map(({ key }) => key));
     deleted += blobs.length;
     if (next === undefined) return deleted;

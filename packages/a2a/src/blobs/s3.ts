@@ -97,7 +97,7 @@ export function s3Blobs(client: S3Like, { prefix = "" }: S3BlobsOptions = {}): B
       const { start = 0, end } = range ?? {};
       try {
         const length = end === undefined ? 0 : end - start + 1;
-        return contentOf(await client.getPartialObject(name, { offset: start, length }), start);
+        return contentOf(await client.getPartialObject(name, { offset: start, length }), { start, end });
       } catch (thrown) {
         if (isMissing(thrown)) return undefined;
         if (statusOf(thrown) === 416) return emptyAt(client, name, start);
@@ -147,13 +147,48 @@ export function dispositionOf(filename: string | undefined): string {
   return `attachment; filename*=UTF-8''${encoded}`;
 }
 
-function contentOf(response: Response, start: number): BlobContent {
-  const [, all] = /\/(\d+)$/.exec(response.headers.get("content-range") ?? "") ?? [];
-  const size = Number(all ?? response.headers.get("content-length") ?? Number.NaN);
-  const stream = response.body;
+/** A whole blob, or a range, as it was asked for. What the answer says of its size is held against what comes. */
+function contentOf(
+  response: Response,
+  { start, end }: { readonly start: number; readonly end?: number | undefined },
+): BlobContent {
+  const isPart = response.status === 206;
+  const [, from, all] = /^bytes (\d+)-\d+\/(\d+)$/.exec(response.headers.get("content-range") ?? "") ?? [];
+  const size = Number((isPart ? all : response.headers.get("content-length")) ?? Number.NaN);
+  if (!Number.isSafeInteger(size) || (isPart && Number(from) !== start)) {
+    void response.body?.cancel().catch(() => {});
+    throw Object.assign(new Error("The answer is not what was asked for"), { code: "WrongRange" });
+  }
   // A server that ignores the range sends all of it.
-  const skip = response.status === 206 ? 0 : start;
-  return { size, body: bodyOf(stream, skip, unavailable) };
+  const skip = isPart ? 0 : start;
+  const wanted = isPart ? Math.min(end ?? Infinity, size - 1) - start + 1 : Math.max(0, size - skip);
+  return { size, body: exactly(wanted, bodyOf(response.body, skip, unavailable)) };
+}
+
+/** A body that has to have so many bytes: a file that was cut off must not look whole. */
+function exactly(bytes: number, body: AsyncIterable<Bytes>): AsyncIterable<Bytes> {
+  return {
+    [Symbol.asyncIterator]() {
+      const pieces = body[Symbol.asyncIterator]();
+      let left = bytes;
+      const end = async (): Promise<IteratorResult<Bytes, undefined>> => {
+        await pieces.return?.();
+        return { done: true, value: undefined };
+      };
+      return {
+        async next(): Promise<IteratorResult<Bytes, undefined>> {
+          const piece = await pieces.next();
+          left -= piece.done === true ? 0 : piece.value.length;
+          if (left >= 0 && !(piece.done === true && left > 0)) {
+            return piece.done === true ? { done: true, value: undefined } : piece;
+          }
+          await end();
+          throw unavailable({ code: left < 0 ? "TooManyBytes" : "TooFewBytes" });
+        },
+        return: end,
+      };
+    },
+  };
 }
 
 /** Nothing is there from `start` on: the blob is shorter, or empty. */
@@ -161,7 +196,7 @@ async function emptyAt(client: S3Like, name: string, start: number): Promise<Blo
   if (start === 0) return { size: 0, body: bodyOf(null, 0, unavailable) };
   try {
     const response = await client.getPartialObject(name, { offset: 0, length: 1 });
-    const { size } = contentOf(response, 0);
+    const { size } = contentOf(response, { start: 0, end: 0 });
     await response.body?.cancel();
     return { size, body: bodyOf(null, 0, unavailable) };
   } catch (thrown) {
@@ -194,7 +229,8 @@ async function page(client: S3Like, before: string, { prefix, after, limit }: Bl
     if (next.done === true)
       return next.value === undefined || next.value === "" ? { blobs } : { blobs, next: next.value };
     const { key, size: bytes = 0, lastModified } = next.value;
-    if (key !== undefined) {
+    // What a server lists although nobody asked for it may be deleted by who asked.
+    if (key?.startsWith(before + prefix) === true && blobs.length < size) {
       blobs.push({ key: key.slice(before.length), size: bytes, time: lastModified?.getTime() ?? Number.NaN });
     }
   }
