@@ -109,6 +109,34 @@ describe("a task that makes its process crash when it is resumed", () => {
     ]);
   });
 
+  it("is counted by the log of each process that starts later: the one that suspended it may have died before it could say so", async () => {
+    const { log, start, shared } = processes(async function* (turn) {
+      yield turn.working();
+      await never;
+    });
+    const first = start();
+    for (const text of ["one", "two", "three"]) {
+      const id = await first.send(text);
+      const head = await shared.head({ agent: "agent" }, id);
+      if (text === "three" || head?.run === undefined) continue;
+      const effects = [
+        { effect: "lease", op: "revoke" },
+        { effect: "run", run: { ...head.run, suspended: true } },
+      ] as const;
+      // Stored, and not logged.
+      await shared.append([{ task: head.task, fence: head.fence, records: [], effects }]);
+    }
+    first.die();
+    const told = (): readonly unknown[] =>
+      log.filter(({ message }) => message === "Suspended tasks wait for an operator");
+    const line = { level: "warn", tasks: 2, command: "parley db suspended" };
+    const second = start();
+    await eventually(() => told().length > 0);
+    await second.engine.round(true);
+    await second.engine.round(true);
+    expect(told()).toEqual([expect.objectContaining(line)]);
+  });
+
   it("is resumed with few others that have stored nothing since a crash either: first one of them, then two", async () => {
     let begun = 0;
     let together = 0;

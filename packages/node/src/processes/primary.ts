@@ -262,7 +262,9 @@ class Group {
     // A process that crashes ends by itself, or by another signal. So does one whose own limit of memory is reached.
     const killed = signal === "SIGKILL" && !child.isStuck ? worker.process.pid : undefined;
     if (killed !== undefined) this.#killed = [...this.#killed, killed].slice(-maxKilled);
-    for (const other of this.#others(child)) tell(other, { parley: "gone", ...(killed !== undefined && { killed }) });
+    // Also those that start: they take tasks over before they are ready, and read what they were told before that.
+    for (const other of this.#children.values())
+      tell(other, { parley: "gone", ...(killed !== undefined && { killed }) });
     const isNew = performance.now() - since < settled;
     const failures = isNew ? (this.#failures.get(number) ?? 0) + 1 : 0;
     this.#failures.set(number, failures);

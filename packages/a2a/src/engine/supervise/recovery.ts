@@ -44,6 +44,8 @@ export class Recovery {
   /** Agents with lost tasks that are not hosted here and were named in the log. */
   readonly #named = new Set<string>();
   #hasScanned = false;
+  /** How many suspended tasks the first scan has found. */
+  #suspendedCount = 0;
 
   constructor(init: RecoveryInit) {
     const { settings, runs } = init;
@@ -99,6 +101,7 @@ export class Recovery {
     if (all) await this.#reportStranded(now);
     const isFirst = !this.#hasScanned;
     this.#hasScanned = true;
+    if (isFirst) this.#reportSuspended();
     this.#suspects.startNext(this.#resumed);
     if (isFirst && !this.isTrial) this.#init.onTried();
   }
@@ -111,6 +114,7 @@ export class Recovery {
     let after: ClaimPosition | undefined;
     do {
       const page = await settings.store.claimable({ ...query, ...(after && { after }) });
+      if (!this.#hasScanned) this.#suspendedCount += page.heads.filter(({ run }) => run?.suspended === true).length;
       const lost = page.heads.filter(
         (head) => !runs.has(head.task.taskId) && leaseWatch.isExpired(head) && this.#isDue(head),
       );
@@ -203,6 +207,12 @@ export class Recovery {
     const hosted = this.#init.agents.get(head.task.agent);
     if (hosted === undefined || this.#init.leaseWatch.isBack(head)) return Promise.resolve(undefined);
     return this.#backoff.guard(head, () => this.#takeover.resume(hosted, head, alone), again);
+  }
+
+  /** The process that suspended a task may have died before it could log that. */
+  #reportSuspended(): void {
+    const fields = { tasks: this.#suspendedCount, command: "parley db suspended" };
+    if (fields.tasks > 0) this.#init.settings.logger.warn("Suspended tasks wait for an operator", fields);
   }
 
   /** Logs each agent once that is not hosted here and has lost tasks. `now`: wall time by which their leases have expired. */
