@@ -1,9 +1,12 @@
-import { data, defineAgent, text, type JsonObject, type Part } from "@parley/a2a";
+import { data, defineAgent, text, type JsonObject, type Part, type StreamResponse } from "@parley/a2a";
+import type { TaskStatus } from "@parley/a2a/model";
 import type { Server } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { formIn, isForm } from "../src/form/schema.ts";
 import { fill } from "../src/form/fill.ts";
+import { follow } from "../src/follow.ts";
+import { hintsFor } from "../src/hints.ts";
 import { run } from "../src/program.ts";
 import { recordedIo } from "./support/io.ts";
 import { startServer } from "./support/server.ts";
@@ -193,6 +196,40 @@ describe("parley send asks for no form, and says --data", () => {
     expect(await run(["send", server.url, "Book"], recorded.io)).toBe(0);
     expect(recorded.out()).toContain('"$schema": "https://json-schema.org/draft/2020-12/schema"');
   });
+});
+
+test("a stream that begins with the question that was answered asks the next one, and not that again", async () => {
+  const asking = (name: string): TaskStatus => {
+    const form = { type: "object", properties: { [name]: { type: "string" } }, required: [name] };
+    const parts = [{ data: form, mediaType: "application/schema+json" }];
+    return { state: "TASK_STATE_INPUT_REQUIRED", message: { messageId: name, role: "ROLE_AGENT", parts } };
+  };
+  const ids = { taskId: "t1", contextId: "c1" };
+  const task = (status: TaskStatus): StreamResponse => ({ task: { id: "t1", contextId: "c1", status } });
+  const streams: StreamResponse[][] = [
+    [task(asking("one"))],
+    [task(asking("one")), { statusUpdate: { ...ids, status: asking("two") } }],
+    [task(asking("two")), { statusUpdate: { ...ids, status: { state: "TASK_STATE_COMPLETED" } } }],
+  ];
+  const next = async function* (): AsyncGenerator<StreamResponse> {
+    yield* streams.shift() ?? [];
+  };
+  const { io, err } = recordedIo({ interactive: true, stdin: "1\n2\n3" });
+  const sent: JsonObject[] = [];
+  const code = await follow(io, next, {
+    hints: hintsFor("http://a", {}),
+    options: {},
+    streams: true,
+    answer: (taskId, filled) => (sent.push({ taskId, ...filled }), next),
+  });
+  expect({ code, sent }).toEqual({
+    code: 0,
+    sent: [
+      { taskId: "t1", one: "1" },
+      { taskId: "t1", two: "2" },
+    ],
+  });
+  expect(err()).toContain("✓ completed");
 });
 
 describe("a form", () => {
