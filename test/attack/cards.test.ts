@@ -91,9 +91,8 @@ async function between(options: Partial<ServeOptions> = {}, mount: Partial<Agent
     store: memoryStore(),
     publicUrl: middle.url,
     signCards: { keys: [signer] },
-    allowAnonymous: true,
     ...options,
-  } as ServeOptions);
+  });
   onTestFinished(() => server.close({ grace: 0 }));
   origin = server.url;
   return Object.assign(state, middle);

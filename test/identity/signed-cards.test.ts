@@ -211,8 +211,9 @@ describe("the extended card (§3.1.11, §3.3.4)", () => {
   );
 
   test.each(interfaces)("is not configured where it is declared alone, over $binding $version", async (at) => {
+    const { execute: _, ...definition } = agent;
     const promised = defineAgent({
-      ...agent,
+      ...definition,
       capabilities: { extendedAgentCard: true },
       onMessage: (turn) => turn.reply("soon"),
     });

@@ -57,10 +57,11 @@ import type { CorsOptions } from "./transport/server/cors.ts";
 import { answerWith, tagged, type Document } from "./transport/server/document.ts";
 import { KeepAlive } from "./transport/server/event-stream.ts";
 import { errorResponse, failureOf } from "./transport/server/response.ts";
+import { checkHandlerOptions } from "./server/option-names.ts";
 import type { Codec } from "./wire/codec.ts";
 import { codecV03, codecV1, draftsOf, wires, type ProtocolVersion } from "./wires.ts";
 
-export { jsonRpcBinding, restBinding };
+export { checkHandlerOptions, jsonRpcBinding, restBinding };
 export type {
   AgentMount,
   CorsOptions,
@@ -84,6 +85,7 @@ export type HandlerOptions = Options<ProtocolVersion>;
 export function createHandler(agents: Agent | AgentMount | readonly AgentMount[], options: HandlerOptions): Handler {
   const { authenticator, logger = silentLogger, clock = systemClock } = options;
   const { bindings = [jsonRpcBinding(), restBinding()] } = options;
+  checkHandlerOptions("createHandler()", options);
   checkLimits(options.limits);
   checkCallers(options);
   checkBindings(bindings);

@@ -45,6 +45,7 @@ export { data, file, text, type Content, type FileSource, type PartOptions } fro
 // Serving them.
 export type { FetchFacts, FetchHandler } from "./server/fetch.ts";
 export {
+  checkHandlerOptions,
   createHandler,
   jsonRpcBinding,
   restBinding,

@@ -96,6 +96,7 @@ export {
   A2AError,
   hasCode,
   invalidParams,
+  checkOptions,
   withFields,
   toA2AError,
 } from "./model/index.ts";

@@ -27,6 +27,7 @@ import {
   warnOfMutualTls,
 } from "./listen.ts";
 import { authorizationOn, blobsOn, pushOn, withDevelopmentKey } from "./push.ts";
+import { checkServeOptions, forHandler } from "./option-names.ts";
 import { closingTimes, onStopSignal, processLease } from "./process.ts";
 import type { Member } from "./processes/member.ts";
 import type { CloseOptions, ServeOptions, Server } from "./serve-options.ts";
@@ -44,6 +45,7 @@ const settleTimeout = 1_000;
  * JSON-RPC, REST and, with the option `grpc`, gRPC. Rejects where an option is missing or wrong, and where the server cannot listen.
  */
 export async function serve(agents: Agent | readonly AgentMount[], options: ServeOptions = {}): Promise<Server> {
+  checkServeOptions(options);
   if (options.processes === undefined || options.processes === 1) return serveHere(agents, options);
   const { serveProcesses } = await import("./processes/index.ts");
   return serveProcesses(options, (own, member) => serveHere(agents, own, member));
@@ -233,7 +235,7 @@ const usualFailures = { requests: 100, per: 60_000 };
 
 /** The options of the handler that do not depend on the port. */
 function handlerOptions(
-  { bindings: _, grpc: _grpc, logger: __, routes: ___, store: ____, ...options }: ServeOptions,
+  { bindings: _, logger: __, store: ___, ...options }: ServeOptions,
   host: string,
   address: string,
   member: Member | undefined,
@@ -244,7 +246,7 @@ function handlerOptions(
   const limitsGuesses = authenticator !== undefined && (!isLoopback(address) || options.trustProxy !== undefined);
   const rate = { ...(limitsGuesses && { failures: usualFailures }), ...options.limits?.rate };
   return {
-    ...options,
+    ...forHandler(options),
     health: options.health ?? true,
     limits: {
       totalBytes: heapShare(),

@@ -1,4 +1,5 @@
-import { A2AError } from "../model/index.ts";
+import { meantBy } from "../base/nearest.ts";
+import { A2AError, checkOptions, type OptionNames } from "../model/index.ts";
 import type {
   Agent,
   AgentBehaviour,
@@ -29,6 +30,32 @@ export interface AgentDefinition<Types = object, Extensions extends readonly Any
 type WithAnyExtension<Types> = Types extends { readonly extensions: unknown }
   ? Types
   : Types & { readonly extensions: readonly AnyExtension[] };
+
+const names = {
+  capabilities: 1,
+  defaultInputModes: 1,
+  defaultOutputModes: 1,
+  description: 1,
+  documentationUrl: 1,
+  extensions: 1,
+  iconUrl: 1,
+  idleTimeout: 1,
+  keepClaims: 1,
+  mayReplyDirectly: 1,
+  mirrorArtifactText: 1,
+  name: 1,
+  onMessage: 1,
+  provider: 1,
+  requestHeaders: 1,
+  resumable: 1,
+  securityRequirements: 1,
+  securitySchemes: 1,
+  skills: 1,
+  turnTimeout: 1,
+  version: 1,
+  // The server refuses it, and says how it is written now.
+  security: 1,
+} satisfies OptionNames<AgentDefinition & { readonly security?: never }>;
 
 /**
  * Defines an agent.
@@ -62,6 +89,7 @@ export function defineAgent<Types extends AgentTypes<Types>>(
 ): Agent;
 export function defineAgent<Types extends AgentTypes<Types> = object>(definition: AgentDefinition<Types>): Agent;
 export function defineAgent<Types extends AgentTypes<Types> = object>(definition: AgentDefinition<Types>): Agent {
+  checkOptions("defineAgent()", definition, names, meantBy);
   const { onMessage, ...rest } = definition;
   const fields = [
     ...(["name", "description", "version"] as const)

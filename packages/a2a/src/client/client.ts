@@ -4,6 +4,7 @@ import {
   type AgentCard,
   type AgentInterface,
   type CancelTaskRequest,
+  checkOptions,
   type DeleteTaskPushNotificationConfigRequest,
   type GetTaskPushNotificationConfigRequest,
   type GetTaskRequest,
@@ -43,6 +44,7 @@ import {
   toSendRequest,
   type WaitOptions,
 } from "./requests.ts";
+import { callNames } from "./option-names.ts";
 import type { Downloadable, DownloadOptions } from "./download.ts";
 import type { ClientParts } from "./parts.ts";
 import type { ExtOfClient } from "./extension-client.ts";
@@ -310,6 +312,7 @@ export class Client<E extends AnyExtension = never> {
 
   /** The context of a call. Call `release` when the call is over. */
   #begin(operation: OperationName, options: SubscribeOptions): { readonly context: CallContext; release(): void } {
+    checkOptions("a call", options, callNames);
     checkDeclared(this.card, operation);
     const { extensions = [], trace, after } = options;
     const { signal, release } = this.#bounded(options);

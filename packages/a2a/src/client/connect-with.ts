@@ -1,5 +1,5 @@
 import { silentLogger } from "../base/index.ts";
-import { type AgentCard, invalidParams } from "../model/index.ts";
+import { type AgentCard, checkOptions, invalidParams } from "../model/index.ts";
 import { type AnyExtension, interceptClient, safeObserver } from "../protocol/index.ts";
 import { CredentialSession } from "../credentials/session.ts";
 import { Client } from "./client.ts";
@@ -17,6 +17,7 @@ import { download } from "./download.ts";
 import { fileFetching } from "./file-fetch.ts";
 import { uriProblem } from "../extensions/index.ts";
 import { Extending } from "./extending.ts";
+import { connectNames } from "./option-names.ts";
 import type { ClientParts } from "./parts.ts";
 import { explainingRequired, notConnectedWith } from "./required-extensions.ts";
 import { readText } from "./text.ts";
@@ -48,6 +49,7 @@ export async function connectWith<E extends string | AnyExtension = string>(
   agent: string | URL | AgentCard | OlderCard,
   { extensions = [], ...options }: ConnectOptions<E> = {},
 ): Promise<Client<Extract<E, AnyExtension>>> {
+  checkOptions("connect()", options, connectNames);
   const { observer, logger = silentLogger } = options;
   if (!Array.isArray(extensions))
     throw invalidParams([{ field: "extensions", description: "must be a list, such as [timestamp]" }]);

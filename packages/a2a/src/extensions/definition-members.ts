@@ -1,3 +1,4 @@
+import { nearestOf } from "../base/nearest.ts";
 import { isObject } from "../model/schema.ts";
 import { hooks } from "./definition.ts";
 import { about, type Problems } from "./problems.ts";
@@ -52,33 +53,6 @@ function unknownOf(value: unknown, path: string, known: readonly string[]): Prob
     .filter(([name]) => !known.includes(name))
     .flatMap(([name]) => {
       const meant = nearestOf(name, known);
-      return about(
-        path + name,
-        meant === undefined ? "is no member of a definition" : `is no member: ${meant} is meant`,
-      );
+      return about(path + name, meant === "" ? "is no member of a definition" : `is no member: ${meant} is meant`);
     });
-}
-
-/** The names that are nearest: a third of their letters away at most, or two of five. */
-function nearestOf(name: string, known: readonly string[]): string | undefined {
-  const near = known
-    .map((each) => ({ each, distance: distanceOf(name.toLowerCase().slice(0, 40), each.toLowerCase()) }))
-    .filter(({ each, distance }) => distance <= Math.max(each.length / 3, each.length > 4 ? 2 : 1));
-  if (near.length === 0) return undefined;
-  const least = Math.min(...near.map(({ distance }) => distance));
-  return near.flatMap(({ each, distance }) => (distance === least ? [each] : [])).join(" or ");
-}
-
-/** How many letters have to be added, removed or replaced to make one word of the other. */
-function distanceOf(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, at) => at);
-  for (const [at, letter] of Array.from(one).entries()) {
-    const next = [at + 1];
-    for (let to = 0; to < other.length; to += 1) {
-      const replaced = (row[to] ?? 0) + Number(letter !== other[to]);
-      next.push(Math.min(replaced, (row[to + 1] ?? 0) + 1, (next[to] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[other.length] ?? 0;
 }

@@ -5,6 +5,7 @@ export type * from "./types.ts";
 export * from "./card.ts";
 export * from "./draft.ts";
 export * from "./errors.ts";
+export * from "./options.ts";
 export * from "./states.ts";
 export * from "./log.ts";
 export * from "./reduce.ts";

@@ -5,6 +5,7 @@ import { cannotServe } from "../transport/server/binding.ts";
 import type { CorsOptions } from "../transport/server/cors.ts";
 import { Unfinished } from "../transport/server/unfinished.ts";
 import type { Codec } from "../wire/codec.ts";
+import { checkMount } from "./option-names.ts";
 import type { AgentMount } from "./options.ts";
 
 /* What options mean, and which are refused when the handler is made. */
@@ -16,7 +17,10 @@ export function mountsOf(agents: Agent | AgentMount | readonly AgentMount[]): re
     : Array.isArray(agents)
       ? agents
       : [agents as Partial<AgentMount> | undefined];
-  if (mounts.every((mount): mount is AgentMount => isAgent(mount?.agent))) return mounts;
+  if (mounts.every((mount): mount is AgentMount => isAgent(mount?.agent))) {
+    for (const mount of mounts) checkMount(mount);
+    return mounts;
+  }
   throw cannotServe(
     "agent",
     'must be an agent, as defineAgent() returns it, or a list of mounts: [{ agent, path: "/weather" }]',

@@ -94,7 +94,8 @@ describe("the policy `require`", () => {
   ];
   test.each(refused)("refuses a card that %s, and sends nothing to its agent", async (_name, reason, sign) => {
     const agent = await agentWith(sign);
-    const { trust, ...options } = { ...warnings(), trust: trustCards(await onlyKey()) };
+    const { said: _, ...options } = warnings();
+    const trust = trustCards(await onlyKey());
     await expect(connect(agent.url, { ...options, trust })).rejects.toMatchObject({
       code: "InvalidResponse",
       message: expect.stringMatching(reason) as string,

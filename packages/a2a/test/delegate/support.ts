@@ -52,10 +52,9 @@ export function serving(agent: Agent, options: Partial<HandlerOptions> = {}): Se
   const handler = createHandler(agent, {
     publicUrl,
     logger,
-    allowAnonymous: true,
     ...options,
     store,
-  } as HandlerOptions);
+  });
   onTestFinished(() => handler.close());
   const fetch = async (url: string, init?: RequestInit): Promise<Response> => {
     const { method } = JSON.parse(typeof init?.body === "string" ? init.body : "{}") as { method?: string };

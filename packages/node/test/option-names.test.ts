@@ -1,0 +1,20 @@
+import { expect, it } from "vitest";
+import { memoryStore } from "@parley/a2a";
+import { serve, type ServeOptions } from "../src/index.ts";
+import { echoAgent } from "./support/agents.ts";
+
+/* Options that there are not, as JavaScript can pass them: nothing is opened, and the error names the one that was meant. */
+
+it.each([
+  [{ prt: 4000 }, "prt is no option of serve(): port is meant"],
+  [{ limit: {} }, "limit is no option of serve(): limits is meant"],
+  [{ publicURL: "https://a.example" }, "publicURL is no option of serve(): publicUrl is meant"],
+  [{ grpc: { ports: 1 } }, "ports is no option of grpc. There are port, url"],
+  [{ grpc: { host: "a" } }, "host is no option of grpc. There are port, url"],
+  [{ processes: 2, ports: 4000 }, "ports is no option of serve(): port is meant"],
+])("serve() refuses %j", async (options, message) => {
+  let opened = false;
+  const store = () => ((opened = true), memoryStore());
+  await expect(serve(echoAgent(), { port: 0, store, ...options } as ServeOptions)).rejects.toThrow(message);
+  expect(opened).toBe(false);
+});
