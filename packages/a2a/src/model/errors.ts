@@ -170,6 +170,9 @@ export interface A2AErrorOptions {
   readonly cause?: unknown;
 }
 
+/** The members that an error may have or not. */
+const members = ["fields", "metadata", "retryAfter", "challenge", "details", "sentAs"] as const;
+
 /**
  * Every error that Parley throws, at clients and at servers. Compare `code`: the message may change with any release.
  * An agent or an interceptor throws one to choose what the client is told. Anything else that they throw is answered as
@@ -209,9 +212,11 @@ export class A2AError extends Error {
     );
     this.code = code;
     // Node prints every own member of an error that nobody caught, so a member without a value stays on the prototype.
-    for (const [name, value] of Object.entries(options as Readonly<Record<string, unknown>>)) {
-      const isEmpty = typeof value === "object" && value !== null && Object.keys(value).length === 0;
-      if (name !== "cause" && value !== undefined && !isEmpty) Object.assign(this, { [name]: value });
+    // Callers pass objects that have more: only these are taken.
+    for (const name of members) {
+      const value = options[name];
+      const isEmpty = typeof value === "object" && Object.keys(value).length === 0;
+      if (value !== undefined && !isEmpty) Object.assign(this, { [name]: value });
     }
   }
 
