@@ -12,7 +12,9 @@ export function jsonPath(path: string, type: MessageType): string {
 
 /** Names are looked up, not converted: what is inside of maps and JSON values, or unknown, has names of its own. */
 function renamed(path: string, type: MessageType, nameOf: (field: Field) => string): string {
-  const [, name = "", index = "", rest = ""] = /^([^.[]*)((?:\[\d+\])*)(.*)$/s.exec(path) ?? [];
+  const [name = ""] = path.split(/[.[]/, 1);
+  const [index = ""] = /^(?:\[\d+\])*/.exec(path.slice(name.length)) ?? [];
+  const rest = path.slice(name.length + index.length);
   const field = type.byName.get(name) ?? type.byNumber.find((each) => each?.protoName === name);
   if (field === undefined) return path;
   const inner = field.message;

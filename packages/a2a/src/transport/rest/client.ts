@@ -73,7 +73,9 @@ function eventIn(wire: RestClientWire, data: string): unknown {
 
 /** A page of a list that is an array: the link to the next one and the number of tasks are in headers (RFC 8288). */
 function pageOf(tasks: readonly unknown[], answer: ClientResponse): object {
-  const [, query] = /<[^>?]*\?([^>#]*)[^>]*>\s*;\s*rel="?next"?/.exec(answer.header("link") ?? "") ?? [];
+  const links = (answer.header("link") ?? "").split("<").map((link) => link.split(">"));
+  const [target] = links.find(([, parameters = ""]) => /;\s*rel="?next\b/.test(parameters)) ?? [];
+  const query = target?.split("#")[0]?.split("?")[1];
   const total = answer.header("x-total-count");
   return {
     tasks,
