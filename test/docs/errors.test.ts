@@ -1,12 +1,15 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createHandler, defineAgent, memoryStore, type A2AErrorCode, type HandlerOptions } from "@parley/a2a";
 import { wireErrorCodes, wireErrors, wireStatuses, type ClientErrorCode } from "@parley/a2a/model";
 import { serve, type ServeOptions } from "@parley/node";
 import { format } from "prettier";
+import { developmentKey } from "../../packages/node/src/development-key.ts";
 import { root } from "./pages.ts";
 
 /** `docs/errors.md` has every code with what each binding sends, and the messages of servers that do not start. */
@@ -87,6 +90,8 @@ const mistakes: readonly (() => unknown)[] = [
   () => serve(agent, { ...open, authenticator: noAuthenticator() }),
   () => serve(agent, { ...open, authenticator: noAuthenticator(), publicUrl }),
   () => serve(agent, { ...open, insecure: true, publicUrl, push: true }),
+  // `serve()` reads it below the working directory.
+  async () => developmentKey(await sharedKey()),
   async () => serve(agent, { ...quiet, port: await takenPort() }),
   () => createHandler(agent, wrong({ publicUrl: undefined })),
   () => createHandler(agent, wrong({ store: undefined })),
@@ -98,6 +103,15 @@ const mistakes: readonly (() => unknown)[] = [
   () => createHandler(agent, wrong({ versions: ["2.0"] })),
   () => createHandler(agent, wrong({ limits: { bodyBytes: 0 } })),
 ];
+
+/** A folder with a key that other users may read. */
+async function sharedKey(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "parley-key-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await mkdir(join(folder, ".parley"), { mode: 0o700 });
+  await writeFile(join(folder, ".parley", "development-key"), "x", { mode: 0o644 });
+  return join(folder, ".parley");
+}
 
 function noAuthenticator(): NonNullable<ServeOptions["authenticator"]> {
   return { securitySchemes: {}, securityRequirements: [], authenticate: () => Promise.resolve({ subject: "ada" }) };
