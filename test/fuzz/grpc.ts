@@ -6,7 +6,8 @@ import { frameOf } from "../../packages/grpc/src/frames.ts";
 import { decodeMessage } from "../../packages/grpc/src/metadata.ts";
 import { decode } from "../../packages/grpc/src/protobuf/decode.ts";
 import { encode } from "../../packages/grpc/src/protobuf/encode.ts";
-import { serviceV1, type A2AMethod } from "../../packages/grpc/src/services.ts";
+import type { MessageType } from "../../packages/grpc/src/protobuf/types.ts";
+import { serviceV03, serviceV1, type A2AMethod } from "../../packages/grpc/src/services.ts";
 import { Statuses } from "../../packages/grpc/src/status.ts";
 
 /** The result of a call: no error, or this one. */
@@ -32,6 +33,10 @@ export interface RawCall {
 
 const service = serviceV1();
 const statuses = new Statuses();
+/** By path: what the fields of an error are named after. */
+const inputs = new Map(
+  [service, serviceV03()].flatMap(({ operations }) => [...operations.values()].map(({ path, input }) => [path, input])),
+);
 
 /** Calls of gRPC over one connection, on the port of the other bindings. */
 export class GrpcClient {
@@ -66,7 +71,7 @@ export class GrpcClient {
       stream.on("error", reject);
       stream.on("close", () => {
         clearTimeout(late);
-        resolve(endingOf(end, codec));
+        resolve(endingOf(end, codec, inputs.get(path)));
       });
       stream.resume();
       if (leaves) stream.write(frames, () => stream.close(constants.NGHTTP2_CANCEL));
@@ -79,7 +84,11 @@ export class GrpcClient {
   }
 }
 
-function endingOf(end: IncomingHttpHeaders & { ":status"?: number }, codec: Codec): Ending {
+function endingOf(
+  end: IncomingHttpHeaders & { ":status"?: number },
+  codec: Codec,
+  input: MessageType | undefined,
+): Ending {
   const http = end[":status"] ?? 0;
   if (end["grpc-status"] === undefined) return { error: undefined, status: undefined, http };
   const code = Number(end["grpc-status"]);
@@ -87,7 +96,7 @@ function endingOf(end: IncomingHttpHeaders & { ":status"?: number }, codec: Code
   const details = end["grpc-status-details-bin"];
   if (code === 0) return { error: undefined, status: code, http };
   const status = { code, message, ...(typeof details === "string" && { details }) };
-  return { error: statuses.toError(status, codec), status: code, http };
+  return { error: statuses.toError(status, codec, input), status: code, http };
 }
 
 function methodOf(operation: OperationName): A2AMethod {

@@ -83,6 +83,7 @@ export async function openWorld(store: Store, options: Pick<ServeOptions, "owner
   const server = await serve(agent, {
     port: 0,
     signals: false,
+    grpc: true,
     store,
     clock: risingClock(),
     logger: silentLogger,
