@@ -62,19 +62,21 @@ export interface WholeArtifact {
 interface Reading {
   readonly store: Pick<Store, "read">;
   readonly bodyBytes: number;
+  readonly mergeTextParts: boolean;
   readonly room: Room;
 }
 
 /** The artifact that `last` completes. Its first chunk comes after `from`. `undefined`: the log was compacted meanwhile. */
 export async function wholeArtifact(
-  { store, bodyBytes, room }: Reading,
+  { store, bodyBytes, mergeTextParts, room }: Reading,
   task: TaskKey,
   last: LogRecord,
   from: number,
 ): Promise<WholeArtifact | undefined> {
   const end = JSON.parse(last.json) as TaskArtifactUpdateEvent;
   const { taskId, contextId } = end;
-  let fold = new TaskFold(emptyTask(taskId));
+  const empty = { id: taskId, status: { state: "TASK_STATE_WORKING" } } as const;
+  let fold = new TaskFold(empty, { mergeTextParts });
   let bytes = 0;
   for (let after = from; after < last.seq;) {
     const kinds = ["artifactUpdate"] as const;
@@ -86,7 +88,7 @@ export async function wholeArtifact(
       const update = JSON.parse(record.json) as TaskArtifactUpdateEvent;
       if (update.artifact.artifactId !== end.artifact.artifactId) continue;
       if (beginsArtifact(update)) {
-        fold = new TaskFold(emptyTask(taskId));
+        fold = new TaskFold(empty, { mergeTextParts });
         bytes = 0;
       }
       bytes += recordBytes(record);
@@ -104,8 +106,4 @@ export async function wholeArtifact(
     ...(end.metadata !== undefined && { metadata: end.metadata }),
   };
   return bytes > bodyBytes ? { update, left: bytes } : { update };
-}
-
-function emptyTask(id: string) {
-  return { id, status: { state: "TASK_STATE_WORKING" } } as const;
 }
