@@ -35,6 +35,9 @@ const programs = readdirSync(folder)
   .map((name) => [name, ["main.ts", "src/main.ts"].map((file) => join(folder, name, file)).find(existsSync)] as const)
   .filter((each): each is readonly [string, string] => each[1] !== undefined);
 
+/** Agents that their guides have at a path. */
+const paths: Readonly<Record<string, string>> = { "eight-ball": "/agents/eightball" };
+
 async function check(url: string): Promise<void> {
   const report = await conform(url);
   expect(failuresOf(report)).toEqual([]);
@@ -42,10 +45,10 @@ async function check(url: string): Promise<void> {
   expect(report.verdict.asked).toBeGreaterThan(40);
 }
 
-test.each(programs)("%s passes the default run", async (_, path) => {
+test.each(programs)("%s passes the default run", async (name, path) => {
   const program = await Program.in(path);
   onTestFinished(() => program.end());
-  await check(program.url);
+  await check(`${program.url}${paths[name] ?? ""}`);
 });
 
 test.each(Object.entries(inProcess))("%s passes the default run", async (_, start) => {
