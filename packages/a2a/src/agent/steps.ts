@@ -1,5 +1,6 @@
 import { plain } from "../base/display.ts";
 import { utf8Length } from "../base/index.ts";
+import { jsonTextOf } from "../base/json-text.ts";
 import { jsonAdvice, notJson } from "../base/not-json.ts";
 import { A2AError } from "../model/index.ts";
 import {
@@ -89,7 +90,7 @@ function jsonOf(name: string, value: unknown): string {
   const fault = notJson(value);
   if (fault !== undefined) throw notAResult(name, `result${fault}`);
   try {
-    return JSON.stringify(value);
+    return jsonTextOf(value);
   } catch (cause) {
     throw notAResult(name, "result nests too deep", cause);
   }

@@ -188,8 +188,10 @@ export interface OpenDelegation {
   readonly taskId?: string;
   /** Number of the last event that is stored in this task, where the other agent has numbers. */
   readonly seq?: number;
-  /** Set while this task asks its question. */
+  /** Set while this task asks its question, and until the answer is sent. */
   readonly asked?: true;
+  /** The answer to its question, where another question ended the turn before the answer was sent: the `seq` of the message that has it. */
+  readonly unsentAnswer?: number;
   /** Id of the message of the question that was asked last. */
   readonly question?: string;
   /** Set while it waits for an authorization. */
@@ -257,6 +259,8 @@ export interface Delegations {
   readonly had: Set<string>;
   /** Stores an open delegation, and makes the task where there is none. Resolves once it is stored, with all that was yielded before. */
   store(key: string, row: OpenDelegation): Promise<void>;
+  /** Keeps the answer of this turn with the delegation that asked for it, where it is not sent yet. Resolves once it is stored. */
+  keepAnswer(): Promise<void>;
   /** Closes a delegation. Resolves once it is stored, with all that was yielded before. */
   close(key: string, row: ClosedDelegation): Promise<void>;
   /** Keeps what cancels the task of the other agent while this task waits for the answer. */

@@ -72,6 +72,41 @@ describe("turn.all()", () => {
     expect(task?.status.message?.parts[0]?.text).toBe("city Basel and date May");
   });
 
+  test("keeps an answer for the one that asked, although the other one asks before it is sent", async () => {
+    const asking = (what: string) =>
+      serving(
+        agentOf(async function* (turn) {
+          if (turn.task === undefined) yield turn.inputRequired(`Which ${what}?`);
+          else yield turn.completed(`${what} ${turn.text}`);
+        }),
+      );
+    const [colours, sizes] = [asking("colour"), asking("size")];
+    const clients = [await colours.client(), await sizes.client()] as const;
+    const [hasAsked, hasAskedAgain] = [gate(), gate()];
+    const attempts: number[] = [];
+    const main = serving(
+      agentOf(async function* (turn) {
+        attempts.push(turn.attempt);
+        async function* after(before: Promise<void> | undefined, at: 0 | 1) {
+          await before;
+          return yield* turn.delegate(clients[at], "A coat");
+        }
+        // The first answer is for colours, which the second attempt comes to last.
+        const late = [after(turn.attempt === 2 ? hasAskedAgain.opened : undefined, 0), after(hasAsked.opened, 1)];
+        yield turn.completed((yield* turn.all(late)).map((each) => each.text).join());
+      }),
+    );
+    const conversation = (await main.client()).conversation();
+    const first = await conversation.send("A coat");
+    hasAsked.open();
+    const second = await conversation.send("red");
+    hasAskedAgain.open();
+    const third = await conversation.send("large");
+    const said = [first, second, third].map(({ task }) => task?.status.message?.parts[0]?.text);
+    expect(said).toEqual(["Which colour?", "Which size?", "colour red,size large"]);
+    expect(attempts).toEqual([1, 2, 3]);
+  });
+
   test("takes an answer that comes before the turn of the question has ended", async () => {
     const asking = serving(
       agentOf(async function* (turn) {

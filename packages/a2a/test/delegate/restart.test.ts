@@ -1,7 +1,8 @@
-import { describe, expect, test, vi } from "vitest";
-import { DelegationFailed, memoryStore, text, type DelegateClient, type Turn } from "../../src/index.ts";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { DelegationFailed, memoryStore, text, type DelegateClient, type Store, type Turn } from "../../src/index.ts";
 import type { Client } from "../../src/client/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
+import type { TaskAppend } from "../../src/store/index.ts";
 import { agentOf, gate, gists, serving, type Served } from "./support.ts";
 
 /* Delegations, and processes that stop, die, and share a store. */
@@ -199,6 +200,52 @@ describe("a delegation", () => {
     expect(sub.requests.filter((name) => name.startsWith("Send"))).toHaveLength(1);
   });
 
+  test.each([true, false])(
+    "asks one question in a turn, although the process died between the question and the end of the run (resumable: %s)",
+    async (resumable) => {
+      const asker = (question: string, before = Promise.resolve()) =>
+        serving(
+          agentOf(async function* (turn: Turn) {
+            await before;
+            if (turn.task === undefined) yield turn.inputRequired(question);
+            else yield turn.completed(turn.text);
+          }),
+        );
+      const asked = gate();
+      const clients = [await asker("Which colour?").client(), await asker("Which size?", asked.opened).client()];
+      const attempts: number[] = [];
+      const agent = agentOf(
+        async function* (turn) {
+          attempts.push(turn.attempt);
+          const heard = yield* turn.all(clients.map((client) => turn.delegate(client, "A coat")));
+          yield turn.completed(heard.map((each) => each.text).join());
+        },
+        { resumable },
+      );
+      const store = memoryStore();
+      const over = gate();
+      const first = serving(agent, { store: diesAtQuestion(store, asked.open, over.opened), ...isGone });
+      onTestFinished(over.open);
+      const sent = await (await first.client()).sendMessage("A coat");
+      const taskId = sent.task?.id ?? "";
+      await asked.opened;
+      // The question is stored, and the end of the run is not.
+      expect((await store.head({ agent: "/" }, taskId))?.run).toBeDefined();
+      const second = serving(agent, { store, ...isGone });
+      await vi.waitFor(async () => expect((await store.head({ agent: "/" }, taskId))?.run).toBeUndefined());
+      const client = await second.client();
+      const questions: (string | undefined)[] = [];
+      for (const answer of ["Red", "Large"]) {
+        questions.push((await client.getTask(taskId)).status.message?.parts[0]?.text);
+        await client.sendMessage({ taskId, parts: [text(answer)] });
+      }
+      await ended(second, taskId);
+      expect(questions).toEqual(["Which colour?", "Which size?"]);
+      expect((await client.getTask(taskId)).status.message?.parts[0]?.text).toBe("Red,Large");
+      expect(attempts).toEqual([1, 2, 3]);
+    },
+  );
+
   test("asks again after a restart, and takes the answer to the same task", async () => {
     const hotel = serving(
       agentOf(async function* (turn) {
@@ -235,6 +282,34 @@ describe("a delegation", () => {
     expect((await (await hotel.client()).listTasks()).tasks).toHaveLength(1);
   });
 });
+
+/** A store whose process dies between the commit of a question and that of the end of its run, which may be one commit elsewhere. */
+function diesAtQuestion(store: Store, died: () => void, over: Promise<void>): Store {
+  let isDead = false;
+  const append: Store["append"] = async (items) => {
+    // The engine can be closed once the test is over: it has lost its lease.
+    if (isDead) await over;
+    const asks =
+      !isDead && items.some(({ records }) => records.some(({ state }) => state === "TASK_STATE_INPUT_REQUIRED"));
+    if (!asks) return store.append(items);
+    isDead = true;
+    const outcomes = await store.append(items.map(withoutEnd));
+    died();
+    return outcomes;
+  };
+  return new Proxy({} as Store, {
+    get: (_, name) => (name === "append" ? append : bound(Reflect.get(store, name), store)),
+  });
+}
+
+function withoutEnd({ effects = [], ...item }: TaskAppend): TaskAppend {
+  const kept = effects.filter((each) => each.effect !== "lease" && !(each.effect === "run" && each.run === null));
+  return { ...item, effects: kept };
+}
+
+function bound(member: unknown, store: Store): unknown {
+  return typeof member === "function" ? member.bind(store) : member;
+}
 
 /** A client whose process dies before it reads the answer to a send: the row is stored, and the task is not known. */
 function dying(client: Client, without: readonly string[] = []): DelegateClient & { sends: number } {

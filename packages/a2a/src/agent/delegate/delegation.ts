@@ -96,9 +96,9 @@ export class Delegation {
     }
     this.#take(stored);
     if (stored.auth === true) this.#rows.authorizations.set(this.#key, undefined);
-    const { answer } = this.#rows;
-    if (stored.asked === true && answer !== undefined) {
-      const { asked: _, ...row } = stored;
+    const { asked, unsentAnswer, ...row } = stored;
+    const answer = unsentAnswer ?? this.#rows.answer;
+    if (asked === true && answer !== undefined) {
       const round = row.round + 1;
       return this.#send({
         ...row,
@@ -219,6 +219,8 @@ export class Delegation {
     const question = status.message?.messageId;
     // Before it works on the answer, an agent may show the question once more.
     if (question !== undefined && this.#row.answer !== undefined && question === this.#row.question) return undefined;
+    // The question ends the turn. The next one has the answer to this question alone.
+    await this.#rows.keepAnswer();
     this.#row = { ...this.#row, asked: true, ...(question !== undefined && isKept(question) && { question }) };
     yield this.#delegated(questionOf(status));
     // The engine ends the function at the question.

@@ -199,7 +199,7 @@ export interface Ending {
 }
 
 /** The same, for a turn that goes on with its checkpoint. */
-const endOfSuspendedRun: readonly TaskEffect[] = endOfRun.filter(({ effect }) => effect !== "checkpoint");
+export const endOfSuspendedRun: readonly TaskEffect[] = endOfRun.filter(({ effect }) => effect !== "checkpoint");
 
 /** The effects of a batch, and those of the end of its turn. */
 export function withEnd(effects: readonly TaskEffect[], ending: Ending | undefined): readonly TaskEffect[] {

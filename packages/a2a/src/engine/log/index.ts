@@ -1,5 +1,14 @@
 export { Additions } from "./additions.ts";
-export { acquireLease, endOfRun, keepIn, lossOf, tooManyRows, type AppendResult, type Loss } from "./append.ts";
+export {
+  acquireLease,
+  endOfRun,
+  endOfSuspendedRun,
+  keepIn,
+  lossOf,
+  tooManyRows,
+  type AppendResult,
+  type Loss,
+} from "./append.ts";
 export { Committer } from "./committer.ts";
 export { EventStream, snapshotItem, type StreamFrom } from "./event-stream.ts";
 export { LiveLogs } from "./live-log.ts";

@@ -64,7 +64,7 @@ export class Checkpoints {
   /** The turn ends with the question of a delegation, and goes on with the answer. */
   suspend(input: TurnInput): TaskEffect {
     const { turn, input: at } = input.resumes ?? input;
-    const suspended: SuspendedTurn = { turn, input: at, attempt: attemptOf(input) };
+    const suspended: SuspendedTurn = { turn, input: at, attempt: attemptOf(input), askedIn: input.turn };
     return { effect: "checkpoint", value: JSON.stringify({ ...this.#now(), suspended }) };
   }
 

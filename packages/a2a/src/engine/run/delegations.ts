@@ -78,6 +78,13 @@ class TurnDelegations implements Delegations {
     return this.#keep([{ effect: "feature", op: "set", feature: delegationFeature, key, value: JSON.stringify(row) }]);
   }
 
+  async keepAnswer(): Promise<void> {
+    const { answer } = this;
+    if (answer === undefined) return;
+    const unsent = [...this.open].filter(([, row]) => row.asked === true && row.unsentAnswer === undefined);
+    await Promise.all(unsent.map(([key, row]) => this.store(key, { ...row, unsentAnswer: answer })));
+  }
+
   close(key: string, row: ClosedDelegation): Promise<void> {
     this.open.delete(key);
     this.closed.set(key, row);

@@ -21,5 +21,5 @@ export {
   type StoredEvent,
 } from "./step-rows.ts";
 export { isQueued, queuedTask, queueKey, queueRow, type QueuedRun } from "./queued.ts";
-export { messageOf, readResumed, seenTurn, waitingRun } from "./inputs.ts";
+export { hasAskedForOther, messageOf, readResumed, seenTurn, waitingRun } from "./inputs.ts";
 export { checkAddresses, hasLarge } from "./run-files.ts";

@@ -44,6 +44,19 @@ export function seenTurn({ turn }: StoredRun, checkpoint: string | undefined): n
 }
 
 /**
+ * Whether the turn of a run is over by the question of a delegation. The question is stored before the end of the run. An attempt in between
+ * would follow the other delegations of the turn, whose questions would get the same answer.
+ */
+export async function hasAskedForOther(
+  store: Pick<Store, "head">,
+  task: TaskKey,
+  { turn }: StoredRun,
+): Promise<boolean> {
+  const checkpoint = (await store.head(task, task.taskId))?.checkpoint;
+  return checkpoint !== undefined && (JSON.parse(checkpoint) as StoredCheckpoint).suspended?.askedIn === turn;
+}
+
+/**
  * The turn that a message goes on with, where the task waited for the answer to the question of a delegation. `checkpoint`: of the task,
  * as JSON text. Rejects where the log does not have the message of that turn.
  */

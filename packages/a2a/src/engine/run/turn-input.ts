@@ -33,6 +33,8 @@ export interface SuspendedTurn {
   readonly input: number;
   /** How many attempts it had, in all turns so far. */
   readonly attempt: number;
+  /** The turn whose run asked: a later one than `turn` where the function has asked before. */
+  readonly askedIn: number;
 }
 
 /** A turn of a task, and the message that it answers. */

@@ -6,7 +6,7 @@ import {
   type ClaimQuery,
   type TaskHead,
 } from "../../store/index.ts";
-import { hasWaits, safeSentences, seenTurn, type Run } from "../run/index.ts";
+import { hasAskedForOther, hasWaits, safeSentences, type Run } from "../run/index.ts";
 import type { EngineSettings } from "../options.ts";
 import type { LeaseWatch } from "./lease-watch.ts";
 import type { Outage } from "./outage.ts";
@@ -169,9 +169,10 @@ export class Recovery {
     }
   }
 
-  /** Whether the turn is over by its question, although its run is not, so that an agent that cannot be called again waits for the answer. */
+  /** Whether the turn is over by its question, although its run is not: that of a delegation, or of an agent that cannot be called again. */
   async #hasAsked(head: TaskHead): Promise<boolean> {
-    if (head.state !== "TASK_STATE_INPUT_REQUIRED") return false;
+    if (head.state !== "TASK_STATE_INPUT_REQUIRED" || head.run === undefined) return false;
+    if (await hasAskedForOther(this.#init.settings.store, head.task, head.run)) return true;
     return this.#init.agents.get(head.task.agent)?.agent.resumable !== true && !(await this.#isResting(head));
   }
 
@@ -195,10 +196,10 @@ export class Recovery {
   }
 
   /** Whether the turn did nothing but wait, for another agent, an authorization, a time or an event, so that any agent can be called again. */
-  async #isResting({ task, state, run, checkpoint }: TaskHead): Promise<boolean> {
+  async #isResting({ task, state, run }: TaskHead): Promise<boolean> {
     const { authorizations, store } = this.#init.settings;
     if ((await store.features(task, task.taskId, delegationFeature)).length > 0) return true;
-    if (run !== undefined && (await hasWaits(store, task, seenTurn(run, checkpoint)))) return true;
+    if (run !== undefined && (await hasWaits(store, task, run.turn))) return true;
     return state === "TASK_STATE_AUTH_REQUIRED" && (await authorizations?.isAwaited(task)) === true;
   }
 

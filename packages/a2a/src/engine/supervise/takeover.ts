@@ -14,13 +14,22 @@ import { taskFields, type ByteBudget } from "../../protocol/index.ts";
 import {
   acquireLease,
   endOfRun,
+  endOfSuspendedRun,
   readNextMessage,
   statusRecord,
   type Committer,
   type StoredCall,
 } from "../log/index.ts";
 import type { EngineSettings, HostedAgent } from "../options.ts";
-import { messageOf, readResumed, safeSentences, type QueuedRun, type Run, type TaskRunInit } from "../run/index.ts";
+import {
+  hasAskedForOther,
+  messageOf,
+  readResumed,
+  safeSentences,
+  type QueuedRun,
+  type Run,
+  type TaskRunInit,
+} from "../run/index.ts";
 import type { Queue } from "./queue.ts";
 import type { Runs } from "./runs.ts";
 import { crashesOf, nextAttempt } from "./suspects.ts";
@@ -110,14 +119,17 @@ export class Takeover {
     const { committer, settings } = this.#init;
     const { task, run, fence, seq } = head;
     if (run === undefined) return undefined;
+    // The answer to the question of a delegation goes on with the checkpoint.
+    const suspends = await hasAskedForOther(settings.store, task, run);
     const { message } = await readNextMessage(settings.store, task, run.input);
     if (message === undefined) {
-      await committer.append({ task, fence, expect: seq, records: [], effects: endOfRun });
+      const ends = suspends ? endOfSuspendedRun : endOfRun;
+      await committer.append({ task, fence, expect: seq, records: [], effects: ends });
       return undefined;
     }
     if (!this.#takeRoom(head)) return undefined;
     const next = { turn: run.turn + 1, attempt: 1, input: message.seq };
-    const effects = [{ effect: "checkpoint", value: null }] as const;
+    const effects: readonly TaskEffect[] = suspends ? [] : [{ effect: "checkpoint", value: null }];
     const records = [this.#working(head, next.turn)];
     const undo: Undo = (taken) => this.#init.putBack(head, next, taken);
     return this.#within(head, () => this.#start(hosted, head, next, effects, { fence, expect: seq, records }, undo));
