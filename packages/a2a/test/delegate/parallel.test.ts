@@ -75,35 +75,33 @@ describe("turn.all()", () => {
   test("keeps an answer for the one that asked, although the other one asks before it is sent", async () => {
     const asking = (what: string) =>
       serving(
-        agentOf(async function* (turn) {
-          if (turn.task === undefined) yield turn.inputRequired(`Which ${what}?`);
-          else yield turn.completed(`${what} ${turn.text}`);
-        }),
+        agentOf(
+          async function* (turn) {
+            if (turn.task === undefined) yield turn.inputRequired(`Which ${what}?`);
+            else yield turn.completed(`${what} ${turn.text}`);
+          },
+          { name: what },
+        ),
       );
     const [colours, sizes] = [asking("colour"), asking("size")];
     const clients = [await colours.client(), await sizes.client()] as const;
-    const [hasAsked, hasAskedAgain] = [gate(), gate()];
     const attempts: number[] = [];
     const main = serving(
       agentOf(async function* (turn) {
         attempts.push(turn.attempt);
-        async function* after(before: Promise<void> | undefined, at: 0 | 1) {
-          await before;
-          return yield* turn.delegate(clients[at], "A coat");
-        }
-        // The first answer is for colours, which the second attempt comes to last.
-        const late = [after(turn.attempt === 2 ? hasAskedAgain.opened : undefined, 0), after(hasAsked.opened, 1)];
-        yield turn.completed((yield* turn.all(late)).map((each) => each.text).join());
+        // The second attempt comes to the question of the other one first.
+        const order = turn.attempt === 1 ? clients : clients.toReversed();
+        const said: string[] = [];
+        for (const client of order) said.push((yield* turn.delegate(client, "A coat")).text);
+        yield turn.completed(said.join());
       }),
     );
     const conversation = (await main.client()).conversation();
     const first = await conversation.send("A coat");
-    hasAsked.open();
     const second = await conversation.send("red");
-    hasAskedAgain.open();
     const third = await conversation.send("large");
     const said = [first, second, third].map(({ task }) => task?.status.message?.parts[0]?.text);
-    expect(said).toEqual(["Which colour?", "Which size?", "colour red,size large"]);
+    expect(said).toEqual(["Which colour?", "Which size?", "size large,colour red"]);
     expect(attempts).toEqual([1, 2, 3]);
   });
 
