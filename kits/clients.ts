@@ -1,9 +1,9 @@
 import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { type AgentCapabilities, type AgentCard, A2AError } from "@parley/a2a";
-import { codecV1 } from "@parley/a2a/wires";
-import { connect, type Client } from "@parley/a2a/client";
+import type { AgentCapabilities } from "@parley/a2a/model";
+import { A2AError, connect, type AgentCard, type Client } from "@parley/a2a";
+import { codecV1 } from "@parley/a2a/protocol";
 import { parse } from "yaml";
 import type { ActsReport, ActsTest } from "./report.ts";
 

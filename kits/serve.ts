@@ -1,6 +1,13 @@
 import { anyOf, bearer, mutualTls, oauth2 } from "@parley/a2a/auth";
-import { A2AError, memoryStore, type AgentCard, type Logger } from "@parley/a2a";
-import { serve, type ServeOptions, type Server } from "@parley/node";
+import {
+  A2AError,
+  memoryStore,
+  serve,
+  type AgentCard,
+  type Logger,
+  type ServeOptions,
+  type Server,
+} from "@parley/node";
 import { actsAgent } from "./agents/acts.ts";
 import { tck03 } from "./agents/tck-0.3.ts";
 import { configurations, tck10 } from "./agents/tck-1.0.ts";

@@ -25,7 +25,7 @@ function wanted(version) {
   const differing = ["packages/sql/test", "packages/node/test", "test/isolation"];
   if (version === "22") return differing;
   const rooms = readdirSync(join(root, "packages", "a2a", "test")).filter((room) => !computing.includes(room));
-  return [...rooms.map((room) => `packages/a2a/test/${room}/`), ...differing, "examples/car-repair/test"];
+  return [...rooms.map((room) => `packages/server/test/${room}/`), ...differing, "examples/car-repair/test"];
 }
 
 /** All supported versions except the present one, which runs every test anyway. */

@@ -50,7 +50,7 @@ export function fileOfPage(page) {
 
 /**
  * The page of the site that a file of the repository is; `undefined` where it is none.
- * @param {string} file A file, or the folder of a page: `packages/a2a/src/extensions/x402`. @returns {string | undefined}
+ * @param {string} file A file, or the folder of a page: `packages/extensions/src/x402`. @returns {string | undefined}
  */
 export function pageOfFile(file) {
   const path = file.replace(/\/$/, "");

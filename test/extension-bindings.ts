@@ -1,10 +1,9 @@
-import { jsonRpcBinding as jsonRpcServer, memoryStore, restBinding as restServer } from "@parley/a2a";
-import { jsonRpcBinding as jsonRpcClient, restBinding as restClient } from "@parley/a2a/client";
-import type { ExtensionContractBinding } from "@parley/a2a/testing";
-import { wires } from "@parley/a2a/wires";
+import { jsonRpcBinding as jsonRpcServer, memoryStore, restBinding as restServer, serve } from "@parley/node";
+import { jsonRpcBinding as jsonRpcClient, restBinding as restClient } from "@parley/a2a";
+import type { ExtensionContractBinding } from "@parley/testing";
+import { wires } from "@parley/a2a/protocol";
 import { grpcBinding as grpcServer } from "@parley/grpc";
 import { grpcBinding as grpcClient } from "@parley/grpc/client";
-import { serve } from "@parley/node";
 
 /** Every binding of this project over real sockets, in 1.0 and 0.3, for `extensionContract()`. */
 export function everyBinding(): readonly ExtensionContractBinding[] {

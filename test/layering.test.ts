@@ -188,7 +188,9 @@ test("docs/architecture.md names files that are there", () => {
   const known = named.filter((path) => Object.hasOwn(rooms, path.split("/")[0] as string) || path.startsWith("node/"));
   expect(known.length).toBeGreaterThan(20);
   const missing = known.filter((path) => {
-    const place = path.startsWith("node/") ? path.replace("node/", "packages/node/src/") : `packages/a2a/src/${path}`;
+    const place = path.startsWith("node/")
+      ? path.replace("node/", "packages/node/src/")
+      : `packages/server/src/${path}`;
     return !existsSync(join(root, place));
   });
   expect(missing).toEqual([]);

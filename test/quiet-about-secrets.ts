@@ -1,4 +1,4 @@
-import { silentLogger } from "@parley/a2a";
+import { silentLogger } from "@parley/server";
 import { afterAll, beforeAll } from "vitest";
 import { collect, secretsIn, taken } from "./secrets.ts";
 

@@ -1,9 +1,9 @@
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { auditLog, defineAgent, silentLogger, type AuditRecord } from "@parley/a2a";
+import { auditLog, defineAgent, serve, silentLogger, standardLogger } from "@parley/node";
+import type { AuditRecord } from "@parley/a2a/protocol";
 import { anyOf, apiKey, basic, bearer, hashKey, hashPassword } from "@parley/a2a/auth";
-import { serve, standardLogger } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { collect, keepSecret, secretsIn, taken } from "./secrets.ts";

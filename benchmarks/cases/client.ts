@@ -68,8 +68,8 @@ export const clientCase: Case = {
     };
     const figures = await inTurn(bench.size(9, 3), subjects);
     const [ours, whole, theirs] = await Promise.all([
-      bundled('export { connectJsonRpc } from "@parley/a2a/client";'),
-      bundled('export { connect } from "@parley/a2a/client";'),
+      bundled('export { connectJsonRpc } from "@parley/a2a";'),
+      bundled('export { connect } from "@parley/a2a";'),
       bundled('export { ClientFactory } from "@a2a-js/sdk/client";'),
     ]);
     const kilobytes = (bytes: number): string => `${(bytes / 1000).toFixed(1)} kB`;

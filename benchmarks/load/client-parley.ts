@@ -1,4 +1,4 @@
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { answerParent } from "../ipc.ts";
 import { cardOf, measured, type ClientLoad, type ClientOutcome } from "./client.ts";
 

@@ -1,4 +1,4 @@
-import type { AgentCard } from "@parley/a2a";
+import type { AgentCard } from "@parley/server";
 
 export interface ClientLoad {
   readonly url: string;

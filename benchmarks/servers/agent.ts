@@ -1,4 +1,4 @@
-import { defineAgent, type Agent, type AgentEvent, type AgentYield, type Turn } from "@parley/a2a";
+import { defineAgent, type Agent, type AgentEvent, type AgentYield, type Turn } from "@parley/server";
 import {
   answerText,
   artifactText,

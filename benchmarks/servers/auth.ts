@@ -1,6 +1,5 @@
-import { defineAgent, memoryStore } from "@parley/a2a";
+import { defineAgent, memoryStore, serve } from "@parley/node";
 import { jwt } from "@parley/a2a/auth";
-import { serve } from "@parley/node";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { answerText } from "./commands.ts";
 import { control } from "./control.ts";

@@ -1,6 +1,5 @@
-import { defineExtension } from "@parley/a2a/extensions";
-import type { AnyExtension } from "@parley/a2a/extensions";
-import type { StandardSchema } from "@parley/a2a";
+import { defineExtension, type AnyExtension } from "@parley/a2a/extensions";
+import type { StandardSchema } from "@parley/a2a/protocol";
 
 const text: StandardSchema<string> = {
   "~standard": {

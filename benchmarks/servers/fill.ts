@@ -1,4 +1,4 @@
-import type { Store } from "@parley/a2a";
+import type { Store } from "@parley/server";
 
 export interface Filling {
   /** The id of a task in the store; the others are copies of it. */

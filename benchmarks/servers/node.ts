@@ -1,5 +1,4 @@
-import { silentLogger } from "@parley/a2a";
-import { serve } from "@parley/node";
+import { serve, silentLogger } from "@parley/node";
 import { postgresStore } from "@parley/sql/postgres";
 import { benchmarkAgent, resumableAgent } from "./agent.ts";
 import { Bell } from "./commands.ts";

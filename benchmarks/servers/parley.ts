@@ -1,5 +1,4 @@
-import { memoryStore } from "@parley/a2a";
-import { serve } from "@parley/node";
+import { memoryStore, serve } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { benchmarkAgent } from "./agent.ts";
 import { Bell } from "./commands.ts";

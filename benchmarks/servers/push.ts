@@ -1,5 +1,4 @@
-import { defineAgent, memoryStore, type AgentEvent, type AgentYield, type Turn } from "@parley/a2a";
-import { nodeDialer, serve } from "@parley/node";
+import { defineAgent, memoryStore, nodeDialer, serve, type AgentEvent, type AgentYield, type Turn } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { answerText, Bell, paced, stampedText } from "./commands.ts";
 import { control } from "./control.ts";

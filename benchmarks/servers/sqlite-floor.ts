@@ -1,5 +1,5 @@
 import { rmSync } from "node:fs";
-import { createHandler, defineAgent } from "@parley/a2a";
+import { createHandler, defineAgent } from "@parley/server";
 import { defaultDriver, sqliteStore } from "@parley/sql/sqlite";
 import libsql from "libsql";
 import { answerParent } from "../ipc.ts";

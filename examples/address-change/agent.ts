@@ -1,4 +1,4 @@
-import { data, defineAgent, text, type Agent } from "@parley/a2a";
+import { data, defineAgent, text, type Agent } from "@parley/node";
 import { sentences } from "./words.ts";
 
 export type Language = "en" | "zh";

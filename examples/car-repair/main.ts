@@ -1,4 +1,4 @@
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { serve } from "@parley/node";
 import { shopManager } from "./manager.ts";
 import { mechanic } from "./mechanic.ts";

@@ -1,4 +1,4 @@
-import { data, defineAgent, type Agent, type DelegateClient } from "@parley/a2a";
+import { data, defineAgent, type Agent, type DelegateClient } from "@parley/node";
 import type { Job } from "./job.ts";
 import { sentences, type Language, type Seen } from "./words.ts";
 

@@ -1,4 +1,4 @@
-import { data, defineAgent, text, type Agent, type DelegateClient, type JsonObject } from "@parley/a2a";
+import { data, defineAgent, text, type Agent, type DelegateClient, type JsonObject } from "@parley/node";
 import type { Client as Tools, Tool } from "@modelcontextprotocol/client";
 import { Job, Order, Stock } from "./job.ts";
 import { sentences } from "./words.ts";

@@ -1,4 +1,4 @@
-import { data, defineAgent, text, type Agent } from "@parley/a2a";
+import { data, defineAgent, text, type Agent } from "@parley/node";
 import type { Client as Tools } from "@modelcontextprotocol/client";
 import { Order, Stock } from "./job.ts";
 

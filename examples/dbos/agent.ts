@@ -1,5 +1,5 @@
 import { DBOS } from "@dbos-inc/dbos-sdk";
-import { defineAgent, type Agent, type Interceptor } from "@parley/a2a";
+import { defineAgent, type Agent, type Interceptor } from "@parley/node";
 import { z } from "zod";
 import { answers } from "./workflow.ts";
 

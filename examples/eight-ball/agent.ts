@@ -1,4 +1,4 @@
-import { defineAgent } from "@parley/a2a";
+import { defineAgent } from "@parley/node";
 import { fortuneOf } from "./fortunes.ts";
 import { konamiCode } from "./konami-code.ts";
 

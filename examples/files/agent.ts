@@ -1,4 +1,4 @@
-import { defineAgent } from "@parley/a2a";
+import { defineAgent } from "@parley/node";
 import { toJsonLines } from "./convert.ts";
 
 export default defineAgent({

@@ -1,4 +1,4 @@
-import { data, defineAgent, file, type Agent, type Part, type Turn } from "@parley/a2a";
+import { data, defineAgent, file, type Agent, type Part, type Turn } from "@parley/node";
 import * as z from "zod";
 import { card } from "./card.ts";
 import { geoJson, html, picture, type Drawing } from "./draw.ts";

@@ -1,4 +1,4 @@
-import type { AgentDescription } from "@parley/a2a";
+import type { AgentDescription } from "@parley/node";
 
 /** The sample card of the specification (A2A 1.0 §8.5), as far as an agent says it. The server adds addresses and what it does itself. */
 export const card = {

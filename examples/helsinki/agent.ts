@@ -1,4 +1,4 @@
-import { data, defineAgent, text, type Agent, type HistoryEntry, type Turn } from "@parley/a2a";
+import { data, defineAgent, text, type Agent, type HistoryEntry, type Turn } from "@parley/node";
 
 /** What the desk books, and which booking each one builds on. */
 const needs = { flight: undefined, hotel: "flight", snowmobiling: "flight", spa: "hotel" } as const;

@@ -1,5 +1,4 @@
-import { text, type Task } from "@parley/a2a";
-import { connect, type Client } from "@parley/a2a/client";
+import { connect, text, type Client, type Task } from "@parley/a2a";
 
 /** Asks for something that builds on a task: a new task in the same conversation, which refers to that one. */
 async function after({ id, contextId = "" }: Task, request: string, client: Client): Promise<Task> {

@@ -1,4 +1,4 @@
-import { defineAgent, file, type Agent, type HistoryEntry, type Turn } from "@parley/a2a";
+import { defineAgent, file, type Agent, type HistoryEntry, type Turn } from "@parley/node";
 import { bytesOf, isRawPart } from "@parley/a2a/model";
 import { generatingImage } from "./generating-image.ts";
 import type { ImageModel } from "./model.ts";

@@ -1,6 +1,5 @@
 import { writeFile } from "node:fs/promises";
-import { text, type Artifact, type Task } from "@parley/a2a";
-import { connect, type Client } from "@parley/a2a/client";
+import { connect, text, type Artifact, type Client, type Task } from "@parley/a2a";
 import { bytesOf, isRawPart } from "@parley/a2a/model";
 import { generatingImage } from "./generating-image.ts";
 

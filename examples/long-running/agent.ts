@@ -1,4 +1,4 @@
-import { data, defineAgent, text } from "@parley/a2a";
+import { data, defineAgent, text } from "@parley/node";
 import { countPrimes } from "./primes.ts";
 
 const piece = 1_000_000;

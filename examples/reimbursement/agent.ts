@@ -1,4 +1,4 @@
-import { data, defineAgent, text } from "@parley/a2a";
+import { data, defineAgent, text } from "@parley/node";
 import { Expense, formAfter, free } from "./form.ts";
 
 export default defineAgent<{ state: Expense }>({

@@ -1,4 +1,4 @@
-import { withTimestamp } from "@parley/a2a/extensions/timestamp";
+import { withTimestamp } from "@parley/extensions/timestamp";
 import { serve } from "@parley/node";
 import agent from "./agent.ts";
 

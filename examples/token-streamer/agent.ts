@@ -1,4 +1,4 @@
-import { defineAgent, text } from "@parley/a2a";
+import { defineAgent, text } from "@parley/node";
 import { generate } from "./model.ts";
 
 const pause = Number(process.env["PAUSE"] ?? 50);

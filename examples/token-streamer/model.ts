@@ -1,4 +1,4 @@
-import type { Clock } from "@parley/a2a";
+import type { Clock } from "@parley/a2a/protocol";
 
 /*
  * In place of a model: it has learned from one text which word follows which. The same prompt gets the same answer, as from a model

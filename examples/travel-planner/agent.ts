@@ -1,5 +1,4 @@
-import { data, defineAgent, text, type Agent } from "@parley/a2a";
-import type { Client } from "@parley/a2a/client";
+import { data, defineAgent, text, type Agent, type Client } from "@parley/node";
 import { Option, Plan } from "./plan.ts";
 import { sentences } from "./words.ts";
 

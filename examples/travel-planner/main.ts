@@ -1,4 +1,4 @@
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { serve } from "@parley/node";
 import { orchestrator } from "./agent.ts";
 import { makeExperts } from "./experts.ts";

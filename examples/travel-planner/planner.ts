@@ -1,4 +1,4 @@
-import { data, defineAgent, type Agent } from "@parley/a2a";
+import { data, defineAgent, type Agent } from "@parley/node";
 import type { Plan } from "./plan.ts";
 
 /** What a traveller has said so far. */

@@ -1,4 +1,4 @@
-import { defineAgent, text, type Agent, type Turn } from "@parley/a2a";
+import { defineAgent, text, type Agent, type Turn } from "@parley/server";
 
 /** Resolves after that many milliseconds, or when the turn is aborted. */
 function wait(turn: Turn, milliseconds: number): Promise<void> {

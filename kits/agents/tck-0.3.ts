@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { defineAgent, type Agent } from "@parley/a2a";
+import { defineAgent, type Agent } from "@parley/server";
 
 export interface Tck03Options {
   /** How long a task works, in milliseconds, so that the kit finds it working. */

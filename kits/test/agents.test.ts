@@ -1,6 +1,5 @@
-import { connect, type Client } from "@parley/a2a/client";
-import { memoryStore, type Part } from "@parley/a2a";
-import { serve, type Server } from "@parley/node";
+import { connect, type Client, type Part } from "@parley/a2a";
+import { memoryStore, serve, type Server } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { tck03 } from "../agents/tck-0.3.ts";
 import { start } from "../serve.ts";

@@ -1,7 +1,6 @@
-import { defineAgent, silentLogger } from "@parley/a2a";
-import { a2ui, noSurfaces, reduceSurfaces, type A2uiSurfaces } from "@parley/a2a/extensions/a2ui";
+import { connect, defineAgent, serve, silentLogger } from "@parley/node";
+import { a2ui, noSurfaces, reduceSurfaces, type A2uiSurfaces } from "@parley/extensions/a2ui";
 import type { JsonObject, Part } from "@parley/a2a/model";
-import { connect, serve } from "@parley/node";
 import { describe, expect, it, onTestFinished } from "vitest";
 
 /*

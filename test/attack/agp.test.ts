@@ -1,8 +1,7 @@
-import { silentLogger, type DelegateClient } from "@parley/a2a";
+import { connect, serve, silentLogger, type DelegateClient } from "@parley/node";
 import { bearer } from "@parley/a2a/auth";
-import { agentGateway, agp, gatewayAgent, intentPart } from "@parley/a2a/extensions/agp";
+import { agentGateway, agp, gatewayAgent, intentPart } from "@parley/extensions/agp";
 import type { JsonObject } from "@parley/a2a/model";
-import { connect, serve } from "@parley/node";
 import { describe, expect, it, onTestFinished } from "vitest";
 
 /*

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { request } from "node:http";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { grpcBinding } from "@parley/grpc/client";
 import { servers } from "./harness/servers.ts";
 import { withstands } from "./harness/withstand.ts";

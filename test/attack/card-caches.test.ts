@@ -1,10 +1,9 @@
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type AgentCard, hasCode } from "@parley/a2a";
+import { connect, hasCode, type AgentCard, type ConnectOptions } from "@parley/a2a";
 import { cardKeySet, makeCardKey, signCard, trustCards, type PrivateCardKey } from "@parley/a2a/cards";
-import { connect, type ConnectOptions } from "@parley/a2a/client";
 import { bearerToken, clientCredentials } from "@parley/a2a/credentials";
-import type { Dialer } from "@parley/a2a/net";
+import type { Dialer } from "@parley/a2a/protocol";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 
 /*

@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type AgentCard, defineAgent, memoryStore, silentLogger, type AgentMount } from "@parley/a2a";
+import { defineAgent, memoryStore, silentLogger, type AgentCard, type AgentMount } from "@parley/server";
 import { anyOf, anyone, bearer } from "@parley/a2a/auth";
 import { cardKeySet, makeCardKey, signCard, trustCards, type CardCheck, type PrivateCardKey } from "@parley/a2a/cards";
-import { type ClientBinding, connect as connectAnywhere, type ConnectOptions } from "@parley/a2a/client";
+import { connect as connectAnywhere, type ClientBinding, type ConnectOptions } from "@parley/a2a";
 import { apiKeyCredential, clientCredentials } from "@parley/a2a/credentials";
 import { hasCode } from "@parley/a2a/model";
 import { Payload } from "@parley/a2a/protocol";

@@ -1,11 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
-import { defineAgent, memoryStore, silentLogger, text } from "@parley/a2a";
+import { connect, defineAgent, memoryStore, serve, silentLogger, type Client, type ServeOptions } from "@parley/node";
+import { text, type Task } from "@parley/a2a/model";
 import { bearer } from "@parley/a2a/auth";
-import type { Client } from "@parley/a2a/client";
-import type { Task } from "@parley/a2a/model";
-import { connect, serve, type ServeOptions } from "@parley/node";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 
 /*

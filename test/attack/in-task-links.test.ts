@@ -1,8 +1,7 @@
 import { request } from "node:http";
 import { text as bodyOf } from "node:stream/consumers";
-import { defineAgent, memoryStore, silentLogger } from "@parley/a2a";
-import { connect, readAuthorization, type Client } from "@parley/a2a/client";
-import { serve, type Server } from "@parley/node";
+import { defineAgent, memoryStore, serve, silentLogger, type Server } from "@parley/node";
+import { connect, readAuthorization, type Client } from "@parley/a2a";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { mebi } from "./harness/bodies.ts";
 import { servers } from "./harness/servers.ts";
 import { upload, uploadByGrpc } from "./harness/uploads.ts";

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { typescript } from "../programs.ts";
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { mebi } from "./harness/bodies.ts";
 import { Connection, head } from "./harness/connection.ts";
 import { servers } from "./harness/servers.ts";

@@ -6,9 +6,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from "node:tls";
-import { createHandler, defineAgent, memoryStore } from "@parley/a2a";
+import { createHandler, defineAgent, memoryStore, nodeListener, serve, type ServeOptions } from "@parley/node";
 import { mutualTls, type Authenticator, type MutualTlsOptions } from "@parley/a2a/auth";
-import { nodeListener, serve, type ServeOptions } from "@parley/node";
 import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { certificate, type TestCertificate } from "../identity/certificates.ts";
 

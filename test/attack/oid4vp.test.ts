@@ -1,5 +1,4 @@
-import { defineAgent, memoryStore, silentLogger } from "@parley/a2a";
-import type { Client } from "@parley/a2a/client";
+import { connect, defineAgent, memoryStore, serve, silentLogger, type Client } from "@parley/node";
 import {
   oid4vp,
   oid4vpUri,
@@ -7,9 +6,8 @@ import {
   readOid4vpRequest,
   walletUrl,
   type PresentationRequest,
-} from "@parley/a2a/extensions/oid4vp";
+} from "@parley/extensions/oid4vp";
 import { data, type StreamResponse } from "@parley/a2a/model";
-import { connect, serve } from "@parley/node";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 
 /*

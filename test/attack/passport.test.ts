@@ -1,4 +1,4 @@
-import { defineAgent, silentLogger } from "@parley/a2a";
+import { connect, defineAgent, serve, silentLogger } from "@parley/node";
 import {
   makePassportKey,
   passportKeySet,
@@ -7,9 +7,8 @@ import {
   securePassportUri,
   signPassport,
   verifyPassport,
-} from "@parley/a2a/extensions/secure-passport";
+} from "@parley/extensions/secure-passport";
 import type { JsonObject } from "@parley/a2a/model";
-import { connect, serve } from "@parley/node";
 import { expect, it, onTestFinished } from "vitest";
 
 /* Attacks on Secure Passports ("What an agent reads" of their page): whatever is changed, a passport is not verified. */

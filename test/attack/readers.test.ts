@@ -1,7 +1,7 @@
 import { connect as connectHttp2 } from "node:http2";
 import { once } from "node:events";
 import { describe, expect, it, vi } from "vitest";
-import type { Message, Task } from "@parley/a2a";
+import type { Message, Task } from "@parley/server";
 import { mebi, newTask } from "./harness/bodies.ts";
 import { Connection, head } from "./harness/connection.ts";
 import { grpcCall } from "./harness/grpc.ts";

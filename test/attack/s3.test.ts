@@ -2,7 +2,7 @@ import { S3Client } from "@bradenmacdonald/s3-lite-client";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { deleteBlobsOf, s3Blobs, type BlobStore } from "@parley/a2a/blobs";
+import { deleteBlobsOf, s3Blobs, type BlobStore } from "@parley/server/store";
 
 /* A bucket that lies: lengths, ranges, lists and redirects (docs/files.md). */
 

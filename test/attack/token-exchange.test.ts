@@ -3,7 +3,7 @@ import { createServer as createHttpServer, type IncomingMessage } from "node:htt
 import { Agent as HttpsAgent, createServer, request } from "node:https";
 import type { AddressInfo } from "node:net";
 import { text as bodyOf } from "node:stream/consumers";
-import { createHandler, defineAgent, memoryStore, silentLogger } from "@parley/a2a";
+import { connect, createHandler, defineAgent, memoryStore, nodeListener, serve, silentLogger } from "@parley/node";
 import {
   allOf,
   anyOf,
@@ -20,7 +20,6 @@ import {
 import { tokenExchange } from "@parley/a2a/credentials";
 import type { AgentCard } from "@parley/a2a/model";
 import type { Principal } from "@parley/a2a/protocol";
-import { connect, nodeListener, serve } from "@parley/node";
 import fc from "fast-check";
 import { decodeJwt } from "jose";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";

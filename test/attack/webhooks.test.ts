@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { signWebhook, webhookKey, webhookMemory, webhookReceiver, type WebhookMemory } from "@parley/a2a/webhooks";
 import { nodeListener } from "@parley/node";
-import { sqliteWebhookMemory } from "@parley/sql/webhooks";
+import { sqliteWebhookMemory } from "@parley/sql/sqlite";
 import fc from "fast-check";
 import { SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { defineAgent, silentLogger, text } from "@parley/a2a";
-import type { Client } from "@parley/a2a/client";
+import { defineAgent, silentLogger, text } from "@parley/server";
+import type { Client } from "@parley/a2a";
 import {
   createPayer,
   httpFacilitator,
@@ -13,10 +13,10 @@ import {
   type PaymentPayload,
   type PaymentRequiredResponse,
   type TestFacilitator,
-} from "@parley/a2a/extensions/x402";
+} from "@parley/extensions/x402";
 import type { JsonObject, Message, Task } from "@parley/a2a/model";
-import { guardedFetch } from "@parley/a2a/net";
-import { testAgent } from "@parley/a2a/testing";
+import { guardedFetch } from "@parley/a2a/protocol";
+import { testAgent } from "@parley/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 
 /*

@@ -1,6 +1,6 @@
-import { defineAgent, type Agent } from "@parley/a2a";
-import { a2ui, noSurfaces, reduceSurfaces, type A2ui, type A2uiVersion } from "@parley/a2a/extensions/a2ui";
-import { extensionContract } from "@parley/a2a/testing";
+import { defineAgent, type Agent } from "@parley/server";
+import { a2ui, noSurfaces, reduceSurfaces, type A2ui, type A2uiVersion } from "@parley/extensions/a2ui";
+import { extensionContract } from "@parley/testing";
 import { describe, expect, test } from "vitest";
 import { everyBinding } from "../extension-bindings.ts";
 

@@ -1,5 +1,4 @@
-import type { Artifact, Part, StreamResponse, Task } from "@parley/a2a";
-import { TaskView } from "@parley/a2a/client";
+import { TaskView, type Artifact, type Part, type StreamResponse, type Task } from "@parley/a2a";
 import { generationOf, message } from "@parley/a2a/model";
 import { describe, expect, it, vi } from "vitest";
 import { as, events, extension, interfaces, reach, serving, services, type Interface } from "./served.ts";

@@ -1,6 +1,5 @@
-import { defineAgent, type Principal, type Turn } from "@parley/a2a";
-import type { Store } from "@parley/a2a/store";
-import { callContext, inProcess } from "@parley/a2a/testing";
+import { defineAgent, type Principal, type Store, type Turn } from "@parley/server";
+import { callContext, inProcess } from "@parley/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { placeOfTest, stores } from "./stores.ts";
 

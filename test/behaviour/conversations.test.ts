@@ -2,17 +2,18 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
+  connect,
   defineAgent,
+  serve,
   text,
   type AgentEvent,
   type AgentYield,
   type HistoryEntry,
-  type HistoryOptions,
+  type Store,
   type Turn,
-} from "@parley/a2a";
-import type { Store } from "@parley/a2a/store";
-import { callContext, inProcess, type InProcess } from "@parley/a2a/testing";
-import { connect, serve } from "@parley/node";
+} from "@parley/node";
+import type { HistoryOptions } from "@parley/a2a/protocol";
+import { callContext, inProcess, type InProcess } from "@parley/testing";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { placeOf, stores } from "./stores.ts";

@@ -1,9 +1,9 @@
 import { defineExtension } from "@parley/a2a/extensions";
-import { taskSearch } from "@parley/a2a/extensions/task-search";
-import { timestamp } from "@parley/a2a/extensions/timestamp";
-import { extensionContract, type Runner } from "@parley/a2a/testing";
+import { taskSearch } from "@parley/extensions/task-search";
+import { timestamp } from "@parley/extensions/timestamp";
+import { extensionContract, type Runner } from "@parley/testing";
 import { describe, expect, test } from "vitest";
-import { notesOf } from "../../packages/a2a/test/testing/notes.ts";
+import { notesOf } from "../../packages/testing/test/notes.ts";
 import { everyBinding } from "../extension-bindings.ts";
 
 /** The contract of extensions over real sockets: JSON-RPC, REST and gRPC, in 1.0 and 0.3 (A2A 1.0 §4.6). */

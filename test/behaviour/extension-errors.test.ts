@@ -1,8 +1,7 @@
-import { A2AError, defineAgent, memoryStore } from "@parley/a2a";
+import { A2AError, connect } from "@parley/a2a";
+import { defineAgent, memoryStore, serve } from "@parley/node";
 import { defineExtension, extensionError } from "@parley/a2a/extensions";
-import { connect } from "@parley/a2a/client";
 import { grpcBinding } from "@parley/grpc/client";
-import { serve } from "@parley/node";
 import { describe, expect, onTestFinished, test } from "vitest";
 
 const uri = "https://example.com/extensions/print/v1";

@@ -1,15 +1,7 @@
-import {
-  A2AError,
-  anonymous,
-  createHandler,
-  defineAgent,
-  memoryStore,
-  type StandardSchema,
-  type AuditRecord,
-  type Interceptor,
-} from "@parley/a2a";
+import { A2AError, anonymous, createHandler, defineAgent, memoryStore, type Interceptor } from "@parley/server";
+import type { AuditRecord, CallContext, MethodName, StandardSchema } from "@parley/a2a/protocol";
 import { bearer } from "@parley/a2a/auth";
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import {
   defineExtension,
   extensionMethod,
@@ -18,7 +10,6 @@ import {
   type ExtensionCall,
   type ExtensionMethods,
 } from "@parley/a2a/extensions";
-import type { CallContext, MethodName } from "@parley/a2a/protocol";
 import { grpcBinding } from "@parley/grpc/client";
 import { grpcWebBinding } from "@parley/grpc/web";
 import { serve, type ServeOptions } from "@parley/node";

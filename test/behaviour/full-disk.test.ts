@@ -2,11 +2,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
-import { defineAgent, silentLogger, text, type LogFields, type Task } from "@parley/a2a";
-import { isTerminal } from "@parley/a2a/model";
-import { connect, serve } from "@parley/node";
+import { connect, defineAgent, serve, silentLogger } from "@parley/node";
+import { isTerminal, text, type Task } from "@parley/a2a/model";
+import type { LogFields } from "@parley/a2a/protocol";
 import { sqliteStore } from "@parley/sql/sqlite";
-import type { Store, TaskAppend } from "@parley/a2a/store";
+import type { Store, TaskAppend } from "@parley/server/store";
 import { expect, it, onTestFinished } from "vitest";
 import { smallDisk } from "../small-disk.ts";
 

@@ -1,13 +1,13 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { defineAgent, memoryStore, MessageRefused, text, type Agent, type AgentDefinition } from "@parley/a2a";
+import { defineAgent, memoryStore, MessageRefused, text, type Agent, type AgentDefinition } from "@parley/server";
 import { apiKey } from "@parley/a2a/auth";
-import { connect, type Client, type ConnectOptions } from "@parley/a2a/client";
-import { agentGateway, agp, delegationPart, gatewayAgent, intentPart } from "@parley/a2a/extensions/agp";
-import { idempotentSends } from "@parley/a2a/extensions/idempotent-sends";
+import { connect, type Client, type ConnectOptions } from "@parley/a2a";
+import { agentGateway, agp, delegationPart, gatewayAgent, intentPart } from "@parley/extensions/agp";
+import { idempotentSends } from "@parley/a2a/extensions";
 import type { AgentCard, Task } from "@parley/a2a/model";
 import { serve, type ServeOptions } from "@parley/node";
-import { wasRefused } from "../../packages/a2a/src/agent/delegate/errors.ts";
+import { wasRefused } from "@parley/server/internal/agent/delegate/errors";
 import { describe, expect, onTestFinished, test } from "vitest";
 
 /* A gateway whose cheapest route does not take an intent (AGP §3, §5): the next one is tried, and nothing is done twice. */

@@ -1,6 +1,6 @@
-import { data, defineAgent, memoryStore, text, type Agent, type AgentDefinition } from "@parley/a2a";
+import { data, defineAgent, memoryStore, text, type Agent, type AgentDefinition } from "@parley/server";
 import { apiKey } from "@parley/a2a/auth";
-import { connect, type Client } from "@parley/a2a/client";
+import { connect, type Client } from "@parley/a2a";
 import {
   agentGateway,
   agp,
@@ -14,7 +14,7 @@ import {
   type AgentGatewayOptions,
   type GatewayAgentOptions,
   type IntentPayload,
-} from "@parley/a2a/extensions/agp";
+} from "@parley/extensions/agp";
 import type { Part, SendMessageResponse } from "@parley/a2a/model";
 import { serve, type ServeOptions } from "@parley/node";
 import { grpcBinding } from "@parley/grpc/client";

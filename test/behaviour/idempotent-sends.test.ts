@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { connect } from "@parley/a2a/client";
+import { A2AError, connect } from "@parley/a2a";
 import { bearer } from "@parley/a2a/auth";
-import { defineExtension } from "@parley/a2a/extensions";
-import { idempotentSends } from "@parley/a2a/extensions/idempotent-sends";
-import { A2AError, defineAgent, memoryStore, type Agent } from "@parley/a2a";
+import { defineExtension, idempotentSends } from "@parley/a2a/extensions";
+import { defineAgent, memoryStore, type Agent } from "@parley/server";
 import { idempotentSendExtension, resumeExtension } from "@parley/a2a/protocol";
 import { call, eventsOf, plainBindings, served, taskIn } from "./plain-client.ts";
 

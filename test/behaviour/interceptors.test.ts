@@ -1,5 +1,12 @@
-import { A2AError, type AgentService, type CallContext, type Interceptor, type LogFields } from "@parley/a2a";
-import { mapItems, Payload, type OperationName } from "@parley/a2a/protocol";
+import { A2AError, type Interceptor } from "@parley/server";
+import {
+  mapItems,
+  Payload,
+  type AgentService,
+  type CallContext,
+  type LogFields,
+  type OperationName,
+} from "@parley/a2a/protocol";
 import { afterEach, describe, expect, it } from "vitest";
 import { changing, counting } from "./interceptors.ts";
 import { as, events, interfaces, reach, serving } from "./served.ts";

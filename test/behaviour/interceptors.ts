@@ -1,6 +1,14 @@
 import { setImmediate as turnOfTheLoop } from "node:timers/promises";
-import type { AgentService, Interceptor, Reply, StreamItem, StreamReply } from "@parley/a2a";
-import { mapItems, Payload, type OperationName } from "@parley/a2a/protocol";
+import {
+  mapItems,
+  Payload,
+  type AgentService,
+  type Interceptor,
+  type OperationName,
+  type Reply,
+  type StreamItem,
+  type StreamReply,
+} from "@parley/a2a/protocol";
 
 /** Interceptors that change the form of calls and answers, each in another way, and not their meaning. */
 

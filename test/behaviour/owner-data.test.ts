@@ -1,10 +1,7 @@
-import { defineAgent, text } from "@parley/a2a";
+import { connect, defineAgent, serve, type Client, type Server, type Store } from "@parley/node";
+import { message, text } from "@parley/a2a/model";
 import { bearer } from "@parley/a2a/auth";
-import type { Client } from "@parley/a2a/client";
-import { message } from "@parley/a2a/model";
-import { taskSearch } from "@parley/a2a/extensions/task-search";
-import type { Store } from "@parley/a2a/store";
-import { connect, serve, type Server } from "@parley/node";
+import { taskSearch } from "@parley/extensions/task-search";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { placeOfTest, stores, type StoreName } from "./stores.ts";
 

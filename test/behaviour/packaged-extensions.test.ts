@@ -1,9 +1,8 @@
-import { defineAgent } from "@parley/a2a";
-import { idempotentSends } from "@parley/a2a/extensions/idempotent-sends";
-import { resumableStreams } from "@parley/a2a/extensions/resumable-streams";
-import { specifiedTimestamp } from "@parley/a2a/extensions/timestamp";
-import { traceability, traceStep } from "@parley/a2a/extensions/traceability";
-import { extensionContract, type Runner } from "@parley/a2a/testing";
+import { defineAgent } from "@parley/server";
+import { idempotentSends, resumableStreams } from "@parley/a2a/extensions";
+import { specifiedTimestamp } from "@parley/extensions/timestamp";
+import { traceability, traceStep } from "@parley/extensions/traceability";
+import { extensionContract, type Runner } from "@parley/testing";
 import { describe, expect, test } from "vitest";
 import { everyBinding } from "../extension-bindings.ts";
 

@@ -1,20 +1,13 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { defineAgent, text, type Agent } from "@parley/a2a";
-import { connectWith, type ClientKit } from "@parley/a2a/client";
-import { oid4vp, oid4vpUri } from "@parley/a2a/extensions/oid4vp";
-import {
-  createPayer,
-  payWith,
-  testFacilitator,
-  testWallet,
-  x402,
-  type X402Extension,
-} from "@parley/a2a/extensions/x402";
+import { defineAgent, serve, type Agent } from "@parley/node";
+import { connectWith, text } from "@parley/a2a";
+import type { ClientKit } from "@parley/a2a/protocol";
+import { oid4vp, oid4vpUri } from "@parley/extensions/oid4vp";
+import { createPayer, payWith, testFacilitator, testWallet, x402, type X402Extension } from "@parley/extensions/x402";
 import type { AgentCard } from "@parley/a2a/model";
-import { extensionContract, type Runner } from "@parley/a2a/testing";
-import { serve } from "@parley/node";
+import { extensionContract, type Runner } from "@parley/testing";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { everyBinding } from "../extension-bindings.ts";

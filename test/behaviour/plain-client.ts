@@ -1,6 +1,5 @@
-import { serve, type ServeOptions, type Server } from "@parley/node";
+import { memoryStore, serve, silentLogger, type Agent, type ServeOptions, type Server } from "@parley/node";
 import { onTestFinished } from "vitest";
-import { memoryStore, silentLogger, type Agent } from "@parley/a2a";
 
 /* A client that knows nothing of Parley: `fetch`, and the text of server-sent events. */
 

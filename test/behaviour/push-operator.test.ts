@@ -1,9 +1,8 @@
-import type { AuditRecord } from "@parley/a2a";
-import { pushOperator } from "@parley/a2a/push";
-import type { FeatureEffect, Store, TaskKey } from "@parley/a2a/store";
-import { fakeClock } from "@parley/a2a/testing";
+import type { AuditRecord } from "@parley/a2a/protocol";
+import { pushOperator, type FeatureEffect, type Store, type TaskKey } from "@parley/server/store";
+import { fakeClock } from "@parley/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { parkedFeature, pushFeature, type StoredConfig } from "../../packages/a2a/src/push/stored.ts";
+import { parkedFeature, pushFeature, type StoredConfig } from "@parley/server/internal/push/stored";
 import { placeOfTest, stores } from "./stores.ts";
 
 /** What an operator sees and does, on the rows that a server keeps (docs/decisions/webhooks.md). */

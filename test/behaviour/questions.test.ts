@@ -1,6 +1,6 @@
-import { defineAgent, type AgentEvent, type Logger, type Task, type Turn } from "@parley/a2a";
-import type { Store } from "@parley/a2a/store";
-import { callContext, inProcess, type InProcess } from "@parley/a2a/testing";
+import { defineAgent, type AgentEvent, type Store, type Task, type Turn } from "@parley/server";
+import type { Logger } from "@parley/a2a/protocol";
+import { callContext, inProcess, type InProcess } from "@parley/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { placeOf, stores } from "./stores.ts";
 

@@ -4,15 +4,14 @@ import {
   defineAgent,
   memoryStore,
   type AgentBehaviour,
-  type Logger,
+  type Store,
   type Turn,
-} from "@parley/a2a";
+} from "@parley/server";
+import { serve, type Logger, type ServeOptions } from "@parley/node";
 import { apiKey } from "@parley/a2a/auth";
-import { connect } from "@parley/a2a/client";
-import type { Store } from "@parley/a2a/store";
-import { callContext, inProcess } from "@parley/a2a/testing";
+import { connect } from "@parley/a2a";
+import { callContext, inProcess } from "@parley/testing";
 import { grpcBinding } from "@parley/grpc/client";
-import { serve, type ServeOptions } from "@parley/node";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { placeOfTest, stores } from "./stores.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { connect } from "@parley/a2a/client";
-import { resumableStreams } from "@parley/a2a/extensions/resumable-streams";
-import { defineAgent, memoryStore } from "@parley/a2a";
+import { connect } from "@parley/a2a";
+import { resumableStreams } from "@parley/a2a/extensions";
+import { defineAgent, memoryStore } from "@parley/server";
 import { resumeExtension } from "@parley/a2a/protocol";
 import { call, eventsOf, plainBindings, served, taskIn } from "./plain-client.ts";
 

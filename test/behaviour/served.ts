@@ -1,15 +1,7 @@
-import {
-  auditLog,
-  defineAgent,
-  silentLogger,
-  text,
-  type Interceptor,
-  type StreamResponse,
-  anonymous,
-} from "@parley/a2a";
+import { auditLog, defineAgent, silentLogger, text, anonymous, type Interceptor } from "@parley/server";
+import type { Client, ConnectOptions, StreamResponse } from "@parley/a2a";
 import { bearer } from "@parley/a2a/auth";
 import { message } from "@parley/a2a/model";
-import type { Client, ConnectOptions } from "@parley/a2a/client";
 import type { CallContext } from "@parley/a2a/protocol";
 import { connect, serve, type ServeOptions, type Server } from "@parley/node";
 import { afterAll, beforeAll, expect } from "vitest";

@@ -1,6 +1,6 @@
-import { defineAgent, silentLogger } from "@parley/a2a";
-import { resumeTask, suspendedTasks, type Store, type StoredRun } from "@parley/a2a/store";
-import { callContext, fakeClock, inProcess } from "@parley/a2a/testing";
+import { defineAgent, silentLogger, type Store } from "@parley/server";
+import { resumeTask, suspendedTasks, type StoredRun } from "@parley/server/store";
+import { callContext, fakeClock, inProcess } from "@parley/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { placeOfTest, stores } from "./stores.ts";
 

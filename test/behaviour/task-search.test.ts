@@ -1,12 +1,21 @@
-import { A2AError, createHandler, defineAgent, memoryStore, text, type Turn } from "@parley/a2a";
+import {
+  A2AError,
+  connect,
+  createHandler,
+  defineAgent,
+  memoryStore,
+  serve,
+  text,
+  type ServeOptions,
+  type Store,
+  type Turn,
+} from "@parley/node";
 import { bearer, type Authorizer } from "@parley/a2a/auth";
-import { taskSearch, taskSearchUri } from "@parley/a2a/extensions/task-search";
-import type { Store } from "@parley/a2a/store";
-import { connect, serve, type ServeOptions } from "@parley/node";
+import { taskSearch, taskSearchUri } from "@parley/extensions/task-search";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { placeOfTest, stores, type StoreName } from "./stores.ts";
 
-/** The Task Search extension, as packages/a2a/src/extensions/task-search/README.md says. */
+/** The Task Search extension, as packages/extensions/src/task-search/README.md says. */
 
 const description = { name: "Painter", description: "Paints", version: "1.0.0", skills: [] } as const;
 

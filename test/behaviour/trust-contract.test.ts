@@ -1,13 +1,13 @@
-import { defineAgent } from "@parley/a2a";
-import { agentGateway, agp, intentPart } from "@parley/a2a/extensions/agp";
+import { defineAgent } from "@parley/server";
+import { agentGateway, agp, intentPart } from "@parley/extensions/agp";
 import {
   makePassportKey,
   passportKeys,
   passportKeySet,
   passportOf,
   securePassport,
-} from "@parley/a2a/extensions/secure-passport";
-import { extensionContract, type Runner } from "@parley/a2a/testing";
+} from "@parley/extensions/secure-passport";
+import { extensionContract, type Runner } from "@parley/testing";
 import { describe, expect, test } from "vitest";
 import { everyBinding } from "../extension-bindings.ts";
 

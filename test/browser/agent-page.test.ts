@@ -1,8 +1,7 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { promisify } from "node:util";
-import { defineAgent, memoryStore, type AgentDescription } from "@parley/a2a";
-import { serve, type Server } from "@parley/node";
+import { defineAgent, memoryStore, serve, type AgentDescription, type Server } from "@parley/node";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 

@@ -12,9 +12,8 @@ import { build } from "esbuild";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { generate } from "selfsigned";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { defineAgent, memoryStore } from "@parley/a2a";
+import { defineAgent, memoryStore, serve, type ServeOptions, type Server } from "@parley/node";
 import { bearer } from "@parley/a2a/auth";
-import { serve, type ServeOptions, type Server } from "@parley/node";
 import type { Actions } from "./page.ts";
 
 /** Where a browser is: `CHROMIUM_PATH`, or where distributions put it. */

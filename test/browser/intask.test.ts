@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
-import { defineAgent, memoryStore, text, type Turn } from "@parley/a2a";
-import { connect, readAuthorization } from "@parley/a2a/client";
-import { serve, type Server } from "@parley/node";
+import { defineAgent, memoryStore, serve, type Server, type Turn } from "@parley/node";
+import { connect, readAuthorization, text } from "@parley/a2a";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { startProvider } from "../identity/provider.ts";

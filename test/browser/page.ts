@@ -1,4 +1,4 @@
-import { A2AError, connect, type Client } from "@parley/a2a/client";
+import { A2AError, connect, type Client } from "@parley/a2a";
 import { grpcWebBinding } from "@parley/grpc/web";
 
 /** Tells the test what came, where it wants to hear it. */

@@ -1,6 +1,6 @@
 // The agent whose work is counted, and requests to it as a host hands them to the handler.
 
-import { createHandler, defineAgent } from "@parley/a2a";
+import { createHandler, defineAgent } from "@parley/server";
 
 /** Says what its message asks for: a reply, a task with an artifact, or a stream of so many chunks. */
 const agent = defineAgent({
@@ -28,7 +28,7 @@ function saying(text) {
 
 /**
  * Calls of JSON-RPC, without a socket.
- * @param {import("@parley/a2a").Store} store
+ * @param {import("@parley/server").Store} store
  */
 export function caller(store) {
   const handler = createHandler(agent, { publicUrl: "http://localhost", store });

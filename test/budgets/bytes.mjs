@@ -2,7 +2,7 @@
 
 import { PerformanceObserver } from "node:perf_hooks";
 import { getHeapStatistics } from "node:v8";
-import { memoryStore } from "@parley/a2a";
+import { memoryStore } from "@parley/server";
 import { caller, chunked, leastOf, operations } from "./agent.mjs";
 
 /** What is collected before it, an observer tells of late. */

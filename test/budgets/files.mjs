@@ -15,15 +15,14 @@ session.post("Debugger.enable");
 const [what = ""] = process.argv.slice(2);
 /** @type {Readonly<Record<string, () => Promise<unknown>>>} */
 const starts = {
-  client: () => import("@parley/a2a/client"),
-  "gRPC client": () => Promise.all([import("@parley/a2a/client"), import("@parley/grpc/client")]),
+  client: () => import("@parley/a2a"),
+  "gRPC client": () => Promise.all([import("@parley/a2a"), import("@parley/grpc/client")]),
   async handler() {
-    const { createHandler, defineAgent, memoryStore } = await import("@parley/a2a");
+    const { createHandler, defineAgent, memoryStore } = await import("@parley/server");
     await createHandler(defineAgent(agent), { publicUrl: "http://localhost", store: memoryStore() }).close();
   },
   async serve() {
-    const { defineAgent, memoryStore } = await import("@parley/a2a");
-    const { serve } = await import("@parley/node");
+    const { defineAgent, memoryStore, serve } = await import("@parley/node");
     await (await serve(defineAgent(agent), { port: 0, store: memoryStore() })).close();
   },
 };

@@ -2,7 +2,7 @@
 
 import { createHook } from "node:async_hooks";
 import { Session } from "node:inspector/promises";
-import { memoryStore } from "@parley/a2a";
+import { memoryStore } from "@parley/server";
 import { caller, chunked, leastOf, operations } from "./agent.mjs";
 
 const { parse, stringify } = JSON;

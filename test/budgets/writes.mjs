@@ -2,8 +2,7 @@
 
 import { subscribe } from "node:diagnostics_channel";
 import { PerformanceObserver } from "node:perf_hooks";
-import { defineAgent, memoryStore } from "@parley/a2a";
-import { connect, serve } from "@parley/node";
+import { connect, defineAgent, memoryStore, serve } from "@parley/node";
 
 let writes = 0;
 subscribe("net.server.socket", (message) => {

@@ -1,4 +1,4 @@
-import { data, defineAgent, text, type Agent, type AgentYield, type Part, type Turn } from "@parley/a2a";
+import { data, defineAgent, text, type Agent, type AgentYield, type Part, type Turn } from "@parley/server";
 import { artifactOf, chunkOf, type Order } from "./orders.ts";
 
 /* The agents of the cluster. What they yield follows from their orders, and from what the service with side effects returned. */

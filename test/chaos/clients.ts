@@ -1,6 +1,13 @@
-import { A2AError, type AgentCard, type StreamResponse, type Task } from "@parley/a2a";
+import {
+  A2AError,
+  connect,
+  type AgentCard,
+  type Client,
+  type EventStream,
+  type StreamResponse,
+  type Task,
+} from "@parley/a2a";
 import { isTerminal, message } from "@parley/a2a/model";
-import { connect, type Client, type EventStream } from "@parley/a2a/client";
 import { pause } from "./harms.ts";
 import { digest, type Entry, type Read } from "./history.ts";
 import { conversation, type Order, type Planned } from "./orders.ts";

@@ -1,4 +1,4 @@
-import type { AppendItem } from "@parley/a2a/store";
+import type { AppendItem } from "@parley/server/store";
 import type { PostgresStore } from "@parley/sql/postgres";
 
 /* Faults of a store, to see that the checker finds them. */

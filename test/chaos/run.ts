@@ -1,6 +1,6 @@
 import { createWriteStream, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { postgresStore } from "@parley/sql/postgres";
 import { reservePort } from "../ports.ts";
 import { startPostgres } from "../postgres/server.ts";

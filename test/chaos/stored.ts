@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { isTerminal, type LogRecord } from "@parley/a2a/model";
-import type { ListPosition, Store } from "@parley/a2a/store";
+import type { ListPosition, Store } from "@parley/server/store";
 import type { Stored, TaskLog } from "./history.ts";
 import { pause } from "./harms.ts";
 

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { onTestFinished } from "vitest";
-import { defineAgent, type Logger, type Turn } from "@parley/a2a";
-import { serve, type ServeOptions } from "@parley/node";
+import { defineAgent, serve, type Logger, type ServeOptions, type Turn } from "@parley/node";
 import { postgresStore, type PostgresStoreOptions } from "@parley/sql/postgres";
 import { collect } from "../secrets.ts";
 

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { postgresStore } from "@parley/sql/postgres";
-import { defineAgent, type AgentEvent, type Turn } from "../../packages/a2a/src/index.ts";
-import { callContext, inProcess } from "../../packages/a2a/src/testing/index.ts";
+import { defineAgent } from "@parley/server/internal/agent/index";
+import type { AgentEvent, Turn } from "@parley/a2a/internal/protocol/index";
+import { callContext, inProcess } from "@parley/testing";
 import { useDatabase } from "../postgres/database.ts";
 import { startProxy } from "../postgres/proxy.ts";
 

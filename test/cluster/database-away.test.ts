@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { startPostgres, type PostgresServer } from "../postgres/server.ts";
 import { startProxy, type Proxy } from "../postgres/proxy.ts";
 import { Counting, messageOf, startCounter, type Answer, type Counter } from "./counters.ts";

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { useDatabase } from "../postgres/database.ts";
 import { startBalancer, type Balancer } from "./balancer.ts";
 import type { ManyOptions } from "./many.ts";
@@ -24,7 +24,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Leases that do not end. That nobody has to look for what was left is shown in packages/a2a/test/engine/draining.test.ts, whose clock stands still. */
+/** Leases that do not end. That nobody has to look for what was left is shown in packages/server/test/engine/draining.test.ts, whose clock stands still. */
 const onlyTold = { lease: { ttl: 3_600_000 } };
 
 async function startNode(options: ManyOptions): Promise<{ program: Program; port: number; pid: number; url: string }> {

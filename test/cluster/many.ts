@@ -5,11 +5,18 @@
 
 import { existsSync } from "node:fs";
 import cluster from "node:cluster";
-import { defineAgent, jsonRpcBinding, restBinding, text } from "@parley/a2a";
-import type { Store } from "@parley/a2a/store";
+import {
+  defineAgent,
+  fileBlobs,
+  jsonRpcBinding,
+  restBinding,
+  serve,
+  standardLogger,
+  text,
+  type ServeOptions,
+  type Store,
+} from "@parley/node";
 import { grpcBinding } from "@parley/grpc";
-import { serve, standardLogger, type ServeOptions } from "@parley/node";
-import { fileBlobs } from "@parley/node/blobs";
 import { migrateToNext } from "./next-release.ts";
 import { postgresStore } from "@parley/sql/postgres";
 import { sqliteStore } from "@parley/sql/sqlite";

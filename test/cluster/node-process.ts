@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
-import { connect, type Client } from "../../packages/a2a/src/client/index.ts";
+import { connect, type Client } from "@parley/a2a/internal/client/index";
 import { compiled } from "../programs.ts";
 
 /** Something that a node said. */

@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { connect as connectWithGrpc } from "@parley/node";
 import { certificateFor } from "../../packages/node/test/support/certificate.ts";
 import { useDatabase } from "../postgres/database.ts";

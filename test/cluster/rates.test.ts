@@ -1,6 +1,6 @@
 import { Agent, request as httpRequest } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { defineAgent, silentLogger, type RateLimits } from "@parley/a2a";
+import { defineAgent, silentLogger, type RateLimits } from "@parley/server";
 import { bearer } from "@parley/a2a/auth";
 import { serve } from "@parley/node";
 import { postgresStore, type PostgresStore, type PostgresStoreOptions } from "@parley/sql/postgres";

@@ -1,9 +1,10 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { postgresStore, type PostgresStoreOptions } from "@parley/sql/postgres";
-import { defineAgent, type Turn } from "../../packages/a2a/src/index.ts";
-import type { EngineOptions } from "../../packages/a2a/src/engine/index.ts";
-import { queueFeature, type Store, type TaskAppend } from "../../packages/a2a/src/store/index.ts";
-import { callContext, inProcess } from "../../packages/a2a/src/testing/index.ts";
+import { defineAgent } from "@parley/server/internal/agent/index";
+import type { Turn } from "@parley/a2a/internal/protocol/index";
+import type { EngineOptions } from "@parley/server/internal/engine/index";
+import { queueFeature, type Store, type TaskAppend } from "@parley/server/internal/store/index";
+import { callContext, inProcess } from "@parley/testing";
 import { useDatabase } from "../postgres/database.ts";
 import { figure } from "./node-process.ts";
 

@@ -3,8 +3,9 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
 import { postgresStore } from "@parley/sql/postgres";
-import { defineAgent, type Turn } from "../../packages/a2a/src/index.ts";
-import { callContext, inProcess } from "../../packages/a2a/src/testing/index.ts";
+import { defineAgent } from "@parley/server/internal/agent/index";
+import type { Turn } from "@parley/a2a/internal/protocol/index";
+import { callContext, inProcess } from "@parley/testing";
 import { useDatabase } from "../postgres/database.ts";
 import { figure } from "./node-process.ts";
 

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { openConnection, defaultDriver, loadDriver } from "../../packages/sql/src/sqlite/drivers/load.ts";
 import { useDatabase } from "../postgres/database.ts";
 import { startBalancer } from "./balancer.ts";

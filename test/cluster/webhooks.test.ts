@@ -1,9 +1,8 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { defineAgent, silentLogger, type StreamResponse, type Turn } from "@parley/a2a";
-import { connect, type Client } from "@parley/a2a/client";
-import { serve } from "@parley/node";
+import { defineAgent, serve, silentLogger, type Turn } from "@parley/node";
+import { connect, type Client, type StreamResponse } from "@parley/a2a";
 import { postgresStore } from "@parley/sql/postgres";
 import { useDatabase } from "../postgres/database.ts";
 import { figure, startNode } from "./node-process.ts";

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { defineAgent, silentLogger, type Turn } from "@parley/a2a";
-import { serve } from "@parley/node";
+import { defineAgent, serve, silentLogger, type Turn } from "@parley/node";
 import { postgresStore } from "@parley/sql/postgres";
 
 // A node of a cluster: node worker.ts URL SCHEMA [OPTIONS]. Prints a line of JSON for whatever happens in it, the first one with its URL.

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { afterAll, expect, test, vi } from "vitest";
 import { times } from "../counts.ts";
 import { diskFolder } from "../temporary.ts";

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync, writeSync } from "node:fs";
-import { defineAgent, silentLogger, systemClock } from "@parley/a2a";
-import { connect } from "@parley/a2a/client";
+import { defineAgent, silentLogger, systemClock } from "@parley/server";
+import { connect } from "@parley/a2a";
 import { serve } from "@parley/node";
 import { killedStore, say } from "./killed-store.ts";
 

@@ -1,9 +1,8 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { defineAgent, text } from "@parley/a2a";
-import { connect } from "@parley/a2a/client";
-import { serve } from "@parley/node";
+import { defineAgent, serve } from "@parley/node";
+import { connect, text } from "@parley/a2a";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, expect, test, vi } from "vitest";
 import { times } from "../counts.ts";

@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync, writeSync } from "node:fs";
-import { defineAgent, silentLogger, systemClock, text } from "@parley/a2a";
+import { defineAgent, silentLogger, systemClock, text } from "@parley/server";
 import { serve } from "@parley/node";
 import { killedStore, say } from "./killed-store.ts";
 

@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { connect, readAuthorization } from "@parley/a2a/client";
+import { connect, readAuthorization } from "@parley/a2a";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { times } from "../counts.ts";
 import { diskFolder } from "../temporary.ts";

@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { A2AError } from "@parley/a2a";
-import { connect } from "@parley/a2a/client";
+import { A2AError, connect } from "@parley/a2a";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, describe, expect, it } from "vitest";
 import { integrityOf } from "../../packages/sql/test/sqlite/integrity.ts";

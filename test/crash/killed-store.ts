@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
-import type { LogFields } from "@parley/a2a";
-import type { Store } from "@parley/a2a/store";
+import type { LogFields } from "@parley/a2a/protocol";
+import type { Store } from "@parley/server";
 import { sqliteStore } from "@parley/sql/sqlite";
 
 /** A store whose process kills itself just `before` or just `after` the append of this number. Without a moment it does not. */

@@ -1,6 +1,6 @@
-import { silentLogger, type AgentCard, type Message, type StreamResponse, type Task, A2AError } from "@parley/a2a";
+import { silentLogger, A2AError, type AgentCard, type Message, type Task } from "@parley/server";
+import { connect, type Client, type EventStream, type StreamResponse } from "@parley/a2a";
 import { message } from "@parley/a2a/model";
-import { connect, type Client, type EventStream } from "@parley/a2a/client";
 
 /* Callers that continue through every crash, and keep what they saw. */
 

@@ -1,7 +1,6 @@
 import { existsSync, writeSync } from "node:fs";
 import cluster from "node:cluster";
-import { defineAgent, silentLogger } from "@parley/a2a";
-import { serve } from "@parley/node";
+import { defineAgent, serve, silentLogger } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 
 // Two processes that serve, whose agent is inside one long step while they die: node members-server.ts FILE. The step is over once FILE.done

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { expect, onTestFinished, test } from "vitest";
 import { typescript } from "../programs.ts";
 import { diskFolder } from "../temporary.ts";

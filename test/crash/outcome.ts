@@ -1,7 +1,15 @@
-import { text, type Artifact, type Task } from "@parley/a2a";
-import { eventOf, isTerminal, TaskFold, textOf, type LogRecord } from "@parley/a2a/model";
-import type { ListPosition, Store } from "@parley/a2a/store";
-import { callContext, inProcess } from "@parley/a2a/testing";
+import {
+  eventOf,
+  isTerminal,
+  TaskFold,
+  text,
+  textOf,
+  type Artifact,
+  type LogRecord,
+  type Task,
+} from "@parley/a2a/model";
+import type { ListPosition, Store } from "@parley/server/store";
+import { callContext, inProcess } from "@parley/testing";
 import { expect } from "vitest";
 import type { AgentName, Seen, Story } from "./load.ts";
 import { planner, told } from "./plan.ts";

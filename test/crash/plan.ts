@@ -1,4 +1,4 @@
-import { defineAgent, text, type Agent, type AgentEvent, type AgentYield, type Turn } from "@parley/a2a";
+import { defineAgent, text, type Agent, type AgentEvent, type AgentYield, type Turn } from "@parley/server";
 
 /**
  * An agent whose events follow from its message, so that a run that was killed can be compared with one that was not. Only

@@ -1,6 +1,5 @@
 import { writeSync } from "node:fs";
-import { defineAgent, text } from "@parley/a2a";
-import { serve } from "@parley/node";
+import { defineAgent, serve, text } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 
 // The server of client-restart.test.ts: node restarted-server.ts FILE PORT, over all bindings. Prints "ready" once it listens.

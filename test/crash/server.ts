@@ -1,6 +1,5 @@
 import { writeSync } from "node:fs";
-import { silentLogger } from "@parley/a2a";
-import { serve } from "@parley/node";
+import { serve, silentLogger } from "@parley/node";
 import { killedStore, say } from "./killed-store.ts";
 import { planner } from "./plan.ts";
 

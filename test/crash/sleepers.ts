@@ -1,5 +1,5 @@
-import { defineAgent, systemClock } from "@parley/a2a";
-import { callContext, inProcess } from "@parley/a2a/testing";
+import { defineAgent, systemClock } from "@parley/server";
+import { callContext, inProcess } from "@parley/testing";
 import { sqliteStore } from "@parley/sql/sqlite";
 
 // Tasks that wait, on SQLite: node sleepers.ts FILE COUNT. Half of them wait for a time, the others for an event. Prints what it has seen as

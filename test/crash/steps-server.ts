@@ -1,5 +1,5 @@
 import { appendFileSync, readFileSync, writeFileSync, writeSync } from "node:fs";
-import { defineAgent, silentLogger, systemClock, type Agent, type Turn } from "@parley/a2a";
+import { defineAgent, silentLogger, systemClock, type Agent, type Turn } from "@parley/server";
 import { serve, type Server } from "@parley/node";
 import { killedStore, say } from "./killed-store.ts";
 

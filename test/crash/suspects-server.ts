@@ -1,6 +1,5 @@
 import { existsSync, writeSync } from "node:fs";
-import { defineAgent, silentLogger } from "@parley/a2a";
-import { serve } from "@parley/node";
+import { defineAgent, serve, silentLogger } from "@parley/node";
 import { killedStore, say } from "./killed-store.ts";
 
 // The server whose agent is inside one long step while it is killed: node suspects-server.ts FILE PORT. The step is over once FILE.done is

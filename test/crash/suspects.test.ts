@@ -1,9 +1,9 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { sqliteStore } from "@parley/sql/sqlite";
-import type { TaskHead } from "@parley/a2a/store";
+import type { TaskHead } from "@parley/server/store";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { run } from "../../packages/cli/src/program.ts";
 import { recordedIo } from "../../packages/cli/test/support/io.ts";

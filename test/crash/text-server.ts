@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync, writeSync } from "node:fs";
-import { defineAgent, systemClock } from "@parley/a2a";
+import { defineAgent, systemClock } from "@parley/server";
 import { serve } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 

@@ -13,10 +13,9 @@ import { allPages, root } from "./pages.ts";
 const given = `
 import assert from "node:assert/strict";
 import { describe, expect, it } from "vitest";
-import type { Agent, AgentDescription, Handler, Turn } from "@parley/a2a";
+import type { Agent, AgentDescription, Handler, Turn } from "@parley/server";
 import type { Authenticator } from "@parley/a2a/auth";
-import type { Client } from "@parley/a2a/client";
-import type { ServeOptions, Server } from "@parley/node";
+import type { Client, ServeOptions, Server } from "@parley/node";
 declare const agent: Agent;
 declare const authenticator: Authenticator;
 declare const client: Client;

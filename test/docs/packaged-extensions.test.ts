@@ -1,16 +1,16 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
-import { a2ui } from "../../packages/a2a/src/extensions/a2ui/index.ts";
-import { agp } from "../../packages/a2a/src/extensions/agp/index.ts";
-import { idempotentSends } from "../../packages/a2a/src/extensions/idempotent-sends/index.ts";
-import { oid4vp } from "../../packages/a2a/src/extensions/oid4vp/index.ts";
-import { resumableStreams } from "../../packages/a2a/src/extensions/resumable-streams/index.ts";
-import { passportKeys, securePassport } from "../../packages/a2a/src/extensions/secure-passport/index.ts";
-import { taskSearch } from "../../packages/a2a/src/extensions/task-search/index.ts";
-import { specifiedTimestamp, timestamp } from "../../packages/a2a/src/extensions/timestamp/index.ts";
-import { traceability } from "../../packages/a2a/src/extensions/traceability/index.ts";
-import { x402 } from "../../packages/a2a/src/extensions/x402/index.ts";
+import { a2ui } from "@parley/extensions/a2ui";
+import { agp } from "@parley/extensions/agp";
+import { idempotentSends } from "@parley/a2a/internal/extensions/idempotent-sends/index";
+import { oid4vp } from "@parley/extensions/oid4vp";
+import { resumableStreams } from "@parley/a2a/internal/extensions/resumable-streams/index";
+import { passportKeys, securePassport } from "@parley/extensions/secure-passport";
+import { taskSearch } from "@parley/extensions/task-search";
+import { specifiedTimestamp, timestamp } from "@parley/extensions/timestamp";
+import { traceability } from "@parley/extensions/traceability";
+import { x402 } from "@parley/extensions/x402";
 import { onSite } from "../../site/links.mjs";
 import { sidebars } from "../../site/navigation.mjs";
 import { extensionPages, fileOfPage } from "../../site/pages.mjs";
@@ -19,7 +19,7 @@ import { root } from "./pages.ts";
 
 /** What docs/extensions.md says of the packaged extensions is true of all of them, and of no others. */
 
-const folder = "packages/a2a/src/extensions";
+const folder = "packages/extensions/src";
 const packaged = readdirSync(join(root, folder), { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => name)
@@ -126,6 +126,6 @@ test.each(packaged)("%s has a page, an entry point and tests", (name) => {
     exports: Record<string, Record<string, string>>;
   };
   expect(exports[`./extensions/${name}`]?.["@parley/source"]).toBe(`./src/extensions/${name}/index.ts`);
-  const tests = [`packages/a2a/test/extensions/${name}`, `test/behaviour/${name}.test.ts`];
+  const tests = [`packages/extensions/test/${name}`, `test/behaviour/${name}.test.ts`];
   expect(tests.filter((path) => existsSync(join(root, path)))).not.toEqual([]);
 });

@@ -69,7 +69,7 @@ describe.each(packages)("packages/%s/README.md", (name) => {
       else expect(stdout).toContain("my server keeps to A2A");
     }
     const client =
-      'import { connect } from "@parley/a2a/client";\nawait (await connect("http://localhost:4000")).sendMessage("Hi");';
+      'import { connect } from "@parley/a2a";\nawait (await connect("http://localhost:4000")).sendMessage("Hi");';
     await run(process.execPath, [await compile(`${name}-any.mts`, client.replace("4000", port))], { cwd: room });
   });
 });

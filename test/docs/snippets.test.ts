@@ -182,7 +182,7 @@ describe("docs/stores.md", () => {
     const claim = (await blocksOf("docs/stores.md")).find(({ role }) => role === "claim")?.code ?? "";
     await compile("claim.mts", claim);
     const code = `
-      import { memoryStore } from "@parley/a2a";
+      import { memoryStore } from "@parley/server";
       import { claim } from "./claim.mts";
       const store = memoryStore();
       const task = { agent: "a", owner: "o", taskId: "t" };
@@ -222,7 +222,6 @@ describe("docs/push.md", async () => {
 
   it("tries parked webhooks again, as the page shows operators", async () => {
     const code = `
-      import { memoryStore } from "@parley/a2a";
       const store = memoryStore();
       const task = { agent: "/", owner: "o", taskId: "t" };
       const json = JSON.stringify({ id: "t", contextId: "c", status: { state: "TASK_STATE_SUBMITTED" } });

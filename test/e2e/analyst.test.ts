@@ -6,7 +6,7 @@ import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { Role, TaskState, type SendMessageRequest, type StreamResponse } from "@a2a-js/sdk";
 import { ClientFactory, JsonRpcTransportFactory, RestTransportFactory } from "@a2a-js/sdk/client";
-import type { Artifact, Part, Task } from "@parley/a2a";
+import type { Artifact, Part, Task } from "@parley/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { inFull } from "../counts.ts";
 

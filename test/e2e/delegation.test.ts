@@ -1,5 +1,4 @@
-import { defineAgent, memoryStore, silentLogger, text, type Store, type Task } from "@parley/a2a";
-import { connect, serve } from "@parley/node";
+import { connect, defineAgent, memoryStore, serve, silentLogger, text, type Store, type Task } from "@parley/node";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { sdkAgent03 } from "./sdk-js/obedient-0.3.ts";
 import { sdkAgent } from "./sdk-js/obedient-1.ts";

@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { StreamResponse, TaskState } from "@parley/a2a";
+import type { StreamResponse, TaskState } from "@parley/a2a/model";
 import { nodeListener } from "@parley/node";
 import {
   webhookReceiver,

@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { defineAgent, memoryStore, text } from "@parley/a2a";
-import { connect } from "@parley/a2a/client";
+import { defineAgent, memoryStore, serve, type Server } from "@parley/node";
+import { connect, text } from "@parley/a2a";
 import type { WebhookTrust } from "@parley/a2a/webhooks";
-import { serve, type Server } from "@parley/node";
 import { listenForWebhooks, type Listening } from "./webhook-listener.ts";
 
 /* Webhooks from our server to our receiver, by each way of trust, over sockets and with the keys that the server publishes. */

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { format, resolveConfig } from "prettier";
 import { describe, expect, it, onTestFinished, test } from "vitest";
 import { linesOf } from "./lines.ts";

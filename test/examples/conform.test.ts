@@ -1,8 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { jsonRpcBinding, memoryStore, restBinding } from "@parley/a2a";
+import { jsonRpcBinding, memoryStore, restBinding, serve } from "@parley/node";
 import { conform, failuresOf } from "@parley/conform";
-import { serve } from "@parley/node";
 import { expect, onTestFinished, test } from "vitest";
 import { orderDesk } from "../../examples/dbos/agent.ts";
 import { webSocketBinding } from "../../examples/websocket/src/server.ts";

@@ -1,6 +1,5 @@
 import { join } from "node:path";
-import { file, text } from "@parley/a2a";
-import { connect, readAuthorization } from "@parley/a2a/client";
+import { connect, file, readAuthorization, text } from "@parley/a2a";
 import { expect, it, onTestFinished } from "vitest";
 import { film } from "../../examples/car-repair/film.ts";
 import { logInAt } from "../identity/links.ts";

@@ -1,4 +1,4 @@
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { random } from "../crash/plan.ts";
 import { examples, ours, Program, type Example } from "./program.ts";

@@ -1,4 +1,4 @@
-import type { Client, SendInput } from "@parley/a2a/client";
+import type { Client, SendInput } from "@parley/a2a";
 import type { Artifact, Message, Part, StreamResponse } from "@parley/a2a/model";
 
 /** What a client was told in answer to one message, without what is different each time: ids and times. */

@@ -1,4 +1,4 @@
-import { data, file, type Part } from "@parley/a2a";
+import { data, file, type Part } from "@parley/server";
 import type { Reader, Told } from "./reader.ts";
 import type { Example } from "./program.ts";
 

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import type { OperationName } from "@parley/a2a/protocol";
-import { codecV03, codecV1, type Codec } from "@parley/a2a/wires";
+import { codecV03, codecV1, type Codec, type OperationName } from "@parley/a2a/protocol";
 import { jsonrpcRequest } from "./bindings.ts";
 import { callSaying, damagedCalls, goodCalls, type Call, type DamagedCall } from "./calls.ts";
 import { damaged, damages } from "./damage.ts";

@@ -1,7 +1,6 @@
 import { connect, constants, type ClientHttp2Session, type IncomingHttpHeaders } from "node:http2";
-import type { A2AError } from "@parley/a2a";
-import type { OperationName } from "@parley/a2a/protocol";
-import { codecV1, type Codec } from "@parley/a2a/wires";
+import type { A2AError } from "@parley/server";
+import { codecV1, type Codec, type OperationName } from "@parley/a2a/protocol";
 import { frameOf } from "../../packages/grpc/src/frames.ts";
 import { decodeMessage } from "../../packages/grpc/src/metadata.ts";
 import { decode } from "../../packages/grpc/src/protobuf/decode.ts";

@@ -3,10 +3,9 @@ import { Agent as HttpAgent, request as httpRequest } from "node:http";
 import { isIP } from "node:net";
 import { generate } from "selfsigned";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { A2AError, defineAgent, memoryStore, silentLogger } from "@parley/a2a";
+import { A2AError, defineAgent, memoryStore, serve, silentLogger, type Server } from "@parley/node";
 import { bearer, type Authenticator } from "@parley/a2a/auth";
 import type { PeerCertificate, RequestFacts } from "@parley/a2a/protocol";
-import { serve, type Server } from "@parley/node";
 import { times } from "../counts.ts";
 import { randomFrom, type Random } from "./random.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createHandler, defineAgent, memoryStore, type Handler } from "@parley/a2a";
+import { createHandler, defineAgent, memoryStore, type Handler } from "@parley/server";
 import { times } from "../counts.ts";
 import { damaged, damages } from "./damage.ts";
 import { pathsOf, type Path } from "./fields.ts";

@@ -1,7 +1,6 @@
 import { expect } from "vitest";
-import type { A2AError } from "@parley/a2a";
-import { type FieldViolation, wireErrors, wireStatuses, type WireErrorCode } from "@parley/a2a/model";
-import { codecV1, grpcWire, type Codec, type JsonRpcCodec, type RestCodec } from "@parley/a2a/wires";
+import { wireErrors, wireStatuses, type A2AError, type FieldViolation, type WireErrorCode } from "@parley/a2a/model";
+import { codecV1, grpcWire, type Codec, type JsonRpcCodec, type RestCodec } from "@parley/a2a/protocol";
 import { statusCode, type StatusName } from "../../packages/grpc/src/status.ts";
 import type { Answer } from "./client.ts";
 import type { Ending } from "./grpc.ts";

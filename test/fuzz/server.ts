@@ -1,5 +1,4 @@
-import { defineAgent, memoryStore } from "@parley/a2a";
-import { serve } from "@parley/node";
+import { defineAgent, memoryStore, serve } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 
 /**

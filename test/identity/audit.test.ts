@@ -1,6 +1,6 @@
-import { type A2AError, defineAgent, memoryStore, silentLogger, type AuditRecord } from "@parley/a2a";
+import { connect, defineAgent, memoryStore, serve, silentLogger, type A2AError } from "@parley/node";
+import type { AuditRecord } from "@parley/a2a/protocol";
 import { bearer } from "@parley/a2a/auth";
-import { connect, serve } from "@parley/node";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { collect } from "../secrets.ts";
 

@@ -1,4 +1,4 @@
-import { auditLog, defineAgent, memoryStore, silentLogger } from "@parley/a2a";
+import { auditLog, defineAgent, memoryStore, serve, silentLogger, type Server } from "@parley/node";
 import {
   allOf,
   anyOf,
@@ -12,7 +12,6 @@ import {
   type Authenticator,
 } from "@parley/a2a/auth";
 import type { AgentCard } from "@parley/a2a/model";
-import { serve, type Server } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clientToken } from "./logins.ts";
 import { startProvider, type TestProvider } from "./provider.ts";

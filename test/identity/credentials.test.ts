@@ -10,7 +10,7 @@ import {
   oauth2,
   openIdConnect,
 } from "@parley/a2a/auth";
-import { connect as connectAnywhere } from "@parley/a2a/client";
+import { connect as connectAnywhere } from "@parley/a2a";
 import {
   apiKeyCredential,
   authorizationCode,

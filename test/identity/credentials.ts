@@ -1,7 +1,14 @@
-import { type Agent, defineAgent, memoryStore, silentLogger } from "@parley/a2a";
+import {
+  defineAgent,
+  memoryStore,
+  serve,
+  silentLogger,
+  type Agent,
+  type ServeOptions,
+  type Server,
+} from "@parley/node";
 import type { Authenticator } from "@parley/a2a/auth";
 import type { LoginRedirect } from "@parley/a2a/credentials";
-import { serve, type Server, type ServeOptions } from "@parley/node";
 import { onTestFinished } from "vitest";
 import { browse } from "./logins.ts";
 import { startProvider, type ProviderOptions, type TestProvider } from "./provider.ts";

@@ -1,7 +1,6 @@
-import { serve, type ServeOptions } from "@parley/node";
+import { defineAgent, memoryStore, serve, type ServeOptions } from "@parley/node";
 import { jwt, type Authenticator, type DpopOptions } from "@parley/a2a/auth";
-import { defineAgent, memoryStore } from "@parley/a2a";
-import { fakeClock, type FakeClock } from "@parley/a2a/testing";
+import { fakeClock, type FakeClock } from "@parley/testing";
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT, type JWTHeaderParameters } from "jose";
 import * as oauth from "oauth4webapi";
 import { createHash, randomUUID } from "node:crypto";

@@ -1,7 +1,7 @@
 import { createConnection, type Socket } from "node:net";
-import { defineAgent } from "@parley/a2a";
+import { connect, defineAgent, loopbackRedirect, nodeDialer } from "@parley/node";
 import { jwt, mutualTls, oauth2 } from "@parley/a2a/auth";
-import { connect as connectAnywhere } from "@parley/a2a/client";
+import { connect as connectAnywhere } from "@parley/a2a";
 import {
   authorizationCode,
   clientCredentials,
@@ -11,8 +11,7 @@ import {
   type CredentialProvider,
   type DevicePrompt,
 } from "@parley/a2a/credentials";
-import { fakeClock } from "@parley/a2a/testing";
-import { connect, loopbackRedirect, nodeDialer } from "@parley/node";
+import { fakeClock } from "@parley/testing";
 import { decodeJwt } from "jose";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { certificateFor } from "../../packages/node/test/support/certificate.ts";

@@ -4,24 +4,26 @@ import { join } from "node:path";
 import {
   defineAgent,
   memoryStore,
-  text,
+  serve,
   type Agent,
   type DelegateClient,
-  type OAuthTokens,
-  type StreamResponse,
-  type Task,
+  type ServeOptions,
+  type Server,
   type Turn,
-} from "@parley/a2a";
-import { bearer } from "@parley/a2a/auth";
+} from "@parley/node";
 import {
   answerAuthorization,
   connect,
   readAuthorization,
+  text,
   type AuthorizationRequest,
   type Client,
-} from "@parley/a2a/client";
+  type StreamResponse,
+  type Task,
+} from "@parley/a2a";
+import type { OAuthTokens } from "@parley/a2a/protocol";
+import { bearer } from "@parley/a2a/auth";
 import { grpcBinding } from "@parley/grpc/client";
-import { serve, type ServeOptions, type Server } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { browse } from "./logins.ts";

@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { jwt, type JwtOptions } from "@parley/a2a/auth";
-import { fakeClock, type FakeClock } from "@parley/a2a/testing";
+import { fakeClock, type FakeClock } from "@parley/testing";
 import { exportJWK, generateKeyPair, importJWK, SignJWT, type JWTHeaderParameters, type JWTPayload } from "jose";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { agentUrl, ask, askWith, place, refusal } from "./asked.ts";

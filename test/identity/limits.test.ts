@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
-import { A2AError, defineAgent, memoryStore, silentLogger, type RateLimiter } from "@parley/a2a";
+import { A2AError, defineAgent, memoryStore, silentLogger, type RateLimiter } from "@parley/server";
 import { bearer } from "@parley/a2a/auth";
-import type { Client } from "@parley/a2a/client";
-import { connect, serve, type ServeOptions, type Server } from "@parley/node";
+import { connect, serve, type Client, type ServeOptions, type Server } from "@parley/node";
 import { interfaces, type Interface } from "../behaviour/served.ts";
 
 /** The limits of callers, on every binding and version: 429 or RESOURCE_EXHAUSTED, with the time to wait. */

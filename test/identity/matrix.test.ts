@@ -1,5 +1,5 @@
-import { auditLog, defineAgent, memoryStore, silentLogger, type Clock } from "@parley/a2a";
-import { serve, type Server } from "@parley/node";
+import { auditLog, defineAgent, memoryStore, serve, silentLogger, type Server } from "@parley/node";
+import type { Clock } from "@parley/a2a/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { movedClock, schemeCases, type Providers, type SchemeCase } from "./scheme-cases.ts";
 import { startProvider } from "./provider.ts";

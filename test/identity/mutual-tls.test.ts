@@ -1,10 +1,9 @@
 import { randomUUID, X509Certificate } from "node:crypto";
 import { request } from "node:https";
-import { defineAgent, memoryStore } from "@parley/a2a";
+import { defineAgent, memoryStore, serve } from "@parley/node";
 import { jwt, mutualTls, type Authenticator, type MutualTlsOptions } from "@parley/a2a/auth";
 import type { PeerCertificate } from "@parley/a2a/protocol";
-import { fakeClock } from "@parley/a2a/testing";
-import { serve } from "@parley/node";
+import { fakeClock } from "@parley/testing";
 import { decodeJwt } from "jose";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { ask, refusal } from "./asked.ts";

@@ -11,7 +11,7 @@ import {
   type IntrospectionOptions,
   type TokenOptions,
 } from "@parley/a2a/auth";
-import { fakeClock } from "@parley/a2a/testing";
+import { fakeClock } from "@parley/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { agentUrl, ask, askWith, refusal } from "./asked.ts";
 import { clientToken, userToken } from "./logins.ts";

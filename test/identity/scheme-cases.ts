@@ -12,8 +12,8 @@ import {
   mutualTls,
   type Authenticator,
 } from "@parley/a2a/auth";
-import { systemClock, type Clock } from "@parley/a2a";
-import type { Principal } from "@parley/a2a/protocol";
+import { systemClock } from "@parley/server";
+import type { Clock, Principal } from "@parley/a2a/protocol";
 import type { ServeOptions } from "@parley/node";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { clientToken } from "./logins.ts";

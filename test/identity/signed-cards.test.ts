@@ -1,7 +1,7 @@
-import { defineAgent, memoryStore, silentLogger, type AgentMount } from "@parley/a2a";
+import { defineAgent, memoryStore, silentLogger, type AgentMount } from "@parley/server";
 import { anyOf, anyone, bearer } from "@parley/a2a/auth";
 import { cardKeySet, makeCardKey, trustCards, verifyCard, type PrivateCardKey } from "@parley/a2a/cards";
-import type { ConnectOptions } from "@parley/a2a/client";
+import type { ConnectOptions } from "@parley/a2a";
 import { connect, serve, type ServeOptions, type Server } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, test } from "vitest";
 

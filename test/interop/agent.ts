@@ -1,4 +1,4 @@
-import { defineAgent, text } from "@parley/a2a";
+import { defineAgent, text } from "@parley/server";
 import type { Authenticator } from "@parley/a2a/auth";
 
 /** The agent that every peer is, in its own language, and that we are for them: what a message says is what happens. */

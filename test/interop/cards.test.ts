@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generateAgentCardSignature, verifyAgentCardSignature, type AgentCard } from "@a2a-js/sdk";
-import { defineAgent, memoryStore, silentLogger } from "@parley/a2a";
+import { defineAgent, memoryStore, serve, silentLogger } from "@parley/node";
 import { apiKey } from "@parley/a2a/auth";
 import {
   cardKeySet,
@@ -13,7 +13,6 @@ import {
   type PrivateCardKey,
   type PublicCardKey,
 } from "@parley/a2a/cards";
-import { serve } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
 import { describePeer, printed, type PeerProgram } from "./peer.ts";
 

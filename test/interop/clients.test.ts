@@ -1,8 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type AgentCard, memoryStore } from "@parley/a2a";
-import { serve, type Server } from "@parley/node";
+import { memoryStore, serve, type AgentCard, type Server } from "@parley/node";
 import { generate } from "selfsigned";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { agent, anyone } from "./agent.ts";

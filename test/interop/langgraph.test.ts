@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { afterAll, beforeAll, expect, inject, it, vi } from "vitest";
 import { reservePort } from "../crash/supervisor.ts";
 import { peers } from "./environments.ts";

@@ -1,6 +1,5 @@
-import { defineAgent, memoryStore } from "@parley/a2a";
+import { defineAgent, memoryStore, serve, type Server } from "@parley/node";
 import { apiKey, bearer, jwt, oauth2, openIdConnect, type Authenticator } from "@parley/a2a/auth";
-import { serve, type Server } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { clientToken } from "../identity/logins.ts";
 import { startProvider, type TestProvider } from "../identity/provider.ts";

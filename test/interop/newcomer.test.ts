@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { AgentCard } from "@parley/a2a";
+import type { AgentCard } from "@parley/server";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { publishAll, type Published } from "../release/published.ts";
 import { adkForJavaScript, adkForPython, goCommand, javaScriptSdk, mastra, pythonSdk, strands } from "./callers.ts";

@@ -1,5 +1,6 @@
-import { anonymous, type CallContext, type Message, type Part, type StreamResponse, type Task } from "@parley/a2a";
-import type { Client, SendInput } from "@parley/a2a/client";
+import { anonymous, type Message, type Part, type Task } from "@parley/server";
+import type { CallContext } from "@parley/a2a/protocol";
+import type { Client, SendInput, StreamResponse } from "@parley/a2a";
 
 /** Our client, step by step as those of the peers go: `stepsOf` says what comes of each. */
 

@@ -1,13 +1,12 @@
-import { defineAgent, memoryStore } from "@parley/a2a";
-import { connect } from "@parley/a2a/client";
+import { defineAgent, memoryStore, serve } from "@parley/node";
+import { connect } from "@parley/a2a";
 import {
   makePassportKey,
   passportKeys,
   passportKeySet,
   securePassport,
   type CallerOptions,
-} from "@parley/a2a/extensions/secure-passport";
-import { serve } from "@parley/node";
+} from "@parley/extensions/secure-passport";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { describePeer, runClient, startServer, type PeerProgram } from "./peer.ts";
 

@@ -1,4 +1,4 @@
-import { defineAgent, MessageRefused } from "@parley/a2a";
+import { defineAgent, MessageRefused } from "@parley/server";
 import * as z from "zod";
 
 /* The agent.ts of a project of `parley init`, after a user has changed it: it streams, fails, refuses, asks with a form, and takes and gives files. */

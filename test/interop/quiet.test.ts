@@ -1,5 +1,4 @@
-import { defineAgent, memoryStore, text } from "@parley/a2a";
-import { serve, type Server } from "@parley/node";
+import { defineAgent, memoryStore, serve, text, type Server } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { quietV03, quietV1 } from "./official.ts";
 import { describePeer, runClient, type PeerProgram, type Said } from "./peer.ts";

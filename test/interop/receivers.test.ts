@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { defineAgent, memoryStore, text } from "@parley/a2a";
-import { serve, type Server } from "@parley/node";
+import { defineAgent, memoryStore, serve, text, type Server } from "@parley/node";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { describePeer, startReceiver, type PeerProgram, type RunningReceiver } from "./peer.ts";
 import { startJavaScriptReceiver } from "./receiver-js.ts";

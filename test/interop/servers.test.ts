@@ -1,6 +1,4 @@
-import { A2AError } from "@parley/a2a";
-import type { Client } from "@parley/a2a/client";
-import { connect } from "@parley/node";
+import { A2AError, connect, type Client } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ourSteps } from "./ours.ts";
 import { describePeer, startServer, type PeerProgram, type RunningServer } from "./peer.ts";

@@ -1,7 +1,6 @@
-import { defineAgent, memoryStore, text } from "@parley/a2a";
-import { connect, type Client } from "@parley/a2a/client";
-import { timestampExtension } from "@parley/a2a/extensions/timestamp";
-import { serve, type Server } from "@parley/node";
+import { defineAgent, memoryStore, serve, type Server } from "@parley/node";
+import { connect, text, type Client } from "@parley/a2a";
+import { timestampExtension } from "@parley/extensions/timestamp";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { describePeer, runClient, startServer, type PeerProgram, type RunningServer } from "./peer.ts";
 import { callFromJs, startJsServer, type Stamps } from "./timestamp-js.ts";

@@ -1,7 +1,6 @@
-import { defineAgent, memoryStore } from "@parley/a2a";
-import { connect } from "@parley/a2a/client";
-import { traceability, traceStep } from "@parley/a2a/extensions/traceability";
-import { serve } from "@parley/node";
+import { defineAgent, memoryStore, serve } from "@parley/node";
+import { connect } from "@parley/a2a";
+import { traceability, traceStep } from "@parley/extensions/traceability";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { describePeer, runClient, startServer, type PeerProgram } from "./peer.ts";
 

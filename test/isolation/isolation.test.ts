@@ -1,8 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { memoryStore } from "@parley/a2a";
-import type { Store } from "@parley/a2a/store";
+import { memoryStore, type Store } from "@parley/server";
 import { sqliteStore } from "@parley/sql/sqlite";
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-import { anonymous } from "@parley/a2a";
+import { anonymous } from "@parley/server";
 import type { StreamResponse, TaskState } from "@parley/a2a/model";
 import type { CallContext, OperationName } from "@parley/a2a/protocol";
 import { idsOf, isNamed, madeUp, type Got } from "./ids.ts";

@@ -1,10 +1,9 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { data, defineAgent, silentLogger, systemClock, type Clock, type JsonValue } from "@parley/a2a";
+import { data, defineAgent, silentLogger, systemClock, type Store } from "@parley/server";
+import type { AgentService, Clock } from "@parley/a2a/protocol";
+import { connect, serve, type JsonValue, type ServeOptions } from "@parley/node";
 import { bearer } from "@parley/a2a/auth";
-import type { AgentService } from "@parley/a2a/protocol";
-import type { Store } from "@parley/a2a/store";
-import { connect, serve, type ServeOptions } from "@parley/node";
 import { bindings, names, versions, type Call, type Name } from "./program.ts";
 
 /* A server with a real store, two principals who reach it over every binding, and the receiver of their webhooks. */

@@ -5,7 +5,7 @@ import { parseSync, type Declaration, type Program } from "oxc-parser";
 
 const packages = fileURLToPath(new URL("../../packages", import.meta.url));
 
-/** A way into a package: `@parley/a2a/client`, with its built declarations. */
+/** A way into a package: `@parley/a2a`, with its built declarations. */
 export interface Entry {
   readonly name: string;
   readonly file: string;

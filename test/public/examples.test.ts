@@ -13,12 +13,11 @@ import { Declarations, entries, isValue } from "./entries.ts";
 const given = `
 import assert from "node:assert/strict";
 import { describe, expect, it } from "vitest";
-import type { Agent, AgentService, CallContext, Store, Turn } from "@parley/a2a";
-import type { ServerBinding } from "@parley/a2a";
-import type { BlobStore } from "@parley/a2a/blobs";
+import type { Agent, Store, Turn } from "@parley/server";
+import type { AgentService, CallContext, ServerBinding } from "@parley/a2a/protocol";
+import type { BlobStore, Wakeup } from "@parley/server/store";
 import type { PrivateCardKey } from "@parley/a2a/cards";
-import type { Client, ClientBinding } from "@parley/a2a/client";
-import type { Wakeup } from "@parley/a2a/store";
+import type { Client, ClientBinding } from "@parley/a2a";
 import type { Report } from "@parley/conform";
 declare namespace Deno {
   interface ServeHandlerInfo {

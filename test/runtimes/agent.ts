@@ -1,4 +1,4 @@
-import { createHandler, defineAgent, memoryStore, type Agent, type Handler } from "@parley/a2a";
+import { createHandler, defineAgent, memoryStore, type Agent, type Handler } from "@parley/server";
 
 /** Counts up to the number that it is told, a chunk a number: the same agent on every runtime. */
 export const countingAgent: Agent = defineAgent({

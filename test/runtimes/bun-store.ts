@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Store } from "@parley/a2a/store";
-import { storeContract, type Runner } from "@parley/a2a/testing";
+import type { Store } from "@parley/server";
+import { storeContract, type Runner } from "@parley/testing";
 import { defaultDriver, sqliteStore } from "@parley/sql/sqlite";
 import { loadDriver } from "../../packages/sql/src/sqlite/drivers/load.ts";
 import { driverContract, type Runner as DriverRunner } from "../../packages/sql/test/sqlite/driver-contract.ts";

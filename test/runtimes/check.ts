@@ -1,4 +1,4 @@
-import { A2AError, connect, type Client } from "@parley/a2a/client";
+import { A2AError, connect, type Client } from "@parley/a2a";
 import type { AgentInterface } from "@parley/a2a/model";
 
 /** What a client saw of the agent that counts. */

@@ -1,4 +1,4 @@
-import type { Handler } from "@parley/a2a";
+import type { Handler } from "@parley/server";
 import { countingHandler } from "./agent.ts";
 import { check } from "./check.ts";
 

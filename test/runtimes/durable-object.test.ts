@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { storeContract } from "@parley/a2a/testing";
-import { memoryStore } from "@parley/a2a";
+import { storeContract } from "@parley/testing";
+import { memoryStore } from "@parley/server";
 import { WorkerdWorker } from "./workerd.ts";
 
 /** The names of the cases that a store has to pass which can be opened again, as this process declares them. */

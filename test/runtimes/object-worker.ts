@@ -1,12 +1,5 @@
-import {
-  createHandler,
-  defineAgent,
-  memoryStore,
-  silentLogger,
-  type Agent,
-  type Handler,
-  type Logger,
-} from "@parley/a2a";
+import { createHandler, defineAgent, memoryStore, silentLogger, type Agent, type Handler } from "@parley/server";
+import type { Logger } from "@parley/a2a/protocol";
 import { durableObjectStore, type DurableObjectStore, type ObjectStorage } from "@parley/sql/durable-object";
 
 /** Agents in Durable Objects, and one in a plain Worker. */

@@ -1,6 +1,6 @@
-import { storeContract } from "@parley/a2a/testing";
+import { storeContract } from "@parley/testing";
 import { durableObjectStore, type ObjectStorage } from "@parley/sql/durable-object";
-import type { Store } from "@parley/a2a/store";
+import type { Store } from "@parley/server";
 
 /** Runs the contract of stores in Durable Objects, a case in an object of its own. `/` lists the cases, `/?case=` runs one. */
 

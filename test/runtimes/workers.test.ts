@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { connect, type Client } from "@parley/a2a/client";
+import { connect, type Client } from "@parley/a2a";
 import { WorkerdWorker } from "./workerd.ts";
 
 /** What an agent or a webhook sent to this process. */

@@ -1,9 +1,8 @@
 // A program of somebody who uses every entry point: what its declarations need is what a user's compiler has to know.
-import { defineAgent, memoryStore, text, type Message } from "@parley/a2a";
+import { defineAgent, memoryStore, serve } from "@parley/node";
+import { connect, text, type Client, type Message } from "@parley/a2a";
 import { bytesOf, isRawPart } from "@parley/a2a/model";
-import { connect, type Client } from "@parley/a2a/client";
-import { testAgent, type TestAgent } from "@parley/a2a/testing";
-import { serve } from "@parley/node";
+import { testAgent, type TestAgent } from "@parley/testing";
 
 export const agent = defineAgent({
   name: "Echo",

@@ -1,7 +1,7 @@
 // What may be passed where JSON is asked for, and what is refused. A line that is refused has an expected error: where the compiler
 // does not find one, the test fails.
-import { data, defineAgent, file, text, type JsonLike, type JsonObject, type JsonValue, type Turn } from "@parley/a2a";
-import { artifact, message } from "@parley/a2a/model";
+import { artifact, data, message, type JsonLike, type JsonObject, type JsonValue } from "@parley/a2a/model";
+import { defineAgent, file, text, type Turn } from "@parley/server";
 
 interface City {
   name: string;

@@ -1,9 +1,8 @@
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Task } from "@parley/a2a";
-import { connect, readAuthorization } from "@parley/a2a/client";
-import { serve } from "@parley/node";
+import { serve, type Task } from "@parley/node";
+import { connect, readAuthorization } from "@parley/a2a";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { expect, it, onTestFinished } from "vitest";
 import { reservePort } from "../../../test/crash/supervisor.ts";

@@ -1,8 +1,7 @@
-import { data, file, memoryStore, type JsonObject, type Task } from "@parley/a2a";
-import { connect, type Conversation } from "@parley/a2a/client";
+import { data, file, memoryStore, serve, type JsonObject, type Task } from "@parley/node";
+import { connect, type Conversation } from "@parley/a2a";
 import type { Interceptor } from "@parley/a2a/protocol";
-import { testAgent } from "@parley/a2a/testing";
-import { serve } from "@parley/node";
+import { testAgent } from "@parley/testing";
 import { expect, it, onTestFinished } from "vitest";
 import { film, type Scene } from "../film.ts";
 import { shopManager } from "../manager.ts";

@@ -1,6 +1,5 @@
-import { defineAgent, type Agent } from "@parley/a2a";
-import { guardedFetch, type GuardedFetch } from "@parley/a2a/net";
-import { nodeDialer } from "@parley/node";
+import { defineAgent, nodeDialer, type Agent } from "@parley/node";
+import { guardedFetch, type GuardedFetch } from "@parley/a2a/protocol";
 import { Analyst } from "./analyst.ts";
 import type { AnalystTypes } from "./conversation/memory.ts";
 import { tableTypes } from "./conversation/source.ts";

@@ -1,6 +1,6 @@
-import type { AgentEvent, JsonValue, Part } from "@parley/a2a";
+import type { AgentEvent, JsonValue, Part } from "@parley/node";
 import { isUrlPart, toBase64 } from "@parley/a2a/model";
-import type { GuardedFetch } from "@parley/a2a/net";
+import type { GuardedFetch } from "@parley/a2a/protocol";
 import { collect, type Numbers } from "./chart/collect.ts";
 import { renderSvg } from "./chart/render.ts";
 import { chartData, chartTable, chartText } from "./chart/report.ts";

@@ -5,9 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { text, type Task } from "@parley/a2a";
+import { connect, text, type Task } from "@parley/a2a";
 import type { SendMessageResponse } from "@parley/a2a/model";
-import { connect } from "@parley/a2a/client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { csvPart, largeCsv } from "./support.ts";
 

@@ -1,13 +1,5 @@
-import {
-  silentLogger,
-  systemClock,
-  text,
-  type AgentEvent,
-  type AgentYield,
-  type JsonValue,
-  type Message,
-  type Turn,
-} from "@parley/a2a";
+import { silentLogger, systemClock, text, type AgentEvent, type AgentYield } from "@parley/server";
+import type { JsonValue, Message, Turn } from "@parley/node";
 import type { TurnBase } from "@parley/a2a/protocol";
 import { describe, expect, it } from "vitest";
 import { createDataAnalyst } from "../src/agent.ts";

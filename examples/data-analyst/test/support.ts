@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { file, type Artifact, type RawPart, type Task } from "@parley/a2a";
+import { file, type Artifact, type Task } from "@parley/node";
+import type { RawPart } from "@parley/a2a/model";
 import { openTable, type Table } from "../src/csv/table.ts";
 import { profileTable, type Profile } from "../src/profile/profile.ts";
 

@@ -1,8 +1,7 @@
-import { data, hasCode, memoryStore, text, type Part, type Task } from "@parley/a2a";
+import { data, hasCode, memoryStore, serve, text, type Part, type Task } from "@parley/node";
 import { openIdConnect } from "@parley/a2a/auth";
 import { cardKeySet, makeCardKey, trustCards } from "@parley/a2a/cards";
-import { connect } from "@parley/a2a/client";
-import { serve } from "@parley/node";
+import { connect } from "@parley/a2a";
 import { Resvg } from "@resvg/resvg-wasm";
 import { expect, it, onTestFinished } from "vitest";
 import { routePlanner, type Layer } from "../agent.ts";

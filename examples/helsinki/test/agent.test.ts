@@ -1,6 +1,5 @@
-import { memoryStore, text, type Task } from "@parley/a2a";
-import { connect } from "@parley/a2a/client";
-import { serve } from "@parley/node";
+import { memoryStore, serve, text, type Task } from "@parley/node";
+import { connect } from "@parley/a2a";
 import { expect, it, onTestFinished } from "vitest";
 import { travelDesk, type Desk, type Service } from "../agent.ts";
 import { scripted } from "../scripted.ts";

@@ -1,8 +1,7 @@
-import { data, memoryStore, text, type Part, type Task } from "@parley/a2a";
-import { connect } from "@parley/a2a/client";
+import { data, memoryStore, serve, text, type Part, type Task } from "@parley/node";
+import { connect } from "@parley/a2a";
 import { bytesOf, isRawPart } from "@parley/a2a/model";
-import { testAgent } from "@parley/a2a/testing";
-import { serve } from "@parley/node";
+import { testAgent } from "@parley/testing";
 import { expect, it, onTestFinished } from "vitest";
 import { imageAgent } from "../agent.ts";
 import { generatingImage } from "../generating-image.ts";

@@ -1,6 +1,5 @@
-import { memoryStore } from "@parley/a2a";
-import { testAgent } from "@parley/a2a/testing";
-import { serve } from "@parley/node";
+import { memoryStore, serve } from "@parley/node";
+import { testAgent } from "@parley/testing";
 import { expect, it, onTestFinished } from "vitest";
 import agent from "../agent.ts";
 import { countPrimes } from "../primes.ts";

@@ -1,8 +1,7 @@
-import { data, memoryStore, type Task } from "@parley/a2a";
-import { connect } from "@parley/a2a/client";
-import { timestamp, timestampUri, withTimestamp } from "@parley/a2a/extensions/timestamp";
-import { testAgent } from "@parley/a2a/testing";
-import { serve } from "@parley/node";
+import { data, memoryStore, serve, type Task } from "@parley/node";
+import { connect } from "@parley/a2a";
+import { timestamp, timestampUri, withTimestamp } from "@parley/extensions/timestamp";
+import { testAgent } from "@parley/testing";
 import { expect, it, onTestFinished } from "vitest";
 import agent from "../agent.ts";
 

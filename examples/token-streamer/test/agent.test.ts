@@ -1,4 +1,4 @@
-import { testAgent } from "@parley/a2a/testing";
+import { testAgent } from "@parley/testing";
 import { expect, it, onTestFinished } from "vitest";
 import agent from "../agent.ts";
 

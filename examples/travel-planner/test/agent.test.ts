@@ -1,7 +1,6 @@
-import { memoryStore, type Task } from "@parley/a2a";
-import { connect, type Conversation } from "@parley/a2a/client";
-import { testAgent, type TestAgent } from "@parley/a2a/testing";
-import { serve } from "@parley/node";
+import { memoryStore, serve, type Task } from "@parley/node";
+import { connect, type Conversation } from "@parley/a2a";
+import { testAgent, type TestAgent } from "@parley/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { orchestrator } from "../agent.ts";
 import { makeExperts } from "../experts.ts";

@@ -1,16 +1,21 @@
 import { A2AError, type A2AErrorCode, type A2AErrorOptions } from "@parley/a2a/model";
-import type { CallContext, StreamName, StreamReply } from "@parley/a2a/protocol";
 import {
   abortError,
+  byVersion,
   clientService,
+  codecV11,
   readEvents,
   requestHeaders,
+  wires,
+  type CallContext,
   type ClientBinding,
   type ClientHost,
   type ClientTransport,
+  type Codec,
   type EncodedCall,
-} from "@parley/a2a/transport/client";
-import { byVersion, codecV11, wires, type Codec } from "@parley/a2a/wires";
+  type StreamName,
+  type StreamReply,
+} from "@parley/a2a/protocol";
 import { WebSocket } from "ws";
 import {
   bindingName,

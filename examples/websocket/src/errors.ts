@@ -1,6 +1,5 @@
-import { A2AError, type A2AErrorCode } from "@parley/a2a";
-import { wireErrors } from "@parley/a2a/model";
-import { codecV1 } from "@parley/a2a/wires";
+import { A2AError, wireErrors, type A2AErrorCode } from "@parley/a2a/model";
+import { codecV1 } from "@parley/a2a/protocol";
 
 /** How an error goes over the wire. */
 export interface ErrorRow {

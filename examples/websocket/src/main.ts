@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { defineAgent, jsonRpcBinding, memoryStore } from "@parley/a2a";
-import { connect } from "@parley/a2a/client";
-import { serve } from "@parley/node";
+import { defineAgent, jsonRpcBinding, memoryStore, serve } from "@parley/node";
+import { connect } from "@parley/a2a";
 import { webSocketBinding as webSocketClient } from "./client.ts";
 import { printedTable } from "./errors.ts";
 import { bindingName } from "./frames.ts";

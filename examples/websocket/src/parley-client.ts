@@ -1,4 +1,4 @@
-import type { ClientBinding } from "@parley/a2a/client";
+import type { ClientBinding } from "@parley/a2a";
 import { webSocketBinding } from "./client.ts";
 
 const binding: ClientBinding = webSocketBinding();

@@ -1,6 +1,4 @@
-import { A2AError } from "@parley/a2a";
-import { wireErrors } from "@parley/a2a/model";
-import type { OperationName, StreamReply, UniversalRequest, UniversalResponse } from "@parley/a2a/protocol";
+import { A2AError, wireErrors } from "@parley/a2a/model";
 import {
   answerCall,
   codecOf,
@@ -8,11 +6,15 @@ import {
   parseJson,
   requestedVersion,
   type AnyReply,
+  type Codec,
+  type OperationName,
   type ServerCall,
   type ServerContext,
   type ServerHost,
-} from "@parley/a2a/transport";
-import type { Codec } from "@parley/a2a/wires";
+  type StreamReply,
+  type UniversalRequest,
+  type UniversalResponse,
+} from "@parley/a2a/protocol";
 import type { UpgradeBinding, UpgradedConnection, UpgradeEndpoint } from "@parley/node";
 import { WebSocketServer, type WebSocket } from "ws";
 import { bindingName, subprotocol, window, type CallFrame, type ClientFrame, type Headers } from "./frames.ts";

@@ -1,6 +1,5 @@
-import { memoryStore } from "@parley/a2a";
-import { bindingContract, type BindingContractOptions } from "@parley/a2a/testing";
-import { serve } from "@parley/node";
+import { memoryStore, serve } from "@parley/node";
+import { bindingContract, type BindingContractOptions } from "@parley/testing";
 import { describe, expect, it } from "vitest";
 import { webSocketBinding as webSocketClient } from "../src/client.ts";
 import { webSocketBinding } from "../src/server.ts";

@@ -2,21 +2,21 @@ import { readFile } from "node:fs/promises";
 import { request } from "node:http";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { A2AError, connect, type Client, type ConnectOptions } from "@parley/a2a";
 import {
-  A2AError,
   defineAgent,
   jsonRpcBinding,
   memoryStore,
   restBinding,
-  type A2AErrorCode,
+  serve,
   type Agent,
-} from "@parley/a2a";
+  type ServeOptions,
+  type Server,
+} from "@parley/node";
+import { wireErrorCodes, type A2AErrorCode } from "@parley/a2a/model";
 import { bearer } from "@parley/a2a/auth";
-import { connect, type Client, type ConnectOptions } from "@parley/a2a/client";
-import { wireErrorCodes } from "@parley/a2a/model";
 import type { Interceptor } from "@parley/a2a/protocol";
 import { conform } from "@parley/conform";
-import { serve, type ServeOptions, type Server } from "@parley/node";
 import { actsAgent } from "../../../kits/agents/acts.ts";
 import { webSocketBinding as webSocketClient } from "../src/client.ts";
 import { errorTable, printedTable } from "../src/errors.ts";

@@ -48,3 +48,7 @@ export type {
   ValuesOf,
 } from "./protocol/index.ts";
 export { extensionError, type ExtensionError, type ExtensionErrorDefinition } from "./extensions/errors.ts";
+
+// The two that each server of Parley declares, and each client uses.
+export { idempotentSends, type IdempotentSends } from "./extensions/idempotent-sends/index.ts";
+export { resumableStreams, type ResumableStreams } from "./extensions/resumable-streams/index.ts";

@@ -1,8 +1,8 @@
 import { open, rename, stat } from "node:fs/promises";
 import { basename, dirname, extname, join, relative, resolve, sep } from "node:path";
-import type { Artifact, Part, StreamResponse, Task } from "@parley/a2a";
-import { A2AError, download, hasCode, type FileContent, type FileFetch } from "@parley/a2a/client";
-import { line } from "@parley/a2a/display";
+import type { Artifact, Part, StreamResponse, Task } from "@parley/a2a/internal/model/index";
+import { A2AError, download, hasCode, type FileContent, type FileFetch } from "@parley/a2a/internal/client/index";
+import { line } from "@parley/a2a/internal/base/display";
 import { CommandError, UsageError } from "./errors.ts";
 import { extensionOf, fileReason } from "./files.ts";
 import { Growing, PartFile, toError } from "./growing-files.ts";

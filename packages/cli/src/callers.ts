@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Principal } from "@parley/a2a";
+import type { Principal } from "@parley/a2a/internal/protocol/index";
 import { anyOf, apiKey, bearer, openIdConnect, type Authenticator } from "@parley/a2a/auth";
 import { UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import type { ClientBinding } from "@parley/a2a/client";
+import type { ClientBinding } from "@parley/a2a/internal/client/index";
 import {
   conform as runTests,
   ConformError,
@@ -15,7 +15,7 @@ import {
   type Report,
   type Suite,
 } from "@parley/conform";
-import { line } from "@parley/a2a/display";
+import { line } from "@parley/a2a/internal/base/display";
 import { callHeaders, loginHeaders, type CallOptions } from "./connection.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";

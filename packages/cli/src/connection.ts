@@ -1,6 +1,6 @@
-import type { AgentCard } from "@parley/a2a";
-import { connect, type Client, type ConnectOptions } from "@parley/a2a/client";
-import type { Observer } from "@parley/a2a/protocol";
+import type { AgentCard } from "@parley/a2a/internal/model/index";
+import { connect, type Client, type ConnectOptions } from "@parley/a2a/internal/client/index";
+import type { Observer } from "@parley/a2a/internal/protocol/index";
 import { explain, UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
 import { logTo } from "./log.ts";

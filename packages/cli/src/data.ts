@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import type { JsonValue, Part } from "@parley/a2a";
-import { line } from "@parley/a2a/display";
+import type { JsonValue, Part } from "@parley/a2a/internal/model/index";
+import { line } from "@parley/a2a/internal/base/display";
 import { UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";
 import type { Io } from "./io.ts";

@@ -1,4 +1,4 @@
-import { jsonLine } from "@parley/a2a/display";
+import { jsonLine } from "@parley/a2a/internal/base/display";
 import type { PostgresVersion } from "@parley/sql/postgres";
 import { UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";

@@ -1,6 +1,5 @@
-import type { Client, FileFetch } from "@parley/a2a/client";
-import { A2AError } from "@parley/a2a/client";
-import { isLoopback } from "@parley/a2a/protocol";
+import { A2AError, type Client, type FileFetch } from "@parley/a2a/internal/client/index";
+import { isLoopback } from "@parley/a2a/internal/base/index";
 
 /** Longest time to fetch one file, in milliseconds. */
 const longest = 6 * 3_600_000;
@@ -15,7 +14,10 @@ function guarded(at: string): FileFetch {
   let fetch: Promise<FileFetch> | undefined;
   const load = async (): Promise<FileFetch> => {
     // Loaded only on request: the host loads the server as well.
-    const [{ guardedFetch }, { nodeDialer }] = await Promise.all([import("@parley/a2a/net"), import("@parley/node")]);
+    const [{ guardedFetch }, { nodeDialer }] = await Promise.all([
+      import("@parley/a2a/internal/net/index"),
+      import("@parley/node"),
+    ]);
     const allowLoopback = isLoopback(new URL(at).hostname);
     return guardedFetch({ maxBytes: Number.MAX_SAFE_INTEGER, timeout: longest, allowLoopback }, nodeDialer());
   };

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
-import type { Part } from "@parley/a2a";
+import type { Part } from "@parley/a2a/internal/model/index";
 import { Mime } from "mime/lite";
 import standardTypes from "mime/types/standard.js";
 import { UsageError } from "./errors.ts";

@@ -1,6 +1,6 @@
-import type { Artifact, JsonObject, Message, StreamResponse, Task, TaskState } from "@parley/a2a";
+import type { Artifact, JsonObject, Message, StreamResponse, Task, TaskState } from "@parley/a2a/internal/model/index";
 import { isInterrupted, isTerminal } from "@parley/a2a/model";
-import { readAuthorization, type FileFetch } from "@parley/a2a/client";
+import { readAuthorization, type FileFetch } from "@parley/a2a/internal/client/index";
 import { Saver } from "./artifacts.ts";
 import { fill } from "./form/fill.ts";
 import { formIn, type Field } from "./form/schema.ts";
@@ -8,7 +8,7 @@ import type { Hints } from "./hints.ts";
 import type { Io, Signal } from "./io.ts";
 import { terminalProgress, type Progress } from "./output/progress.ts";
 import { endedBadly } from "./output/states.ts";
-import { jsonLine, line } from "@parley/a2a/display";
+import { jsonLine, line } from "@parley/a2a/internal/base/display";
 
 export interface FollowOptions {
   readonly json?: boolean;

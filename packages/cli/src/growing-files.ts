@@ -1,6 +1,6 @@
 import { mkdir, open, rm, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
-import type { StreamResponse } from "@parley/a2a";
+import type { StreamResponse } from "@parley/a2a/internal/model/index";
 
 /* Files that are written while their artifacts grow. */
 

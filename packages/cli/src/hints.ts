@@ -1,5 +1,5 @@
-import type { JsonValue } from "@parley/a2a";
-import { line } from "@parley/a2a/display";
+import type { JsonValue } from "@parley/a2a/internal/model/index";
+import { line } from "@parley/a2a/internal/base/display";
 import type { CallOptions } from "./connection.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import process from "node:process";
-import type { ConnectOptions } from "@parley/a2a/client";
+import type { ConnectOptions } from "@parley/a2a/internal/client/index";
 import { createInterface } from "node:readline";
 import { Writable } from "node:stream";
 import { programFor } from "./invocation.ts";

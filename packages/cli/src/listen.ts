@@ -2,10 +2,10 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { AgentCard, Part, StreamResponse } from "@parley/a2a";
-import type { Client } from "@parley/a2a/client";
+import type { AgentCard, Part, StreamResponse } from "@parley/a2a/internal/model/index";
+import type { Client } from "@parley/a2a/internal/client/index";
 import { isTerminal } from "@parley/a2a/model";
-import { isLoopback } from "@parley/a2a/protocol";
+import { isLoopback } from "@parley/a2a/internal/base/index";
 import {
   webhookReceiver,
   webhooksExtension,
@@ -13,7 +13,7 @@ import {
   type WebhookReceiver,
   type WebhookTrust,
 } from "@parley/a2a/webhooks";
-import { line } from "@parley/a2a/display";
+import { line } from "@parley/a2a/internal/base/display";
 import { nodeListener } from "@parley/node";
 import type { ListenOptions } from "./commands/listen.ts";
 import { partsOf } from "./commands/send.ts";

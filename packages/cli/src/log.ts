@@ -1,4 +1,4 @@
-import type { Logger } from "@parley/a2a";
+import type { Logger } from "@parley/a2a/internal/base/index";
 import type { LogLevel, LogStream } from "@parley/node";
 import type { Io } from "./io.ts";
 import { hasColours } from "./output/text.ts";

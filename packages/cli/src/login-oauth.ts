@@ -6,7 +6,7 @@ import {
   type DevicePrompt,
   type LoggedInUser,
 } from "@parley/a2a/credentials";
-import { line } from "@parley/a2a/display";
+import { line } from "@parley/a2a/internal/base/display";
 import { loopbackRedirect } from "@parley/node";
 import { answerTo } from "./ask.ts";
 import { CommandError } from "./errors.ts";

@@ -1,9 +1,9 @@
-import type { AgentCard } from "@parley/a2a";
-import type { Client } from "@parley/a2a/client";
+import type { AgentCard } from "@parley/a2a/internal/model/index";
+import type { Client } from "@parley/a2a/internal/client/index";
 import { signIn, type CredentialProvider } from "@parley/a2a/credentials";
-import { jsonLine, line } from "@parley/a2a/display";
+import { jsonLine, line } from "@parley/a2a/internal/base/display";
 import { hasCode } from "@parley/a2a/model";
-import { isLoopback } from "@parley/a2a/protocol";
+import { isLoopback } from "@parley/a2a/internal/base/index";
 import { answerTo } from "./ask.ts";
 import { callHeaders, connectWith, type CallOptions } from "./connection.ts";
 import { CommandError, UsageError } from "./errors.ts";

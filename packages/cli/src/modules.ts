@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Agent, AgentMount } from "@parley/a2a";
+import type { Agent } from "@parley/a2a/internal/protocol/index";
+import type { AgentMount } from "@parley/server/internal/handler";
 import { register as registerCommonJs } from "tsx/cjs/api";
 import { register as registerModules } from "tsx/esm/api";
 import { CommandError, UsageError } from "./errors.ts";

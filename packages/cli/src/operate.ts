@@ -1,18 +1,17 @@
 import { access } from "node:fs/promises";
 import { resolve } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { jsonLine, line } from "@parley/a2a/display";
-import { A2AError, type TaskState } from "@parley/a2a";
+import { jsonLine, line } from "@parley/a2a/internal/base/display";
+import { A2AError, type TaskState } from "@parley/a2a/internal/model/index";
 import {
   eraseOwner,
   exportOwner,
-  resumeTask,
-  suspendedTasks,
   type Owner,
   type Store,
   type TaskSelection,
   type Upkeep,
-} from "@parley/a2a/store";
+} from "@parley/server/internal/store/index";
+import { resumeTask, suspendedTasks } from "@parley/server/internal/store/suspended";
 import { CommandError, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";
 import type { Io } from "./io.ts";

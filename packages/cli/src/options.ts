@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option, type Command, type CommandOptions } from "commander";
-import type { TaskState } from "@parley/a2a";
+import type { TaskState } from "@parley/a2a/internal/model/index";
 import type { Io } from "./io.ts";
 import { parseState, stateNames } from "./output/states.ts";
 

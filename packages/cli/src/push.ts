@@ -1,8 +1,8 @@
 import { access, open } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { resolve } from "node:path";
-import type { PushEntry, PushOperator, PushOperatorOptions } from "@parley/a2a/push";
-import { jsonLine, line } from "@parley/a2a/display";
+import type { PushEntry, PushOperator, PushOperatorOptions } from "@parley/server/internal/push/index";
+import { jsonLine, line } from "@parley/a2a/internal/base/display";
 import { CommandError, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";
 import { commandLine } from "./hints.ts";
@@ -51,7 +51,7 @@ async function withOperator<T>(
       { cause: error },
     );
   }
-  const { pushOperator } = await import("@parley/a2a/push");
+  const { pushOperator } = await import("@parley/server/internal/push/index");
   // A thread takes longer to start than all that is done here.
   const store = await openFile(where, ({ sqliteStore }) => sqliteStore({ path, create: false, thread: false }));
   try {

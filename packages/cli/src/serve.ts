@@ -1,10 +1,10 @@
 import cluster from "node:cluster";
 import { mkdir } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { auditLog, memoryStore, silentLogger, type Logger } from "@parley/a2a";
+import { auditLog } from "@parley/a2a/internal/protocol/index";
+import { memoryStore, type Store } from "@parley/server/internal/store/index";
+import { isLoopback, silentLogger, type Logger } from "@parley/a2a/internal/base/index";
 import type { PrivateCardKey } from "@parley/a2a/cards";
-import type { Store } from "@parley/a2a/store";
-import { isLoopback } from "@parley/a2a/protocol";
 import { serve as serveAgents, type ServeOptions as HostOptions, type Server } from "@parley/node";
 import { authenticatorOf, type CallerOptions } from "./callers.ts";
 import { UsageError } from "./errors.ts";
@@ -13,7 +13,7 @@ import { loadAgents } from "./modules.ts";
 import { openFile } from "./stored.ts";
 import { logTo, type LogFormat, type logLevels } from "./log.ts";
 import { styleFor } from "./output/text.ts";
-import { jsonLine, line } from "@parley/a2a/display";
+import { jsonLine, line } from "@parley/a2a/internal/base/display";
 
 export interface ServeOptions extends CallerOptions {
   readonly port: number;

@@ -13,7 +13,7 @@ import {
   type SignatureVerdict,
   type TrustedKeys,
 } from "@parley/a2a/cards";
-import { jsonLine, line } from "@parley/a2a/display";
+import { jsonLine, line } from "@parley/a2a/internal/base/display";
 import { nodeDialer } from "@parley/node";
 import { readCard } from "./card-document.ts";
 import type { CallOptions } from "./connection.ts";

@@ -1,7 +1,10 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { blobsBelongTo, deleteBlobsOf, deleteIncomingBlobs, withBlobs, type BlobStore } from "@parley/a2a/blobs";
-import type { Store } from "@parley/a2a/store";
+import { blobsBelongTo } from "@parley/server/internal/blobs/mark";
+import { deleteBlobsOf, deleteIncomingBlobs } from "@parley/server/internal/blobs/delete";
+import { withBlobs } from "@parley/server/internal/blobs/deliver";
+import type { BlobStore } from "@parley/server/internal/blobs/port";
+import type { Store } from "@parley/server/internal/store/index";
 import { CommandError, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";
 
@@ -43,7 +46,7 @@ async function filesAt(where: string, cwd: string): Promise<BlobStore> {
   } catch (cause) {
     throw new UsageError(`cannot read ${where}: ${fileReason(cause)}`, { cause });
   }
-  if (isFolder) return (await import("@parley/node/blobs")).fileBlobs(path);
+  if (isFolder) return (await import("@parley/node")).fileBlobs(path);
   const value = await (await import("./modules.ts")).loadDefault(where, cwd, isBlobStore);
   if (isBlobStore(value)) return value;
   throw new CommandError(`${where} exports no store of files. Write "export default s3Blobs(client)"`);

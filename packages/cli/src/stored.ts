@@ -1,4 +1,4 @@
-import type { Store } from "@parley/a2a/store";
+import type { Store } from "@parley/server/internal/store/index";
 import type * as sqlite from "@parley/sql/sqlite";
 import { CommandError } from "./errors.ts";
 import { fileReason } from "./files.ts";

@@ -1,7 +1,7 @@
 import { mkdtemp, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Artifact, Part, StreamResponse, TaskState } from "@parley/a2a";
+import type { Artifact, Part, StreamResponse, TaskState } from "@parley/a2a/model";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Saver } from "../src/artifacts.ts";
 import { CommandError, UsageError } from "../src/errors.ts";

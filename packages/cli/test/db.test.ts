@@ -1,11 +1,10 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { defineAgent, type TaskState } from "@parley/a2a";
-import type * as stores from "@parley/a2a/store";
-import type { Store } from "@parley/a2a/store";
-import { testAgent } from "@parley/a2a/testing";
-import { fileBlobs } from "@parley/node/blobs";
+import { defineAgent, fileBlobs, type Store } from "@parley/node";
+import type { TaskState } from "@parley/a2a/model";
+import type * as stores from "@parley/server/internal/store/index";
+import { testAgent } from "@parley/testing";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { run } from "../src/program.ts";
@@ -14,7 +13,7 @@ import { recordedIo } from "./support/io.ts";
 /** `parley db purge`, `erase` and `export`, on a file that a server has open (docs/retention.md). */
 
 const exporting = vi.hoisted(() => ({ fails: false }));
-vi.mock("@parley/a2a/store", async (original) => {
+vi.mock("@parley/server/internal/store/index", async (original) => {
   const real = await original<typeof stores>();
   async function* broken(): AsyncGenerator<string> {
     yield "{}\n".repeat(100_000);
@@ -305,7 +304,7 @@ describe("parley db export and erase, with --files", () => {
   test("take the folder, or what a module exports: files are in the export, and deleted", async () => {
     const { path, where, owner, keys } = await withFile();
     const module = join(folder, "files.mjs");
-    const source = JSON.stringify(import.meta.resolve("@parley/node/blobs"));
+    const source = JSON.stringify(import.meta.resolve("@parley/node"));
     await writeFile(module, `import { fileBlobs } from ${source}; export default fileBlobs(${JSON.stringify(where)});`);
     const exported = await db(path, ["export", "--owner", owner, "--files", where]);
     expect(exported.out.split(raw)).toHaveLength(3);

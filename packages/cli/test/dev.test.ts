@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { reservePort } from "../../../test/ports.ts";
 import { parleyHere } from "./support/in-process.ts";
@@ -31,7 +31,7 @@ afterEach(async () => {
 /** An agent that says its word, and waits for the file `go` before its task ends. */
 const agent = (word: string): string => `
   import { existsSync } from "node:fs";
-  import { defineAgent, text } from "@parley/a2a";
+  import { defineAgent, text } from "@parley/server";
   export default defineAgent({
     name: "Word", description: "Says a word.", version: "1.0.0", skills: [],
     async *onMessage(turn) {

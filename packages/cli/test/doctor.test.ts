@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, request, type IncomingMessage, type Server as HttpServer, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { createServer as createTcpServer, type AddressInfo } from "node:net";
-import { defineAgent, text, type AgentCard } from "@parley/a2a";
+import { defineAgent, text, type AgentCard } from "@parley/server";
 import { apiKey, bearer } from "@parley/a2a/auth";
 import { afterEach, describe, expect, test } from "vitest";
 import { certificate } from "../../../test/identity/certificates.ts";

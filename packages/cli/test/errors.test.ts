@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import { A2AError } from "@parley/a2a";
+import { A2AError } from "@parley/server";
 import { explain } from "../src/errors.ts";
 import { run } from "../src/program.ts";
 import { recordedIo } from "./support/io.ts";

@@ -1,4 +1,4 @@
-import { defineAgent } from "@parley/a2a";
+import { defineAgent } from "@parley/server";
 import { defineExtension } from "@parley/a2a/extensions";
 import { expect, onTestFinished, test } from "vitest";
 import { parleyHere } from "./support/in-process.ts";

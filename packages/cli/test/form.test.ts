@@ -1,6 +1,5 @@
-import { data, defineAgent, text, type JsonObject, type Part, type StreamResponse } from "@parley/a2a";
-import type { TaskStatus } from "@parley/a2a/model";
-import type { Server } from "@parley/node";
+import { data, text, type JsonObject, type Part, type StreamResponse, type TaskStatus } from "@parley/a2a/model";
+import { defineAgent, type Server } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { formIn, isForm } from "../src/form/schema.ts";

@@ -4,11 +4,9 @@ import type { AddressInfo } from "node:net";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type A2AError, defineAgent, file, memoryStore } from "@parley/a2a";
-import { connect, type FileContent } from "@parley/a2a/client";
-import { guardedFetch } from "@parley/a2a/net";
-import { serve } from "@parley/node";
-import { fileBlobs } from "@parley/node/blobs";
+import { connect, file, type A2AError } from "@parley/a2a";
+import { defineAgent, fileBlobs, memoryStore, serve } from "@parley/node";
+import { guardedFetch, type FileContent } from "@parley/a2a/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parleyHere } from "./support/in-process.ts";
 

@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import type { Server } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { run } from "../src/program.ts";

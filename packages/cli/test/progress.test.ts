@@ -1,4 +1,4 @@
-import { A2AError, type StreamResponse, type TaskState } from "@parley/a2a";
+import { A2AError, type StreamResponse, type TaskState } from "@parley/a2a/model";
 import { describe, expect, test } from "vitest";
 import { follow, type Follow } from "../src/follow.ts";
 import { hintsFor } from "../src/hints.ts";

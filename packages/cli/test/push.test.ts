@@ -1,10 +1,9 @@
 import { mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { sqliteStore } from "@parley/sql/sqlite";
-import { sqliteWebhookMemory } from "@parley/sql/webhooks";
+import { sqliteStore, sqliteWebhookMemory } from "@parley/sql/sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parkedFeature, pushFeature, type StoredConfig } from "../../a2a/src/push/stored.ts";
+import { parkedFeature, pushFeature, type StoredConfig } from "@parley/server/internal/push/stored";
 import { run } from "../src/program.ts";
 import { recordedIo } from "./support/io.ts";
 import { at, config, parked, reason, refused, storeWebhooks, type Row } from "./support/webhooks.ts";

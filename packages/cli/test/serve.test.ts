@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { get } from "node:https";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { generate } from "selfsigned";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { UsageError } from "../src/errors.ts";

@@ -1,4 +1,4 @@
-import type { ClientBinding } from "@parley/a2a/client";
+import type { ClientBinding } from "@parley/a2a/internal/client/index";
 import { levels, type Level, type Suite } from "./acts/format.ts";
 import { ConformError } from "./error.ts";
 import type { BindingReport, TestReport } from "./report/report.ts";

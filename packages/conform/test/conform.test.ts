@@ -1,7 +1,6 @@
-import { defineAgent, memoryStore } from "@parley/a2a";
-import { jsonRpcBinding, type ClientBinding } from "@parley/a2a/client";
-import { codecV1 } from "@parley/a2a/wires";
-import { serve, type Server } from "@parley/node";
+import { defineAgent, memoryStore, serve, type Server } from "@parley/node";
+import { jsonRpcBinding, type ClientBinding } from "@parley/a2a";
+import { codecV1 } from "@parley/a2a/protocol";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import {
   conform,

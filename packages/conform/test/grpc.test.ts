@@ -1,5 +1,5 @@
-import { A2AError, memoryStore, type Interceptor, type StreamItem } from "@parley/a2a";
-import { serve } from "@parley/node";
+import { A2AError, memoryStore, serve } from "@parley/node";
+import type { Interceptor, StreamItem } from "@parley/a2a/protocol";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { actsAgent } from "../../../kits/agents/acts.ts";
 import { conform, idsOf } from "./support.ts";

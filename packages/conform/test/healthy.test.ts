@@ -1,6 +1,5 @@
-import { defineAgent, memoryStore, type Agent } from "@parley/a2a";
+import { defineAgent, memoryStore, serve, type Agent, type ServeOptions } from "@parley/node";
 import { anyone, anyOf, bearer } from "@parley/a2a/auth";
-import { serve, type ServeOptions } from "@parley/node";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { actsAgent } from "../../../kits/agents/acts.ts";
 import { failuresOf, parseSuites, type ConformOptions } from "../src/index.ts";

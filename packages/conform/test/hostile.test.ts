@@ -2,8 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { gzipSync } from "node:zlib";
-import { defineAgent, memoryStore, text } from "@parley/a2a";
-import { serve } from "@parley/node";
+import { defineAgent, memoryStore, serve, text } from "@parley/node";
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
   conform,

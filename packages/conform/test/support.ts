@@ -1,6 +1,5 @@
-import { memoryStore, type Agent } from "@parley/a2a";
+import { memoryStore, serve, type Agent, type Server } from "@parley/node";
 import { anyone, anyOf, bearer } from "@parley/a2a/auth";
-import { serve, type Server } from "@parley/node";
 import { actsAgent } from "../../../kits/agents/acts.ts";
 import { conform as run, type ConformOptions, type Report, type TestReport } from "../src/index.ts";
 

@@ -1,5 +1,5 @@
 import { A2AError } from "@parley/a2a/model";
-import { GrowingBytes } from "@parley/a2a/protocol";
+import { GrowingBytes } from "@parley/a2a/internal/protocol/index";
 import type { Writer } from "./protobuf/writer.ts";
 
 // A frame is a byte of flags, four bytes of length and the message: the Length-Prefixed-Message of gRPC over HTTP/2.

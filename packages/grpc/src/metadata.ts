@@ -1,6 +1,6 @@
 /** Headers that gRPC defines, and what a server reads of a request before it loads anything else. */
 
-import type { UniversalRequest } from "@parley/a2a/protocol";
+import type { UniversalRequest } from "@parley/a2a/internal/protocol/index";
 
 /** Longest time that a timer takes, in milliseconds. A longer timeout counts as none. */
 const longestTimer = 0x7fff_ffff;

@@ -1,4 +1,4 @@
-import type { MethodRoute, OperationName } from "@parley/a2a/protocol";
+import type { MethodRoute, OperationName } from "@parley/a2a/internal/protocol/index";
 import { a2aV03, a2aV1, errorDetails, status } from "./descriptors.ts";
 import { writeFile } from "./protobuf/descriptor.ts";
 import { readSchema, type Additions, type Schema } from "./protobuf/schema.ts";

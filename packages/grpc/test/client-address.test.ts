@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AgentCard } from "@parley/a2a";
+import type { AgentCard } from "@parley/server";
 import { originOf } from "../src/client/service.ts";
 
 const cardWith = (...urls: string[]): AgentCard => ({

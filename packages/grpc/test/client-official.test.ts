@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { AgentCard } from "@parley/a2a";
-import { connect, type Client } from "@parley/a2a/client";
+import { connect, type AgentCard, type Client } from "@parley/a2a";
 import { grpcBinding } from "../src/client/index.ts";
 import { officialServer, type OfficialServer } from "./support/official.ts";
 

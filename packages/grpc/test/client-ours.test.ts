@@ -1,9 +1,8 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { A2AError, type AgentCard } from "@parley/a2a";
+import { A2AError, connect, type AgentCard, type Client, type ConnectOptions } from "@parley/a2a";
 import { bearer } from "@parley/a2a/auth";
-import { connect, type Client, type ConnectOptions } from "@parley/a2a/client";
 import { compressed, frameOf, trailers } from "../src/frames.ts";
 import { grpcWebBinding } from "../src/client/web.ts";
 import { grpcBinding } from "../src/client/index.ts";

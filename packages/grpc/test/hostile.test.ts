@@ -1,8 +1,7 @@
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { A2AError } from "@parley/a2a";
-import { connect, type ConnectOptions } from "@parley/a2a/client";
+import { A2AError, connect, type ConnectOptions } from "@parley/a2a";
 import { compressed, frameOf } from "../src/frames.ts";
 import { grpcBinding } from "../src/client/index.ts";
 import { cardOf, done, grpcHead, message, peer, working } from "./support/peer.ts";

@@ -13,7 +13,8 @@ import {
   MethodOptions_IdempotencyLevel,
 } from "@bufbuild/protobuf/wkt";
 import { Metadata } from "@grpc/grpc-js";
-import { defineAgent, type StandardSchema } from "@parley/a2a";
+import { defineAgent } from "@parley/server";
+import type { StandardSchema } from "@parley/a2a/protocol";
 import { defineExtension, extensionMethod, type AnyExtension, type ExtensionMethods } from "@parley/a2a/extensions";
 import { describe, expect, test } from "vitest";
 import { GrpcJs, statusOf } from "./support/grpc-js.ts";

@@ -1,4 +1,4 @@
-import { A2AError, type Message } from "@parley/a2a";
+import { A2AError, type Message } from "@parley/server";
 import { bearer } from "@parley/a2a/auth";
 import { Payload, type AgentService, type CallContext, type StreamItem } from "@parley/a2a/protocol";
 import { describe, expect, test, vi } from "vitest";

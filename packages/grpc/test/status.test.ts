@@ -1,7 +1,5 @@
-import { A2AError } from "@parley/a2a";
-import { invalidParams, wireErrors, wireStatuses, type WireErrorCode } from "@parley/a2a/model";
-import type { WireError } from "@parley/a2a/transport";
-import { codecV1 } from "@parley/a2a/wires";
+import { A2AError, invalidParams, wireErrors, wireStatuses, type WireErrorCode } from "@parley/a2a/model";
+import { codecV1, type WireError } from "@parley/a2a/protocol";
 import { describe, expect, test } from "vitest";
 import { serviceV1, type A2AMethod } from "../src/services.ts";
 import { statusCode, Statuses, type StatusName } from "../src/status.ts";

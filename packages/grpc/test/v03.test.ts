@@ -1,5 +1,5 @@
 import { bearer } from "@parley/a2a/auth";
-import { codecV1 } from "@parley/a2a/wires";
+import { codecV1 } from "@parley/a2a/protocol";
 import { describe, expect, test } from "vitest";
 import { obedient } from "./support/agents.ts";
 import { GrpcJs, statusOf } from "./support/grpc-js.ts";

@@ -4,8 +4,9 @@
  */
 
 import { connect, type ConnectionOptions } from "@nats-io/transport-node";
-import { silentLogger, systemClock, type Clock, type Logger } from "@parley/a2a";
-import { WakeupBatch, unavailable, type Wakeup, type WakeupListener } from "@parley/a2a/store";
+import { silentLogger, systemClock, type Clock, type Logger } from "@parley/a2a/internal/base/index";
+import { WakeupBatch, type Wakeup, type WakeupListener } from "@parley/server/internal/store/wakeup";
+import { unavailable } from "@parley/server/internal/store/index";
 
 /** What is needed of a connection: `connect()` of `@nats-io/transport-node`, or of another transport of NATS, makes one. */
 export interface NatsConnection {

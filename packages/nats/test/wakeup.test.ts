@@ -1,6 +1,6 @@
 import { connect } from "@nats-io/transport-node";
-import type { LogFields, Logger } from "@parley/a2a";
-import { wakeupContract } from "@parley/a2a/testing";
+import type { LogFields, Logger } from "@parley/a2a/protocol";
+import { wakeupContract } from "@parley/testing";
 import { natsWakeup } from "@parley/nats";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

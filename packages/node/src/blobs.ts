@@ -8,14 +8,8 @@ import { constants, type Dirent } from "node:fs";
 import { lstat, mkdir, open, opendir, readdir, rename, rm, rmdir, stat, type FileHandle } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { A2AError } from "@parley/a2a/model";
-import {
-  checkBlobKey,
-  type BlobContent,
-  type BlobEntry,
-  type BlobPage,
-  type BlobQuery,
-  type BlobStore,
-} from "@parley/a2a/blobs";
+import { checkBlobKey } from "@parley/server/internal/blobs/segments";
+import type { BlobContent, BlobEntry, BlobPage, BlobQuery, BlobStore } from "@parley/server/internal/blobs/port";
 
 /** Bytes of one read. */
 const pieceBytes = 64 << 10;
@@ -28,7 +22,7 @@ const segment = /^[\w~-]+$/;
 
 /**
  * Keeps blobs as files below a folder. Processes of one machine can share it; processes of several machines need a file system that they
- * share, or `s3Blobs()` of `@parley/a2a/blobs`. Files and folders can be read by their user alone. The folder itself may be a symbolic link;
+ * share, or `s3Blobs()` of `@parley/server/store`. Files and folders can be read by their user alone. The folder itself may be a symbolic link;
  * links inside it are never followed.
  *
  * @example

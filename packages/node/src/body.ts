@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import type { Readable } from "node:stream";
-import { A2AError } from "@parley/a2a";
+import { A2AError } from "@parley/a2a/internal/model/index";
 import {
   BodyBytes,
   type BodyBudget,
@@ -8,7 +8,7 @@ import {
   type ByteFlow,
   type ByteReader,
   type UniversalRequest,
-} from "@parley/a2a/protocol";
+} from "@parley/a2a/internal/protocol/index";
 
 /** The error where the client leaves before its request body is complete. */
 export function brokeOff(): A2AError {

@@ -1,4 +1,4 @@
-import type { FetchInit, FetchLike } from "@parley/a2a/client";
+import type { FetchInit, FetchLike } from "@parley/a2a/internal/client/index";
 import { nodeDialer, type DialerOptions } from "./dialer.ts";
 
 /** A client certificate, and what the connections of a client trust. */

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import type { Socket } from "node:net";
 import type { DetailedPeerCertificate, TLSSocket } from "node:tls";
-import type { PeerCertificate } from "@parley/a2a/protocol";
+import type { PeerCertificate } from "@parley/a2a/internal/protocol/index";
 
 /* Certificates of clients, as Node has them. */
 

@@ -1,5 +1,5 @@
-import type { AgentCard } from "@parley/a2a";
-import type { Client, ClientBinding, ConnectOptions, OlderCard } from "@parley/a2a/client";
+import type { AgentCard } from "@parley/a2a/internal/model/index";
+import type { Client, ClientBinding, ConnectOptions, OlderCard } from "@parley/a2a/internal/client/index";
 import type { AnyExtension } from "@parley/a2a/extensions";
 import type { grpcBinding } from "@parley/grpc/client";
 import type { ClientTls } from "./certificate-fetch.ts";
@@ -15,7 +15,7 @@ export interface NodeConnectOptions<E extends string | AnyExtension = string> ex
 }
 
 /**
- * `connect` of `@parley/a2a/client`, with gRPC among the bindings where `@parley/grpc` is installed: for
+ * `connect` of `@parley/a2a`, with gRPC among the bindings where `@parley/grpc` is installed: for
  * `connect(agent, { binding: "GRPC" })`, and for agents that speak only gRPC.
  *
  * @throws Error where gRPC is asked for and not installed, in addition to what `connect` throws.
@@ -25,7 +25,7 @@ export async function connect<E extends string | AnyExtension = string>(
   given: NodeConnectOptions<E> = {},
 ): Promise<Client<Extract<E, AnyExtension>>> {
   // Loaded here, because a server that only serves does not need it.
-  const client = await import("@parley/a2a/client");
+  const client = await import("@parley/a2a/internal/client/index");
   const { tls, ...rest } = given;
   const origins = tls === undefined ? [] : originsOf(agent, rest);
   const options = tls === undefined ? rest : await withCertificate(rest, tls, origins);

@@ -3,7 +3,7 @@ import { request as httpRequest, type Agent, type IncomingMessage } from "node:h
 import { request as httpsRequest, type RequestOptions } from "node:https";
 import type { LookupFunction } from "node:net";
 import { Readable } from "node:stream";
-import type { Dialer, DialInit, ResolvedAddress } from "@parley/a2a/net";
+import type { Dialer, DialInit, ResolvedAddress } from "@parley/a2a/internal/net/port";
 import { connectionKey, KeptConnections } from "./kept-connections.ts";
 
 /** Options of `nodeDialer()`. */

@@ -1,5 +1,5 @@
 import type { Writable } from "node:stream";
-import type { Sink, UniversalRequest, UniversalResponse } from "@parley/a2a/protocol";
+import type { Sink, UniversalRequest, UniversalResponse } from "@parley/a2a/internal/protocol/index";
 import type { ConnectionFacts, FrameworkFacts } from "./facts.ts";
 import type { Proxies } from "./proxies.ts";
 

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { HostPrincipal, PeerCertificate, RequestFacts } from "@parley/a2a/protocol";
+import type { HostPrincipal, PeerCertificate, RequestFacts } from "@parley/a2a/internal/protocol/index";
 import { certificateOf, isTls } from "./certificate.ts";
 import type { HeaderOf } from "./forwarded.ts";
 import type { Client, Proxies } from "./proxies.ts";

@@ -5,7 +5,7 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
-import type { HostPrincipal } from "@parley/a2a/protocol";
+import type { HostPrincipal } from "@parley/a2a/internal/protocol/index";
 import { exchangeOf, Responder, type HttpOptions, withParsedBody, type MountedHandler } from "./http.ts";
 import { Proxies } from "./proxies.ts";
 

@@ -1,4 +1,4 @@
-import type { PeerCertificate } from "@parley/a2a/protocol";
+import type { PeerCertificate } from "@parley/a2a/internal/protocol/index";
 import { certificateIn } from "./certificate.ts";
 import { lastElement } from "./forwarded.ts";
 

@@ -1,15 +1,16 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Http2ServerResponse, type Http2ServerRequest } from "node:http2";
 import type { Readable } from "node:stream";
-import { A2AError, silentLogger, type Handler, type Logger } from "@parley/a2a";
+import { A2AError } from "@parley/a2a/internal/model/index";
+import { silentLogger, withoutQuery, type Logger } from "@parley/a2a/internal/base/index";
+import type { Handler } from "@parley/server/internal/handler";
 import {
   bodyTooLarge,
-  withoutQuery,
   type BodyWriter,
   type HostPrincipal,
   type Sink,
   type UniversalHandler,
-} from "@parley/a2a/protocol";
+} from "@parley/a2a/internal/protocol/index";
 import type { Exchange, Head, WholeBody } from "./exchange.ts";
 import { Http1Exchange } from "./http1.ts";
 import { Http2Exchange } from "./http2.ts";

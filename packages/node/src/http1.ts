@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { BodyBudget, ByteFlow, ByteReader, Sink } from "@parley/a2a/protocol";
+import type { BodyBudget, ByteFlow, ByteReader, Sink } from "@parley/a2a/internal/protocol/index";
 import { IncomingBody, readText } from "./body.ts";
 import { isBodiless, originForm, WritableSink, type Exchange, type Head, type WholeBody } from "./exchange.ts";
 import { ConnectionFacts, type FrameworkFacts } from "./facts.ts";

@@ -1,6 +1,6 @@
 import { validateHeaderValue } from "node:http";
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import type { BodyBudget, ByteFlow, ByteReader, Sink } from "@parley/a2a/protocol";
+import type { BodyBudget, ByteFlow, ByteReader, Sink } from "@parley/a2a/internal/protocol/index";
 import { brokeOff, IncomingBody, readText } from "./body.ts";
 import {
   isBodiless,

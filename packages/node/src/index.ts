@@ -1,7 +1,32 @@
 /**
- * The Node host: `serve()`, a client with gRPC, a logger, and a dialer that connects to the address that was checked.
+ * What a user of Node installs: `serve()`, a client with gRPC, a logger, a dialer that connects to the address that was checked,
+ * and what most programs need of `@parley/a2a` and `@parley/server`.
  * @packageDocumentation
  */
+
+// Writing agents.
+export { defineAgent } from "@parley/server/internal/agent/index";
+export type {
+  Agent,
+  AgentDescription,
+  AgentEvent,
+  AgentYield,
+  DelegateClient,
+  HistoryEntry,
+  Interceptor,
+  Turn,
+} from "@parley/a2a/internal/protocol/index";
+export { A2AError, data, file, hasCode, text } from "@parley/a2a/internal/model/index";
+export type { AgentCard, Artifact, JsonObject, JsonValue, Message, Part, Task } from "@parley/a2a/internal/model/index";
+export type { Client } from "@parley/a2a/internal/client/index";
+
+// Serving them.
+export { createHandler, jsonRpcBinding, restBinding } from "@parley/server/internal/handler";
+export { memoryStore, type Store } from "@parley/server/internal/store/index";
+export { auditLog } from "@parley/a2a/internal/protocol/index";
+export { silentLogger, type Logger } from "@parley/a2a/internal/base/index";
+
+// The Node host.
 
 export type { BindingOnPort } from "./listen.ts";
 export { serve } from "./serve.ts";
@@ -21,3 +46,6 @@ export type { ClientTls } from "./certificate-fetch.ts";
 export type { TrustProxy, TrustProxyOptions } from "./proxies.ts";
 export type { TlsFiles } from "./tls.ts";
 export { nodeDialer, type DialerOptions } from "./dialer.ts";
+
+// Large files in a folder.
+export { fileBlobs } from "./blobs.ts";

@@ -1,7 +1,7 @@
 import { Agent as HttpAgent, type AgentOptions, type ClientRequest } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import type { Socket } from "node:net";
-import type { ResolvedAddress } from "@parley/a2a/net";
+import type { ResolvedAddress } from "@parley/a2a/internal/net/port";
 
 /** Most connections that wait for another request. */
 const mostIdle = 256;

@@ -1,9 +1,10 @@
 import { lookup } from "node:dns/promises";
 import { isIP, isIPv6 } from "node:net";
-import type { Logger, ServerBinding } from "@parley/a2a";
+import { isLoopback, type Logger } from "@parley/a2a/internal/base/index";
+import type { ServerBinding } from "@parley/server/internal/handler";
 import type { Authenticator } from "@parley/a2a/auth";
-import { isLoopback, type UniversalHandler } from "@parley/a2a/protocol";
-import type { AnyPathBinding } from "@parley/a2a/transport";
+import type { UniversalHandler } from "@parley/a2a/internal/protocol/index";
+import type { AnyPathBinding } from "@parley/a2a/internal/transport/server/binding";
 import type { TrustProxy } from "./proxies.ts";
 
 /* Where a server listens, and what it needs before other machines may reach it. */

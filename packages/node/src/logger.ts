@@ -1,7 +1,7 @@
 import process from "node:process";
 import { styleText } from "node:util";
-import type { Logger, LogFields } from "@parley/a2a";
-import { cut, escapeControls } from "@parley/a2a/display";
+import type { Logger, LogFields } from "@parley/a2a/internal/base/index";
+import { cut, escapeControls } from "@parley/a2a/internal/base/display";
 
 const levels = ["debug", "info", "warn", "error"] as const;
 

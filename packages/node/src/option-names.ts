@@ -1,4 +1,4 @@
-import { checkHandlerOptions, type HandlerOptions } from "@parley/a2a";
+import { checkHandlerOptions, type HandlerOptions } from "@parley/server/internal/handler";
 import { checkOptions } from "@parley/a2a/model";
 import type { GrpcServing, ServeOptions } from "./serve-options.ts";
 

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { isMainThread } from "node:worker_threads";
-import type { LeaseOptions } from "@parley/a2a";
+import type { LeaseOptions } from "@parley/server/internal/engine/index";
 import type { CloseOptions, ServeOptions } from "./serve-options.ts";
 
 /**

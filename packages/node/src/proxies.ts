@@ -1,4 +1,4 @@
-import type { PeerCertificate } from "@parley/a2a/protocol";
+import type { PeerCertificate } from "@parley/a2a/internal/protocol/index";
 import { AddressSet, plainAddress } from "./addresses.ts";
 import { forwardedCertificate } from "./forwarded-certificate.ts";
 import { hopsOf, type ForwardedHeaders, type HeaderOf } from "./forwarded.ts";

@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import process from "node:process";
-import type { HandlerOptions, Logger } from "@parley/a2a";
-import { isLoopback } from "@parley/a2a/protocol";
-import type { Store } from "@parley/a2a/store";
+import type { HandlerOptions } from "@parley/server/internal/handler";
+import { isLoopback, type Logger } from "@parley/a2a/internal/base/index";
+import type { Store } from "@parley/server/internal/store/index";
 import { nodeDialer } from "./dialer.ts";
 import type { ServeOptions } from "./serve-options.ts";
 

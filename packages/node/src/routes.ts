@@ -1,4 +1,5 @@
-import { A2AError, type Handler } from "@parley/a2a";
+import { A2AError } from "@parley/a2a/internal/model/index";
+import type { Handler } from "@parley/server/internal/handler";
 import type {
   BodyWriter,
   ByteFlow,
@@ -6,7 +7,7 @@ import type {
   UniversalHandler,
   UniversalRequest,
   UniversalResponse,
-} from "@parley/a2a/protocol";
+} from "@parley/a2a/internal/protocol/index";
 import { isBodiless, type Exchange } from "./exchange.ts";
 
 /* The option `routes` of a server: what the application answers beside the agents. */

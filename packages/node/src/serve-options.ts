@@ -1,6 +1,7 @@
 import type { ServerOptions as TlsOptions } from "node:https";
-import type { Handler, HandlerOptions, Logger, ServedAgent, ServerBinding } from "@parley/a2a";
-import type { Store } from "@parley/a2a/store";
+import type { Handler, HandlerOptions, ServedAgent, ServerBinding } from "@parley/server/internal/handler";
+import type { Logger } from "@parley/a2a/internal/base/index";
+import type { Store } from "@parley/server/internal/store/index";
 import type { HttpOptions } from "./http.ts";
 import type { BindingOnPort } from "./listen.ts";
 import type { LogLevel } from "./logger.ts";

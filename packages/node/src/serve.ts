@@ -1,17 +1,10 @@
-import {
-  createHandler,
-  systemClock,
-  type Agent,
-  type AgentMount,
-  type Clock,
-  type Handler,
-  type HandlerOptions,
-  type Logger,
-} from "@parley/a2a";
-import { isLoopback, type UniversalHandler } from "@parley/a2a/protocol";
+import { createHandler, type AgentMount, type Handler, type HandlerOptions } from "@parley/server/internal/handler";
+import { isLoopback, systemClock, type Clock, type Logger } from "@parley/a2a/internal/base/index";
+import type { Agent, UniversalHandler } from "@parley/a2a/internal/protocol/index";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Store } from "@parley/a2a/store";
-import { beforeRouter, type AnyPathEndpoint } from "@parley/a2a/transport";
+import type { Store } from "@parley/server/internal/store/index";
+import { beforeRouter } from "@parley/a2a/internal/transport/router/router";
+import type { AnyPathEndpoint } from "@parley/a2a/internal/transport/server/binding";
 import { bindingsOf, defaultLogger, defaultStore, heapShare } from "./defaults.ts";
 import { dispatch, Responder } from "./http.ts";
 import { Port } from "./port.ts";

@@ -2,7 +2,7 @@ import { constants, X509Certificate } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import type { ServerOptions as TlsOptions } from "node:https";
 import { createSecureContext } from "node:tls";
-import type { Logger } from "@parley/a2a";
+import type { Logger } from "@parley/a2a/internal/base/index";
 
 /**
  * Certificate and key in files. They are read again when they change, so that a new certificate needs no restart. Connections that

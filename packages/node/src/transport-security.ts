@@ -1,7 +1,7 @@
 import type { ServerOptions as TlsOptions } from "node:https";
-import type { Logger } from "@parley/a2a";
+import { isLoopback, type Logger } from "@parley/a2a/internal/base/index";
 import type { Authenticator } from "@parley/a2a/auth";
-import { isLoopback, type UniversalHandler, type UniversalRequest, type UniversalResponse } from "@parley/a2a/protocol";
+import type { UniversalHandler, UniversalRequest, UniversalResponse } from "@parley/a2a/internal/protocol/index";
 import type { ConnectionFacts } from "./facts.ts";
 import { asksForCertificates } from "./listen.ts";
 import type { Port } from "./port.ts";

@@ -1,8 +1,14 @@
 import { ServerResponse, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import type { Handler, Logger } from "@parley/a2a";
-import { withoutQuery, type UniversalRequest } from "@parley/a2a/protocol";
-import type { HttpBinding, HttpEndpoint, ServerBinding, ServerHost } from "@parley/a2a/transport";
+import type { Handler } from "@parley/server/internal/handler";
+import { withoutQuery, type Logger } from "@parley/a2a/internal/base/index";
+import type { UniversalRequest } from "@parley/a2a/internal/protocol/index";
+import type {
+  HttpBinding,
+  HttpEndpoint,
+  ServerBinding,
+  ServerHost,
+} from "@parley/a2a/internal/transport/server/binding";
 import { Http1Exchange } from "./http1.ts";
 import type { Proxies } from "./proxies.ts";
 import type { PlainRule } from "./transport-security.ts";

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { defineAgent, memoryStore, type Interceptor } from "@parley/a2a";
-import { connect } from "@parley/a2a/client";
+import { defineAgent, memoryStore, type Interceptor } from "@parley/server";
+import { connect } from "@parley/a2a";
 import { defineExtension } from "@parley/a2a/extensions";
 import { grpcBinding } from "@parley/grpc/client";
 import { serve, type Server } from "../src/index.ts";

@@ -1,10 +1,9 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { defineAgent, memoryStore } from "@parley/a2a";
-import type { BlobStore } from "@parley/a2a/blobs";
-import { connect } from "@parley/a2a/client";
-import type { Store } from "@parley/a2a/store";
-import { fakeClock, type FakeClock } from "@parley/a2a/testing";
+import { defineAgent, memoryStore, type Store } from "@parley/server";
+import type { BlobStore } from "@parley/server/store";
+import { connect } from "@parley/a2a";
+import { fakeClock, type FakeClock } from "@parley/testing";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { describe, expect, it } from "vitest";
 import { fileBlobs } from "../src/blobs.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { defineAgent, memoryStore, type Agent, type Part } from "@parley/a2a";
-import { connect, type Client } from "@parley/a2a/client";
-import { fakeClock, testAgent } from "@parley/a2a/testing";
+import { defineAgent, memoryStore, type Agent, type Part } from "@parley/server";
+import { connect, type Client } from "@parley/a2a";
+import { fakeClock, testAgent } from "@parley/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { fileBlobs } from "../src/blobs.ts";
 import type { ServeOptions } from "../src/index.ts";

@@ -3,12 +3,12 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { defineAgent, memoryStore, type Agent, type Task } from "@parley/a2a";
-import { s3Blobs } from "@parley/a2a/blobs";
-import { connect } from "@parley/a2a/client";
-import { testAgent } from "@parley/a2a/testing";
+import { defineAgent, memoryStore, type Agent, type Task } from "@parley/server";
+import { s3Blobs } from "@parley/server/store";
+import { connect } from "@parley/a2a";
+import { testAgent } from "@parley/testing";
 import { afterEach, expect, it, onTestFinished } from "vitest";
-import { openBucket } from "../../a2a/test/blobs/support/s3.ts";
+import { openBucket } from "../../server/test/blobs/support/s3.ts";
 import { fileBlobs } from "../src/blobs.ts";
 import { serve, type Server } from "../src/index.ts";
 

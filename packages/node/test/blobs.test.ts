@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { A2AError, defineAgent, type Artifact, type Part, type StreamResponse, type Task } from "@parley/a2a";
+import { A2AError, connect, type StreamResponse } from "@parley/a2a";
+import { defineAgent, type Artifact, type Part, type Task } from "@parley/server";
 import { bearer } from "@parley/a2a/auth";
-import { connect } from "@parley/a2a/client";
-import { fakeClock } from "@parley/a2a/testing";
+import { fakeClock } from "@parley/testing";
 import { grpcBinding } from "@parley/grpc/client";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";

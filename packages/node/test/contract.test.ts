@@ -1,12 +1,7 @@
-import {
-  jsonRpcBinding as jsonRpcServer,
-  memoryStore,
-  restBinding as restServer,
-  type ServerBinding,
-} from "@parley/a2a";
-import { jsonRpcBinding as jsonRpcClient, restBinding as restClient, type ClientBinding } from "@parley/a2a/client";
-import { bindingContract, type BindingContractOptions } from "@parley/a2a/testing";
-import { codecV11, wires } from "@parley/a2a/wires";
+import { jsonRpcBinding as jsonRpcServer, memoryStore, restBinding as restServer } from "@parley/server";
+import { codecV11, wires, type ServerBinding } from "@parley/a2a/protocol";
+import { jsonRpcBinding as jsonRpcClient, restBinding as restClient, type ClientBinding } from "@parley/a2a";
+import { bindingContract, type BindingContractOptions } from "@parley/testing";
 import { grpcBinding as grpcServer } from "@parley/grpc";
 import { grpcBinding as grpcClient } from "@parley/grpc/client";
 import { grpcWebBinding } from "@parley/grpc/web";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { CannotMakeKey, developmentKey } from "../src/development-key.ts";
 
 /* A key for webhooks in development that stays when the process does not (docs/push.md). */

@@ -3,8 +3,8 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { afterEach, describe, expect, it } from "vitest";
-import { A2AError } from "@parley/a2a";
-import { guardedFetch, type Dialer } from "@parley/a2a/net";
+import { A2AError } from "@parley/server";
+import { guardedFetch, type Dialer } from "@parley/a2a/protocol";
 import { nodeDialer } from "../src/dialer.ts";
 import { certificateFor } from "./support/certificate.ts";
 

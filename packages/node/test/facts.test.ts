@@ -5,7 +5,7 @@ import { X509Certificate } from "node:crypto";
 import type { AddressInfo, Server } from "node:net";
 import express from "express";
 import fastify from "fastify";
-import { A2AError, createHandler, memoryStore, type Handler, type HandlerOptions } from "@parley/a2a";
+import { A2AError, createHandler, memoryStore, type Handler, type HandlerOptions } from "@parley/server";
 import type { Authenticator } from "@parley/a2a/auth";
 import type { RequestFacts, UniversalHandler } from "@parley/a2a/protocol";
 import { describe, expect, it, onTestFinished } from "vitest";

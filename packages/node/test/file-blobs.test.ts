@@ -1,8 +1,8 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { blobStoreContract } from "@parley/a2a/testing";
-import { fileBlobs } from "@parley/node/blobs";
+import { blobStoreContract } from "@parley/testing";
+import { fileBlobs } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 let folder = "";

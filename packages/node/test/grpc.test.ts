@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { jsonRpcBinding, memoryStore, restBinding, type Agent, type AgentMount } from "@parley/a2a";
-import { connect, type Client } from "@parley/a2a/client";
+import { jsonRpcBinding, memoryStore, restBinding, type Agent, type AgentMount } from "@parley/server";
+import { connect, type Client } from "@parley/a2a";
 import { grpcBinding as grpcServerBinding } from "@parley/grpc";
 import { grpcBinding } from "@parley/grpc/client";
 import { connect as connectInNode, serve, type ServeOptions, type Server } from "../src/index.ts";

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import { defineAgent, memoryStore, silentLogger } from "@parley/a2a";
-import { guardedFetch, type GuardedFetch } from "@parley/a2a/net";
+import { defineAgent, memoryStore, silentLogger } from "@parley/server";
+import { guardedFetch, type GuardedFetch } from "@parley/a2a/protocol";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { connect } from "../src/connect.ts";
 import { nodeDialer } from "../src/dialer.ts";

@@ -9,11 +9,18 @@ import session from "express-session";
 import fastify, { type FastifyRequest } from "fastify";
 import { Hono, type Context } from "hono";
 import { jwt, sign } from "hono/jwt";
-import { createHandler, defineAgent, jsonRpcBinding, memoryStore, restBinding, type Handler } from "@parley/a2a";
+import {
+  createHandler,
+  defineAgent,
+  fetchMount,
+  jsonRpcBinding,
+  memoryStore,
+  restBinding,
+  type Handler,
+} from "@parley/server";
 import { allOf, anyOf, anyone, hostUser, type HostUserOptions } from "@parley/a2a/auth";
-import { connect, type Client } from "@parley/a2a/client";
+import { connect, type Client } from "@parley/a2a";
 import { bearerToken } from "@parley/a2a/credentials";
-import { fetchMount } from "@parley/a2a/fetch";
 import { grpcBinding as grpcServerBinding } from "@parley/grpc";
 import { grpcBinding } from "@parley/grpc/client";
 import { afterEach, describe, expect, it } from "vitest";

@@ -1,6 +1,5 @@
 import { describe, it, type TestContext } from "vitest";
-import { A2AError, type AgentCard } from "@parley/a2a";
-import { connect, type Client, type ConnectOptions } from "@parley/a2a/client";
+import { A2AError, connect, type AgentCard, type Client, type ConnectOptions } from "@parley/a2a";
 import { hostile, type HostileServer, type Misbehave, strange, unending } from "./support/hostile.ts";
 
 /**

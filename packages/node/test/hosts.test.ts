@@ -1,6 +1,6 @@
 import { request } from "node:http";
 import { connect } from "node:net";
-import { memoryStore } from "@parley/a2a";
+import { memoryStore } from "@parley/server";
 import { bearer } from "@parley/a2a/auth";
 import { frameOf } from "../../grpc/src/frames.ts";
 import { encode } from "../../grpc/src/protobuf/encode.ts";

@@ -1,7 +1,7 @@
 import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
 import { describe, expect, it } from "vitest";
-import { A2AError, type Logger } from "@parley/a2a";
-import type { Sink, UniversalHandler } from "@parley/a2a/protocol";
+import { A2AError } from "@parley/server";
+import type { Logger, Sink, UniversalHandler } from "@parley/a2a/protocol";
 import { deferred, host, RawClient } from "./support/host.ts";
 
 const json = { "content-type": "application/json" };

@@ -5,7 +5,7 @@ import { createServer as createTlsServer } from "node:https";
 import { createServer as createTcpServer, type AddressInfo, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { guardedFetch, type Dialer, type ResolvedAddress } from "@parley/a2a/net";
+import { guardedFetch, type Dialer, type ResolvedAddress } from "@parley/a2a/protocol";
 import { nodeDialer, type DialerOptions } from "../src/dialer.ts";
 import { certificateFor } from "./support/certificate.ts";
 

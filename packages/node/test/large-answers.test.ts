@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { defineAgent, memoryStore, type Task } from "@parley/a2a";
+import { defineAgent, memoryStore, type Task } from "@parley/server";
 import type { ListTasksResponse } from "@parley/a2a/model";
 import { serve, type Server } from "../src/index.ts";
 

@@ -1,4 +1,4 @@
-import { createHandler, defineAgent } from "@parley/a2a";
+import { createHandler, defineAgent } from "@parley/server";
 import { expect, it, onTestFinished } from "vitest";
 import { fileBlobs } from "../src/blobs.ts";
 import { folderOfTest, keysOf, storeOfTest } from "./support/files.ts";

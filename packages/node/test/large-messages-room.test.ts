@@ -1,7 +1,7 @@
 import { request, type ClientRequest } from "node:http";
-import { defineAgent } from "@parley/a2a";
-import type { BlobStore } from "@parley/a2a/blobs";
-import { connect } from "@parley/a2a/client";
+import { defineAgent } from "@parley/server";
+import type { BlobStore } from "@parley/server/store";
+import { connect } from "@parley/a2a";
 import { expect, it } from "vitest";
 import { fileBlobs } from "../src/blobs.ts";
 import type { ServeOptions, Server } from "../src/index.ts";

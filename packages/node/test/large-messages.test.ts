@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { request, type ClientRequest } from "node:http";
-import { defineAgent, type Message, type Part, type Task } from "@parley/a2a";
+import { defineAgent, type Message, type Part, type Task } from "@parley/server";
 import { bearer } from "@parley/a2a/auth";
-import type { BlobStore } from "@parley/a2a/blobs";
-import { connect } from "@parley/a2a/client";
+import type { BlobStore } from "@parley/server/store";
+import { connect } from "@parley/a2a";
 import { grpcBinding } from "@parley/grpc/client";
 import { describe, expect, it } from "vitest";
 import { fileBlobs } from "../src/blobs.ts";

@@ -1,7 +1,8 @@
 import { createServer, request } from "node:http";
 import { connect as connectHttp2, type ClientHttp2Session } from "node:http2";
 import type { AddressInfo } from "node:net";
-import { defineAgent, memoryStore, type Logger } from "@parley/a2a";
+import { defineAgent, memoryStore } from "@parley/server";
+import type { Logger } from "@parley/a2a/protocol";
 import { frameOf } from "../../grpc/src/frames.ts";
 import { encode } from "../../grpc/src/protobuf/encode.ts";
 import { serviceV1 } from "../../grpc/src/services.ts";

@@ -1,9 +1,16 @@
 import { PassThrough } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { defineAgent, memoryStore, type Logger } from "@parley/a2a";
-import { connect } from "@parley/a2a/client";
-import { serve, standardLogger, type ServeOptions, type StandardLoggerOptions } from "@parley/node";
+import {
+  defineAgent,
+  memoryStore,
+  serve,
+  standardLogger,
+  type Logger,
+  type ServeOptions,
+  type StandardLoggerOptions,
+} from "@parley/node";
+import { connect } from "@parley/a2a";
 
 /** A logger, and the text that it wrote. */
 function recorded(options: StandardLoggerOptions & { readonly isTTY?: boolean } = {}): {

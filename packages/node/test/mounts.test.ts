@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import express from "express";
 import fastify, { type FastifyInstance } from "fastify";
 import { afterEach, describe, expect, it } from "vitest";
-import { A2AError, createHandler, defineAgent, memoryStore } from "@parley/a2a";
+import { A2AError, createHandler, defineAgent, memoryStore } from "@parley/server";
 import { jwt } from "@parley/a2a/auth";
 import { expressMount } from "../src/express.ts";
 import { fastifyMount } from "../src/fastify.ts";

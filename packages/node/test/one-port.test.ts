@@ -1,7 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { memoryStore } from "@parley/a2a";
+import { memoryStore } from "@parley/server";
 import { serve, type Server } from "../src/index.ts";
 import { echoAgent } from "./support/agents.ts";
 import { certificateFor, type Certificate } from "./support/certificate.ts";

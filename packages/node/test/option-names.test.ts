@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { memoryStore } from "@parley/a2a";
+import { memoryStore } from "@parley/server";
 import { serve, type ServeOptions } from "../src/index.ts";
 import { echoAgent } from "./support/agents.ts";
 

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import express from "express";
-import { createHandler, defineAgent, memoryStore, restBinding, type Agent, type AgentMount } from "@parley/a2a";
+import { createHandler, defineAgent, memoryStore, restBinding, type Agent, type AgentMount } from "@parley/server";
 import { allOf, apiKey, basic, bearer, type Authenticator } from "@parley/a2a/auth";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { expressMount } from "../src/express.ts";

@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
-import { memoryStore } from "@parley/a2a";
-import { freeRuns, type Store } from "@parley/a2a/store";
-import { wakeupContract } from "@parley/a2a/testing";
+import { memoryStore, type Store } from "@parley/server";
+import { freeRuns } from "@parley/server/store";
+import { wakeupContract } from "@parley/testing";
 import { wake, type Child } from "../src/processes/child.ts";
 import { Spread } from "../src/processes/spread.ts";
 import { anyText, channelWakeup, wakingStore, type WakeupChannel } from "../src/processes/wakeup.ts";

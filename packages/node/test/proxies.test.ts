@@ -1,12 +1,12 @@
 import { createServer, request as httpRequest, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import { fakeClock } from "@parley/a2a/testing";
+import { fakeClock } from "@parley/testing";
 import express from "express";
 import fastify from "fastify";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { A2AError, memoryStore, silentLogger, type Logger } from "@parley/a2a";
+import { A2AError, memoryStore, silentLogger } from "@parley/server";
+import type { Logger, RequestFacts, UniversalHandler } from "@parley/a2a/protocol";
 import { bearer, type Authenticator } from "@parley/a2a/auth";
-import type { RequestFacts, UniversalHandler } from "@parley/a2a/protocol";
 import { expressMount } from "../src/express.ts";
 import { fastifyMount } from "../src/fastify.ts";
 import { nodeListener, serve, type ServeOptions, type Server, type TrustProxy } from "../src/index.ts";

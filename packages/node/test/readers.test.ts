@@ -1,8 +1,8 @@
 import { connect as connectHttp2 } from "node:http2";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { defineAgent, memoryStore } from "@parley/a2a";
-import { connect } from "@parley/a2a/client";
+import { defineAgent, memoryStore } from "@parley/server";
+import { connect } from "@parley/a2a";
 import { frameOf } from "../../grpc/src/frames.ts";
 import { encode } from "../../grpc/src/protobuf/encode.ts";
 import { serviceV1 } from "../../grpc/src/services.ts";

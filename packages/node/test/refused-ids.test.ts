@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createHandler, defineAgent, memoryStore } from "@parley/a2a";
+import { createHandler, defineAgent, memoryStore } from "@parley/server";
 import { bearer } from "@parley/a2a/auth";
-import { fakeClock } from "@parley/a2a/testing";
+import { fakeClock } from "@parley/testing";
 import { host, RawClient } from "./support/host.ts";
 
 /* The id of a request whose caller is refused, read from a socket within its bounds (JSON-RPC 2.0 §5). */

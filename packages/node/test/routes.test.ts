@@ -1,7 +1,8 @@
 import { request as httpRequest } from "node:http";
-import { memoryStore, silentLogger, type Logger } from "@parley/a2a";
+import { memoryStore, silentLogger } from "@parley/server";
+import type { Logger } from "@parley/a2a/protocol";
 import { bearer } from "@parley/a2a/auth";
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { grpcBinding } from "@parley/grpc/client";
 import { Hono } from "hono";
 import { afterEach, describe, expect, it } from "vitest";

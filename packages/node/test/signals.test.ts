@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { deferred } from "./support/host.ts";
 
 const script = fileURLToPath(new URL("support/child.mjs", import.meta.url));

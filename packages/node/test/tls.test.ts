@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { A2AError, memoryStore } from "@parley/a2a";
+import { A2AError, memoryStore } from "@parley/server";
 import { mutualTls, type Authenticator } from "@parley/a2a/auth";
 import { serve, type ServeOptions, type Server } from "../src/index.ts";
 import { echoAgent } from "./support/agents.ts";

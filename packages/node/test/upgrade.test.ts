@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { jsonRpcBinding, memoryStore } from "@parley/a2a";
+import { jsonRpcBinding, memoryStore } from "@parley/server";
 import { serve, type Server, type UpgradeBinding, type UpgradedConnection } from "../src/index.ts";
 import { echoAgent } from "./support/agents.ts";
 import { RawClient } from "./support/host.ts";

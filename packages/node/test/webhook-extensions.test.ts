@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
-import { defineAgent } from "@parley/a2a";
+import { defineAgent } from "@parley/server";
 import { defineExtension } from "@parley/a2a/extensions";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { serve, type Server } from "../src/index.ts";

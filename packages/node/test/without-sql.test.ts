@@ -10,8 +10,7 @@ const exec = promisify(execFile);
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 
 const program = `
-import { defineAgent, memoryStore } from "@parley/a2a";
-import { serve } from "@parley/node";
+import { defineAgent, memoryStore, serve } from "@parley/node";
 
 const agent = defineAgent({
   name: "Echo", description: "Says it again.", version: "1.0.0", skills: [],

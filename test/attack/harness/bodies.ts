@@ -1,4 +1,4 @@
-import type { Part } from "@parley/a2a";
+import type { Part } from "@parley/server";
 
 /* Large requests that are built with one copy. */
 

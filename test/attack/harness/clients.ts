@@ -1,5 +1,4 @@
-import { defineAgent, memoryStore } from "@parley/a2a";
-import { serve, type Server } from "@parley/node";
+import { defineAgent, memoryStore, serve, type Server } from "@parley/node";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import type { CallOutcome, CallSettings } from "../processes/client.ts";
 import { Child } from "./child.ts";

@@ -1,7 +1,7 @@
 import { createServer as createHttp, type RequestListener } from "node:http";
 import { createServer as createHttp2, type ServerHttp2Stream } from "node:http2";
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
-import type { AgentCard } from "@parley/a2a";
+import type { AgentCard } from "@parley/server";
 import { afterEach } from "vitest";
 
 /** Starts hostile servers. */

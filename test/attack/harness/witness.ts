@@ -1,6 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Client } from "@parley/a2a/client";
-import { connect } from "@parley/node";
+import { connect, type Client } from "@parley/node";
 
 /** A normal caller that goes on calling during an attack. */
 export interface Witness {

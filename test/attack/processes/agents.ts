@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import { defineAgent, text, type Agent } from "@parley/a2a";
-import { guardedFetch } from "@parley/a2a/net";
-import { connect, nodeDialer } from "@parley/node";
+import { connect, defineAgent, nodeDialer, text, type Agent } from "@parley/node";
+import { guardedFetch } from "@parley/a2a/protocol";
 
 /* The agents of the servers. The first part of a message is the command. */
 

@@ -1,5 +1,4 @@
-import { A2AError } from "@parley/a2a";
-import type { ConnectOptions, EventStream } from "@parley/a2a/client";
+import { A2AError, type ConnectOptions, type EventStream } from "@parley/a2a";
 import { connect } from "@parley/node";
 import { answer } from "./answer.ts";
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 
 /* The process of a client that downloads the files of a task: download.ts URL TASK. It writes a line for each. */
 

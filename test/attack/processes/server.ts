@@ -1,7 +1,5 @@
 import { writeSync } from "node:fs";
-import { memoryStore, type Logger } from "@parley/a2a";
-import { serve, type ServeOptions } from "@parley/node";
-import { fileBlobs } from "@parley/node/blobs";
+import { fileBlobs, memoryStore, serve, type Logger, type ServeOptions } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { answer } from "./answer.ts";
 import { slowBucket } from "./slow-bucket.ts";

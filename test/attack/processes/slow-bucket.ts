@@ -1,4 +1,4 @@
-import { s3Blobs, type BlobStore, type S3Like } from "@parley/a2a/blobs";
+import { s3Blobs, type BlobStore, type S3Like } from "@parley/server/store";
 
 /** Parts that are sent at a time, as by the client of S3. */
 const partsAtOnce = 4;

@@ -7,9 +7,8 @@ import {
   RestTransportFactory,
   type HttpHeaders,
 } from "@a2a-js/sdk/client";
-import { defineAgent, memoryStore } from "@parley/a2a";
+import { defineAgent, memoryStore, serve, type Server } from "@parley/node";
 import { jwt } from "@parley/a2a/auth";
-import { serve, type Server } from "@parley/node";
 import { allowInsecureRequests, processResourceDiscoveryResponse, resourceDiscoveryRequest } from "oauth4webapi";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { clientToken } from "../../identity/logins.ts";

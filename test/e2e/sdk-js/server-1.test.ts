@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { type Client, collect, connect } from "@parley/a2a/client";
+import { collect, connect, type Client, type Task } from "@parley/a2a";
 import { grpcBinding } from "@parley/grpc/client";
-import type { Task } from "@parley/a2a";
 import { glance, glances } from "../../../packages/a2a/test/client/support.ts";
 import { sdkAgent, type SdkAgent } from "./obedient-1.ts";
 

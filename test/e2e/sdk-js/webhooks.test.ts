@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { grpcBinding } from "@parley/grpc/client";
 import { listenForWebhooks, type Listening } from "../webhook-listener.ts";
 import { sdkAgent } from "./obedient-1.ts";

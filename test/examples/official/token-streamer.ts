@@ -8,7 +8,7 @@ import {
   type RequestContext,
 } from "@a2a-js/sdk/server";
 import { agentCardHandler, jsonRpcHandler, UserBuilder } from "@a2a-js/sdk/server/express";
-import { systemClock } from "@parley/a2a";
+import { systemClock } from "@parley/server";
 import express from "express";
 import { generate } from "../../../examples/token-streamer/model.ts";
 

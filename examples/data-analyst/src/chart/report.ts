@@ -1,4 +1,4 @@
-import type { JsonObject } from "@parley/a2a";
+import type { JsonObject } from "@parley/node";
 import { countOf, formatNumber, markdownTable } from "../words.ts";
 import { isPoints, type Group, type Grouped, type Numbers } from "./collect.ts";
 

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue, Part, Turn } from "@parley/a2a";
+import type { JsonObject, JsonValue, Part, Turn } from "@parley/node";
 import type { Answers, Ask } from "../question/plan.ts";
 
 /**

@@ -1,6 +1,6 @@
-import { A2AError, type Message, type Part } from "@parley/a2a";
+import { A2AError, type Message, type Part } from "@parley/node";
 import { bytesOf, isDataPart, isRawPart, isTextPart, isUrlPart } from "@parley/a2a/model";
-import type { GuardedFetch } from "@parley/a2a/net";
+import type { GuardedFetch } from "@parley/a2a/protocol";
 import { openTable, type Table } from "../csv/table.ts";
 import { maxQuestion } from "../question/request.ts";
 import { notCsv, Refusal } from "../refusal.ts";

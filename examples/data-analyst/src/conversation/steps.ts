@@ -1,4 +1,4 @@
-import type { AgentEvent } from "@parley/a2a";
+import type { AgentEvent } from "@parley/node";
 import { checkpointOf, type AnalystTurn, type TableRef } from "./memory.ts";
 
 /** A step: some events that are stored together. The same message and table always make the same steps. */

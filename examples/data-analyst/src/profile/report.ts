@@ -1,4 +1,4 @@
-import type { JsonObject } from "@parley/a2a";
+import type { JsonObject } from "@parley/node";
 import { countOf, formatNumber, formatTime, cell } from "../words.ts";
 import type { ColumnProfile } from "./column.ts";
 import type { Profile } from "./profile.ts";

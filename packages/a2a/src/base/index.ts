@@ -40,7 +40,7 @@ export type Bytes = Uint8Array & {
 /** A key of WebCrypto. The types of Node have no global name for it. */
 export type WebKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
 
-/** Time. Tests replace it with `fakeClock()` of `@parley/a2a/testing`. */
+/** Time. Tests replace it with `fakeClock()` of `@parley/testing`. */
 export interface Clock {
   /**
    * Wall time, in milliseconds since the Unix epoch, for times that others read. Somebody may set this clock, so it must

@@ -41,7 +41,7 @@ export interface DownloadOptions extends Omit<CallOptions, "timeout"> {
   readonly maxBytes?: number;
   /**
    * Reads files that the artifact gives as a URL at another origin than the agent's own. The agent chose the address: pass `guardedFetch()` of
-   * `@parley/a2a/net`, which refuses addresses of internal networks. Default: such a file is listed, and reading it throws.
+   * `@parley/a2a/protocol`, which refuses addresses of internal networks. Default: such a file is listed, and reading it throws.
    */
   readonly fetch?: FileFetch;
   /** The extension of a media type, without its dot, for files that have no name. Default: `txt`, `json` and `bin`, and `md`. */

@@ -38,7 +38,7 @@ export interface DelegateEvents extends AsyncIterable<StreamResponse> {
   readonly seq?: number | undefined;
 }
 
-/** What `turn.delegate()` needs of a client. A `Client` of `@parley/a2a/client` has it. */
+/** What `turn.delegate()` needs of a client. A `Client` of `@parley/a2a` has it. */
 export interface DelegateClient {
   /** The card of the agent. Its name and first address say which agent it is, and its extensions what it promises. */
   readonly card: Pick<AgentCard, "name" | "capabilities" | "supportedInterfaces">;

@@ -66,7 +66,7 @@ export interface FileContent {
 }
 
 /**
- * Fetches a file at an address that a stranger chose: `guardedFetch()` of `@parley/a2a/net`, which refuses addresses of internal
+ * Fetches a file at an address that a stranger chose: `guardedFetch()` of `@parley/a2a/protocol`, which refuses addresses of internal
  * networks.
  */
 export type FileFetch = (url: string, init: { readonly signal?: AbortSignal }) => Promise<Response>;

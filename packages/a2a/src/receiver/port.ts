@@ -9,7 +9,7 @@ import type {
 } from "../model/index.ts";
 import type { GuardedFetch } from "../net/index.ts";
 import type { UniversalHandler } from "../protocol/index.ts";
-import type { FetchHandler } from "../server/fetch.ts";
+import type { FetchHandler } from "../transport/server/fetch.ts";
 
 /* The receiver of webhooks: its options, what it gives to your code, and the port of its memory (docs/decisions/webhooks.md). */
 
@@ -260,7 +260,7 @@ export interface RecalledDelivery {
 /**
  * Remembers deliveries that were handled, so that none is handled twice, and the numbers of streams, so that gaps are found. It is
  * bounded: what was remembered first is forgotten first. `webhookMemory()` keeps it in this process, `sqliteWebhookMemory()`
- * of `@parley/sql/webhooks` in a file.
+ * of `@parley/sql/sqlite` in a file.
  */
 export interface WebhookMemory {
   /** What is known of the delivery of this receiver, sender and id. */

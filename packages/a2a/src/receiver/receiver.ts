@@ -2,8 +2,8 @@ import { silentLogger, systemClock, utf8Length, type Clock, type Logger } from "
 import { A2AError, toA2AError, wireErrors, type StreamResponse } from "../model/index.ts";
 import { guardedFetch, type GuardedFetch } from "../net/index.ts";
 import { ByteBudget, type UniversalRequest, type UniversalResponse } from "../protocol/index.ts";
-import { toFetch } from "../server/fetch.ts";
-import { unfinishedBodies } from "../server/settings.ts";
+import { toFetch } from "../transport/server/fetch.ts";
+import { unfinishedBodies } from "../transport/server/unfinished.ts";
 import type { RequestLimits } from "../transport/server/binding.ts";
 import { requestedExtensions } from "../transport/server/context.ts";
 import { bodyText, parseJson } from "../transport/server/request.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { apiKey, bearer, hashKey, hashPassword, type ApiKeyOptions } from "../../src/auth.ts";
+import { apiKey, bearer, hashKey, hashPassword, type ApiKeyOptions } from "../../src/auth/index.ts";
 import { A2AError } from "../../src/model/index.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";
 import { card, request } from "../transport/support.ts";

@@ -1,15 +1,9 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import {
-  auditLog,
-  createHandler,
-  defineAgent,
-  memoryStore,
-  silentLogger,
-  type Audit,
-  type AuditRecord,
-  type HandlerOptions,
-  type LogFields,
-} from "../../src/index.ts";
+import { auditLog, type Audit, type AuditRecord } from "../../src/protocol/index.ts";
+import { createHandler, type HandlerOptions } from "@parley/server/internal/handler";
+import { defineAgent } from "@parley/server/internal/agent/index";
+import { memoryStore } from "@parley/server/internal/store/index";
+import { silentLogger, type LogFields } from "../../src/base/index.ts";
 import { bearer, byOrganization } from "../../src/auth/index.ts";
 import { LinesLogger } from "../transport/support.ts";
 

@@ -1,5 +1,8 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { A2AError, createHandler, defineAgent, memoryStore, type Handler } from "../../src/index.ts";
+import { A2AError } from "../../src/model/index.ts";
+import { createHandler, type Handler } from "@parley/server/internal/handler";
+import { defineAgent } from "@parley/server/internal/agent/index";
+import { memoryStore } from "@parley/server/internal/store/index";
 import { bearer, type Access, type Authorizer, type AuthorizerRequest } from "../../src/auth/index.ts";
 import { LinesLogger } from "../transport/support.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { basic, hashPassword, type BasicUser } from "../../src/auth.ts";
+import { basic, hashPassword, type BasicUser } from "../../src/auth/index.ts";
 import { A2AError } from "../../src/model/index.ts";
 import type { Principal } from "../../src/protocol/index.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";

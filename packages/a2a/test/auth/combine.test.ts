@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { allOf, anyOf, anyone, apiKey, bearer, defineScheme, type Authenticator } from "../../src/auth.ts";
+import { allOf, anyOf, anyone, apiKey, bearer, defineScheme, type Authenticator } from "../../src/auth/index.ts";
 import { A2AError } from "../../src/model/index.ts";
 import { anonymous, type Principal, type UniversalRequest } from "../../src/protocol/index.ts";
 import { request } from "../transport/support.ts";

@@ -1,8 +1,19 @@
 import { createHash } from "node:crypto";
 import { assert, asyncProperty, constantFrom, dictionary, oneof, record, string, tuple } from "fast-check";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { allOf, anyOf, anyone, apiKey, basic, bearer, type Authenticator, type VerifyToken } from "../../src/auth.ts";
-import { createHandler, defineAgent, memoryStore } from "../../src/index.ts";
+import {
+  allOf,
+  anyOf,
+  anyone,
+  apiKey,
+  basic,
+  bearer,
+  type Authenticator,
+  type VerifyToken,
+} from "../../src/auth/index.ts";
+import { createHandler } from "@parley/server/internal/handler";
+import { defineAgent } from "@parley/server/internal/agent/index";
+import { memoryStore } from "@parley/server/internal/store/index";
 import { A2AError } from "../../src/model/index.ts";
 import { LinesLogger, request } from "../transport/support.ts";
 

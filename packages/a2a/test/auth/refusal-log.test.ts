@@ -1,8 +1,10 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { bearer } from "../../src/auth/index.ts";
 import type { LogFields } from "../../src/base/index.ts";
-import { createHandler, defineAgent, memoryStore, type HandlerOptions } from "../../src/index.ts";
-import { fakeClock } from "../../src/testing/fake-clock.ts";
+import { createHandler, type HandlerOptions } from "@parley/server/internal/handler";
+import { defineAgent } from "@parley/server/internal/agent/index";
+import { memoryStore } from "@parley/server/internal/store/index";
+import { fakeClock } from "../../../testing/src/fake-clock.ts";
 import { collect } from "../../../../test/secrets.ts";
 
 /* What is logged by default of requests that are refused: one line a minute, however many there are. */

@@ -7,15 +7,11 @@ import {
   defineScheme,
   type AuthenticationPlace,
   type Authenticator,
-} from "../../src/auth.ts";
-import {
-  createHandler,
-  defineAgent,
-  memoryStore,
-  type AgentMount,
-  type AgentSkill,
-  type HandlerOptions,
-} from "../../src/index.ts";
+} from "../../src/auth/index.ts";
+import { createHandler, type AgentMount, type HandlerOptions } from "@parley/server/internal/handler";
+import { defineAgent } from "@parley/server/internal/agent/index";
+import { memoryStore } from "@parley/server/internal/store/index";
+import type { AgentSkill } from "../../src/model/index.ts";
 
 /* What a server does with an authenticator: requirements of cards and skills, audiences, and the metadata of resources. */
 

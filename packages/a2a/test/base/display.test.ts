@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { cut, escapeControls, html, jsonLine, line, plain } from "../../src/display.ts";
+import { cut, escapeControls, html, jsonLine, line, plain } from "../../src/base/display.ts";
 
 /** What a terminal or a page acts on, or what carries text that nobody sees. */
 const acting =

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { once } from "../../src/base/index.ts";
-import { jsonRpcBinding as serverBinding } from "../../src/handler.ts";
+import { jsonRpcBinding as serverBinding } from "@parley/server/internal/handler";
 import { type Client, connect, type ConnectOptions } from "../../src/client/index.ts";
 import type { AgentCapabilities, AgentCard } from "../../src/model/index.ts";
 import type { AgentService, Interceptor } from "../../src/protocol/index.ts";

@@ -7,7 +7,11 @@ import {
   type FetchLike,
   type FileContent,
 } from "../../src/client/index.ts";
-import { createHandler, defineAgent, memoryStore, text, type Handler, type Turn } from "../../src/index.ts";
+import { createHandler, type Handler } from "@parley/server/internal/handler";
+import { defineAgent } from "@parley/server/internal/agent/index";
+import { memoryStore } from "@parley/server/internal/store/index";
+import { text } from "../../src/model/index.ts";
+import type { Turn } from "../../src/protocol/index.ts";
 import type { StreamResponse, TaskState } from "../../src/model/index.ts";
 import { errorOf, soon } from "./support.ts";
 

@@ -8,7 +8,11 @@ import {
   type FetchLike,
   TaskView,
 } from "../../src/client/index.ts";
-import { type A2AError, createHandler, defineAgent, memoryStore, type Handler, type Turn } from "../../src/index.ts";
+import type { A2AError } from "../../src/model/index.ts";
+import { createHandler, type Handler } from "@parley/server/internal/handler";
+import { defineAgent } from "@parley/server/internal/agent/index";
+import { memoryStore } from "@parley/server/internal/store/index";
+import type { Turn } from "../../src/protocol/index.ts";
 import { errorOf, glance, glances, soon, until } from "./support.ts";
 
 const publicUrl = "https://agents.example/one";

@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { Client } from "../../src/client/index.ts";
 import { defineExtension } from "../../src/extensions/index.ts";
 import { type Interceptor, mapItems, TextPayload } from "../../src/protocol/index.ts";
-import { agentOf, serving } from "../delegate/support.ts";
+import { agentOf, serving } from "../../../server/test/delegate/support.ts";
 
 /** Extensions of a client stay on, however it is used. */
 

@@ -12,8 +12,8 @@ import {
   type TaskState,
 } from "../../src/model/index.ts";
 import type { AnyExtension } from "../../src/protocol/index.ts";
-import { fakeClock } from "../../src/testing/index.ts";
-import { eventually } from "../engine/support.ts";
+import { fakeClock } from "@parley/testing";
+import { eventually } from "../../../server/test/engine/support.ts";
 import {
   cardOf,
   errorOf,

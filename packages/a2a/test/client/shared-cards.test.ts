@@ -1,9 +1,9 @@
 import { describe, expect, it, test } from "vitest";
-import { cardKeySet, makeCardKey, signCard, trustCards } from "../../src/cards.ts";
+import { cardKeySet, makeCardKey, signCard, trustCards } from "../../src/cards/index.ts";
 import { connect, connectWith, type ConnectOptions, type FetchLike } from "../../src/client/index.ts";
-import { bearerToken } from "../../src/credentials.ts";
-import { fakeClock } from "../../src/testing/index.ts";
-import { codecV1 } from "../../src/wires.ts";
+import { bearerToken } from "../../src/credentials/index.ts";
+import { fakeClock } from "@parley/testing";
+import { codecV1 } from "../../src/wire/v1/index.ts";
 import { restBinding } from "../../src/transport/rest/client.ts";
 import { cardOf, jsonRpcAt, listen } from "./support.ts";
 

@@ -7,9 +7,9 @@ import {
   type CardKeySet,
   type CardTrust,
   type PrivateCardKey,
-} from "../../src/cards.ts";
+} from "../../src/cards/index.ts";
 import { connect, type CachedCard, type ConnectOptions } from "../../src/client/index.ts";
-import { fakeClock } from "../../src/testing/index.ts";
+import { fakeClock } from "@parley/testing";
 import { cardOf, jsonRpcAt, listen } from "./support.ts";
 
 /** What a client does with signed cards (A2A 1.0 §8.4.3). Cards and key sets come from real servers. */

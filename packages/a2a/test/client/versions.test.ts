@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { connect, type ConnectOptions } from "../../src/client/index.ts";
-import { createHandler, defineAgent, memoryStore, type Handler, type HandlerOptions } from "../../src/index.ts";
-import { codecV03 } from "../../src/wires.ts";
+import { createHandler, type Handler, type HandlerOptions } from "@parley/server/internal/handler";
+import { defineAgent } from "@parley/server/internal/agent/index";
+import { memoryStore } from "@parley/server/internal/store/index";
+import { codecV03 } from "../../src/wire/v03/index.ts";
 import { card } from "../transport/support.ts";
 import { glances } from "./support.ts";
 

@@ -13,7 +13,7 @@ import {
   type OAuthOptions,
   type TokenStore,
 } from "../../src/credentials/index.ts";
-import { fakeClock } from "../../src/testing/index.ts";
+import { fakeClock } from "@parley/testing";
 import { agentWith, authorizationServer, clientFlow, errorOf, refuse } from "./support.ts";
 
 /** Authorization servers that answer wrongly, and cards that name the wrong ones. */

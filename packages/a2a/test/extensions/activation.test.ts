@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { A2AError } from "../../src/model/index.ts";
 import type { ActivatingCall, AnyExtension } from "../../src/protocol/index.ts";
-import { harness, type Harness } from "../engine/support.ts";
+import { harness, type Harness } from "../../../server/test/engine/support.ts";
 
 const [one, two, three] = ["urn:example:one", "urn:example:two", "urn:example:three"] as const;
 

@@ -1,7 +1,10 @@
 import * as z from "zod";
 import { describe, expect, test } from "vitest";
 import { cycleIn, defineExtension } from "../../src/extensions/index.ts";
-import { createHandler, defineAgent, memoryStore, type A2AError } from "../../src/index.ts";
+import { createHandler } from "@parley/server/internal/handler";
+import { defineAgent } from "@parley/server/internal/agent/index";
+import { memoryStore } from "@parley/server/internal/store/index";
+import type { A2AError } from "../../src/model/index.ts";
 import type { AnyExtension } from "../../src/protocol/index.ts";
 
 const uri = "https://example.com/extensions/toy/v1";

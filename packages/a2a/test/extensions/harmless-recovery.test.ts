@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from "vitest";
-import { defineAgent } from "../../src/agent/index.ts";
+import { defineAgent } from "@parley/server/internal/agent/index";
 import type { Extension } from "../../src/protocol/index.ts";
-import { memoryStore, type Store } from "../../src/store/index.ts";
-import { callContext, fakeClock, inProcess } from "../../src/testing/index.ts";
-import { bound, eventually, messageOf } from "../engine/support.ts";
+import { memoryStore, type Store } from "@parley/server/internal/store/index";
+import { callContext, fakeClock, inProcess } from "@parley/testing";
+import { bound, eventually, messageOf } from "../../../server/test/engine/support.ts";
 
 /* An extension of kind `data` fails no task (A2A, topic "Extensions"), also where the run of the task is lost in a crash and resumed. */
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AppendedEvent, Extension } from "../../src/protocol/index.ts";
-import { harness, type Harness, type OnMessage } from "../engine/support.ts";
+import { harness, type Harness, type OnMessage } from "../../../server/test/engine/support.ts";
 
 /* An extension of kind `data` adds data alone: whatever goes wrong in it is a line in the log (A2A, topic "Extensions"). */
 

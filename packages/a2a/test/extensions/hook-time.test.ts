@@ -2,8 +2,8 @@ import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import type { Clock } from "../../src/base/index.ts";
 import type { AnyExtension, ExtensionKind, ExtensionTurn } from "../../src/protocol/index.ts";
-import { fakeClock } from "../../src/testing/index.ts";
-import { eventually, harness, type OnMessage } from "../engine/support.ts";
+import { fakeClock } from "@parley/testing";
+import { eventually, harness, type OnMessage } from "../../../server/test/engine/support.ts";
 
 /* Hooks that give promises have a limit of time (`limits.hookTimeout`): an extension that hangs holds no call and no task. */
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { AnyExtension, Extension, ExtensionTurn } from "../../src/protocol/index.ts";
-import { agentOf, serving } from "../delegate/support.ts";
-import { eventually, harness, type Harness, type OnMessage } from "../engine/support.ts";
+import { agentOf, serving } from "../../../server/test/delegate/support.ts";
+import { eventually, harness, type Harness, type OnMessage } from "../../../server/test/engine/support.ts";
 
 /*
  * A hook that is an async function by mistake gives a promise where none is taken. Its rejection is a line in the log: a rejection that

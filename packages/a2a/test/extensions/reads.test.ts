@@ -2,11 +2,11 @@ import { inspect } from "node:util";
 import * as z from "zod";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { defineExtension, extensionMethod, ExtensionReader } from "../../src/extensions/index.ts";
-import { traceability } from "../../src/extensions/traceability/index.ts";
-import { defineAgent } from "../../src/index.ts";
+import { traceability } from "@parley/extensions/traceability";
+import { defineAgent } from "@parley/server/internal/agent/index";
 import type { A2AError, Artifact, Message, StandardSchema, StreamResponse, Task } from "../../src/model/index.ts";
 import type { AnyExtension, EventReads, ExtensionTypes, TurnReads } from "../../src/protocol/index.ts";
-import { callContext, inProcess } from "../../src/testing/index.ts";
+import { callContext, inProcess } from "@parley/testing";
 
 const uri = "https://example.com/extensions/notes/v1";
 

@@ -1,9 +1,18 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Extension, TaskRows } from "../../src/protocol/index.ts";
-import { defineAgent, memoryStore } from "../../src/index.ts";
-import type { DueFeature, Store, TaskKey } from "../../src/store/index.ts";
-import { callContext, fakeClock, inProcess } from "../../src/testing/index.ts";
-import { bound, eventually, gate, harness, messageOf, type Harness, type OnMessage } from "../engine/support.ts";
+import { defineAgent } from "@parley/server/internal/agent/index";
+import { memoryStore } from "@parley/server/internal/store/index";
+import type { DueFeature, Store, TaskKey } from "@parley/server/internal/store/index";
+import { callContext, fakeClock, inProcess } from "@parley/testing";
+import {
+  bound,
+  eventually,
+  gate,
+  harness,
+  messageOf,
+  type Harness,
+  type OnMessage,
+} from "../../../server/test/engine/support.ts";
 
 const uri = "https://example.com/extensions/toy/v1";
 const other = "https://example.com/extensions/other/v1";

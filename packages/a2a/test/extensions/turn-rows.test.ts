@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { turnRows } from "../../src/engine/run/turn-rows.ts";
-import { memoryStore } from "../../src/index.ts";
+import { turnRows } from "@parley/server/internal/engine/run/turn-rows";
+import { memoryStore } from "@parley/server/internal/store/index";
 import type { ExtensionTurn } from "../../src/protocol/index.ts";
-import { fakeClock } from "../../src/testing/index.ts";
-import { harness } from "../engine/support.ts";
+import { fakeClock } from "@parley/testing";
+import { harness } from "../../../server/test/engine/support.ts";
 
 const uri = "https://example.com/extensions/toy/v1";
 

@@ -2,8 +2,8 @@ import * as z from "zod";
 import { describe, expect, test } from "vitest";
 import { A2AError } from "../../src/model/index.ts";
 import type { AnyExtension, Extension, ExtensionTurn, TurnEnd } from "../../src/protocol/index.ts";
-import { memoryStore } from "../../src/store/index.ts";
-import { eventually, gate, harness, type Harness, type OnMessage } from "../engine/support.ts";
+import { memoryStore } from "@parley/server/internal/store/index";
+import { eventually, gate, harness, type Harness, type OnMessage } from "../../../server/test/engine/support.ts";
 
 const uri = "urn:example:turns";
 const active = { extensions: [uri] };

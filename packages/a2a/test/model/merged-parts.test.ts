@@ -12,7 +12,7 @@ import {
   type Task,
   type TaskArtifactUpdateEvent,
 } from "../../src/model/index.ts";
-import { assemble, assembleLog, compact, type TaskPieces } from "../../src/store/assemble.ts";
+import { assemble, assembleLog, compact, type TaskPieces } from "@parley/server/internal/store/assemble";
 
 /** Adjacent texts of an artifact are one part where a task is read. The log and its events stay as they are. */
 

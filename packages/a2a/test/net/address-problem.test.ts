@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { addressProblem, guardedFetch, type Dialer, type NetPolicy } from "../../src/net/index.ts";
-import { fakeClock } from "../../src/testing/index.ts";
+import { fakeClock } from "@parley/testing";
 
 function dialerTo(...found: readonly string[]): Dialer {
   return {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
-import { fakeClock } from "../../src/testing/index.ts";
+import { fakeClock } from "@parley/testing";
 import { cardKeySet, makeCardKey, signCard, verifyCard } from "../../src/cards/index.ts";
 import { A2AError } from "../../src/model/index.ts";
 import { addressKind, addressProblem, guardedFetch, type Dialer } from "../../src/net/index.ts";

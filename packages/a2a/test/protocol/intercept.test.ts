@@ -10,8 +10,8 @@ import {
   type Interceptor,
   type StreamItem,
 } from "../../src/protocol/index.ts";
-import { callContext } from "../../src/testing/index.ts";
-import { harness } from "../engine/support.ts";
+import { callContext } from "@parley/testing";
+import { harness } from "../../../server/test/engine/support.ts";
 import {
   type Feed,
   LinesLogger,

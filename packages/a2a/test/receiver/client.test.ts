@@ -5,7 +5,7 @@ import { defineExtension } from "../../src/extensions/index.ts";
 import type { StreamResponse, TaskPushNotificationConfig, TaskState } from "../../src/model/index.ts";
 import type { AnyExtension } from "../../src/protocol/index.ts";
 import { cardOf, jsonRpcAt, rpcServer, taskOf, type RpcServer } from "../client/support.ts";
-import { fakeClock } from "../../src/testing/index.ts";
+import { fakeClock } from "@parley/testing";
 import { receive, status, type Received } from "./support.ts";
 
 /* `client.waitFor(task, { webhook })` and `conversation.onUpdate()`, with an agent that answers calls, and reports by webhook. */

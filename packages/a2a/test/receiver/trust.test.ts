@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { A2AError } from "../../src/model/index.ts";
 import type { WebhookReceiverOptions, WebhookTrust } from "../../src/receiver/index.ts";
-import { fakeClock } from "../../src/testing/fake-clock.ts";
+import { fakeClock } from "../../../testing/src/fake-clock.ts";
 import { webhookReceiver } from "../../src/webhooks.ts";
 import { publicJwk, signWebhookToken, webhookKey } from "../../src/webhooks/index.ts";
 import { otherSecret, reasonOf, receive, secret, status, textLogger, url } from "./support.ts";

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { createHandler, defineAgent, memoryStore } from "../../src/index.ts";
+import { createHandler } from "@parley/server/internal/handler";
+import { defineAgent } from "@parley/server/internal/agent/index";
+import { memoryStore } from "@parley/server/internal/store/index";
 import { A2AError } from "../../src/model/index.ts";
-import type { ServerBinding } from "../../src/transport/index.ts";
+import type { ServerBinding } from "../../src/transport/server/binding.ts";
 import { jsonRpcBinding } from "../../src/transport/jsonrpc/handler.ts";
 import { restBinding } from "../../src/transport/rest/handler.ts";
 import type { ServiceMount } from "../../src/transport/router/claims.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { createHandler, memoryStore, type ServerBinding } from "../../src/index.ts";
-import { bindingContract, type BindingContractOptions } from "../../src/testing/index.ts";
+import { createHandler, type ServerBinding } from "@parley/server/internal/handler";
+import { memoryStore } from "@parley/server/internal/store/index";
+import { bindingContract, type BindingContractOptions } from "@parley/testing";
 import { jsonRpcBinding as jsonRpcServer } from "../../src/transport/jsonrpc/handler.ts";
 import { jsonRpcBinding as jsonRpcClient } from "../../src/transport/jsonrpc/client.ts";
 import { restBinding as restServer } from "../../src/transport/rest/handler.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { silentLogger, type LogFields } from "../../src/base/index.ts";
-import { toFetch } from "../../src/server/fetch.ts";
+import { toFetch } from "../../src/transport/server/fetch.ts";
 import type { Sink, UniversalHandler, UniversalRequest } from "../../src/protocol/index.ts";
 import { rpc, ScriptedService, serveAlone, settled, status, task } from "./support.ts";
 

@@ -1,19 +1,16 @@
 import { setImmediate } from "node:timers/promises";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { A2AError } from "../../src/model/index.ts";
+import { createHandler, type AgentMount, type Handler, type HandlerOptions } from "@parley/server/internal/handler";
+import { defineAgent, type AgentDefinition } from "@parley/server/internal/agent/index";
+import { memoryStore } from "@parley/server/internal/store/index";
 import {
-  A2AError,
-  createHandler,
-  defineAgent,
-  memoryStore,
-  type AgentDefinition,
-  type AgentMount,
-  type Handler,
-  type HandlerOptions,
+  idempotentSendExtension,
+  resumeExtension,
   type Interceptor,
   type Principal,
-} from "../../src/index.ts";
+} from "../../src/protocol/index.ts";
 import { bearer, type Authenticator } from "../../src/auth/index.ts";
-import { idempotentSendExtension, resumeExtension } from "../../src/protocol.ts";
 import { message } from "./support.ts";
 
 const open: Handler[] = [];

@@ -1,14 +1,10 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import {
-  createHandler,
-  defineAgent,
-  memoryStore,
-  type Agent,
-  type Handler,
-  type HandlerOptions,
-} from "../../src/index.ts";
-import { fetchMount } from "../../src/fetch.ts";
-import { fakeClock } from "../../src/testing/index.ts";
+import { createHandler, type Handler, type HandlerOptions } from "@parley/server/internal/handler";
+import { defineAgent } from "@parley/server/internal/agent/index";
+import { memoryStore } from "@parley/server/internal/store/index";
+import type { Agent } from "../../src/protocol/index.ts";
+import { fetchMount } from "@parley/server/internal/server/fetch-mount";
+import { fakeClock } from "@parley/testing";
 
 const day = 24 * 60 * 60_000;
 

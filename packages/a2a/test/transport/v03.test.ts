@@ -1,16 +1,15 @@
 import { afterEach, describe, expect, test } from "vitest";
 import {
   createHandler,
-  defineAgent,
   jsonRpcBinding,
-  memoryStore,
   restBinding,
-  type AgentCard,
-  type AgentDefinition,
   type AgentMount,
   type Handler,
   type HandlerOptions,
-} from "../../src/index.ts";
+} from "@parley/server/internal/handler";
+import { defineAgent, type AgentDefinition } from "@parley/server/internal/agent/index";
+import { memoryStore } from "@parley/server/internal/store/index";
+import type { AgentCard } from "../../src/model/index.ts";
 import { bearer } from "../../src/auth/index.ts";
 import { connect } from "../../src/client/index.ts";
 

@@ -1,7 +1,10 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { collect, connect, type ConnectOptions } from "../../src/client/index.ts";
-import { createHandler, defineAgent, memoryStore, type Handler, type Task, type Turn } from "../../src/index.ts";
-import { generationOf, spanOf, timelineOf } from "../../src/model.ts";
+import { createHandler, type Handler } from "@parley/server/internal/handler";
+import { defineAgent } from "@parley/server/internal/agent/index";
+import { memoryStore } from "@parley/server/internal/store/index";
+import { generationOf, spanOf, timelineOf, type Task } from "../../src/model/index.ts";
+import type { Turn } from "../../src/protocol/index.ts";
 import { errorOf, soon } from "../client/support.ts";
 
 const publicUrl = "https://agents.example/one";

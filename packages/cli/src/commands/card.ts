@@ -1,4 +1,4 @@
-import { jsonLine } from "@parley/a2a/display";
+import { jsonLine } from "@parley/a2a/internal/base/display";
 import { Option } from "commander";
 import { open, type CallOptions } from "../connection.ts";
 import type { Io } from "../io.ts";

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type Command } from "commander";
-import type { TaskState } from "@parley/a2a";
+import type { TaskState } from "@parley/a2a/internal/model/index";
 import { migrate, status, type DatabaseOptions, type MigrateOptions } from "../db.ts";
 import {
   erase,

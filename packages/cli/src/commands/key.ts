@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { jsonLine } from "@parley/a2a/display";
+import { jsonLine } from "@parley/a2a/internal/base/display";
 import { answerTo } from "../ask.ts";
 import { UsageError } from "../errors.ts";
 import type { Io } from "../io.ts";

@@ -1,6 +1,6 @@
-import type { Message, Part, StreamResponse } from "@parley/a2a";
+import type { Message, Part, StreamResponse } from "@parley/a2a/internal/model/index";
 import { isInterrupted, isTerminal, type SendMessageRequest } from "@parley/a2a/model";
-import type { Client } from "@parley/a2a/client";
+import type { Client } from "@parley/a2a/internal/client/index";
 import { open, type CallOptions } from "../connection.ts";
 import { dataPart, readAll } from "../data.ts";
 import { UsageError } from "../errors.ts";

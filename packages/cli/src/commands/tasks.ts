@@ -1,6 +1,6 @@
-import type { Task, TaskState } from "@parley/a2a";
+import type { Task, TaskState } from "@parley/a2a/internal/model/index";
 import type { ListTasksRequest, ListTasksResponse } from "@parley/a2a/model";
-import { jsonLine } from "@parley/a2a/display";
+import { jsonLine } from "@parley/a2a/internal/base/display";
 import { Option } from "commander";
 import { Saver } from "../artifacts.ts";
 import { fileFetchOf } from "../file-fetch.ts";

@@ -1,6 +1,6 @@
-import type { StreamResponse } from "@parley/a2a";
+import type { StreamResponse } from "@parley/a2a/internal/model/index";
 import { isInterrupted, isTerminal } from "@parley/a2a/model";
-import type { Client } from "@parley/a2a/client";
+import type { Client } from "@parley/a2a/internal/client/index";
 import { open, type CallOptions } from "../connection.ts";
 import { fileFetchOf } from "../file-fetch.ts";
 import { follow, type FollowOptions } from "../follow.ts";

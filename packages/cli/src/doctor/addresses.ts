@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import type { AgentCard } from "@parley/a2a";
+import type { AgentCard } from "@parley/a2a/internal/model/index";
 import { toA2AError } from "@parley/a2a/model";
-import { addressKind } from "@parley/a2a/net";
+import { addressKind } from "@parley/a2a/internal/net/address";
 import { callHeaders, connectWith, type CallOptions } from "../connection.ts";
 import { explain } from "../errors.ts";
 import type { Io } from "../io.ts";

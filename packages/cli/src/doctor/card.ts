@@ -1,4 +1,4 @@
-import type { AgentCard } from "@parley/a2a";
+import type { AgentCard } from "@parley/a2a/internal/model/index";
 import { lintCard } from "@parley/a2a/cards";
 import { limited, readCard } from "../card-document.ts";
 import { callHeaders, open, type CallOptions } from "../connection.ts";

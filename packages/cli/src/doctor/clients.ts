@@ -1,5 +1,5 @@
-import type { AgentCard } from "@parley/a2a";
-import { isLoopback } from "@parley/a2a/protocol";
+import type { AgentCard } from "@parley/a2a/internal/model/index";
+import { isLoopback } from "@parley/a2a/internal/base/index";
 import type { Finding } from "./finding.ts";
 
 /* Clients that refuse cards which the specification allows. */

@@ -1,4 +1,4 @@
-import { line } from "@parley/a2a/display";
+import { line } from "@parley/a2a/internal/base/display";
 import type { Style } from "../output/text.ts";
 
 /** What was looked at. */

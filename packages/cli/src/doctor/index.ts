@@ -1,4 +1,4 @@
-import { jsonLine } from "@parley/a2a/display";
+import { jsonLine } from "@parley/a2a/internal/base/display";
 import type { CallOptions } from "../connection.ts";
 import { quote } from "../hints.ts";
 import type { Io } from "../io.ts";

@@ -1,5 +1,5 @@
-import type { AgentCard, TaskState } from "@parley/a2a";
-import type { Client, FetchLike } from "@parley/a2a/client";
+import type { AgentCard, TaskState } from "@parley/a2a/internal/model/index";
+import type { Client, FetchLike } from "@parley/a2a/internal/client/index";
 import { isTerminal } from "@parley/a2a/model";
 import { open, type CallOptions } from "../connection.ts";
 import { explain } from "../errors.ts";

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:tls";
-import { isLoopback } from "@parley/a2a/protocol";
+import { isLoopback } from "@parley/a2a/internal/base/index";
 import { systemReason } from "../errors.ts";
 import type { Finding } from "./finding.ts";
 

@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from "@parley/a2a";
-import { line } from "@parley/a2a/display";
+import type { JsonObject, JsonValue } from "@parley/a2a/internal/model/index";
+import { line } from "@parley/a2a/internal/base/display";
 import type { Io } from "../io.ts";
 import { longest } from "../output/text.ts";
 import type { Choice, Field } from "./schema.ts";

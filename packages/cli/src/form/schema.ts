@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue, Message, Part } from "@parley/a2a";
+import type { JsonObject, JsonValue, Message, Part } from "@parley/a2a/internal/model/index";
 
 /* Forms that agents ask for, as JSON Schema. A stranger wrote them: what is not understood makes a form that is not asked for field by field. */
 

@@ -1,5 +1,5 @@
 import type { AgentCard, AgentInterface, AgentSkill, SecurityScheme } from "@parley/a2a/model";
-import { line, plain } from "@parley/a2a/display";
+import { line, plain } from "@parley/a2a/internal/base/display";
 import { listed, longest, table, type Style } from "./text.ts";
 
 /** What kind of scheme it is, in words. */

@@ -1,6 +1,6 @@
-import type { JsonValue, Part, RawPart } from "@parley/a2a";
-import { readAuthorization } from "@parley/a2a/client";
-import { line, plain } from "@parley/a2a/display";
+import type { JsonValue, Part, RawPart } from "@parley/a2a/internal/model/index";
+import { readAuthorization } from "@parley/a2a/internal/client/index";
+import { line, plain } from "@parley/a2a/internal/base/display";
 import { isForm } from "../form/schema.ts";
 import type { Out } from "../io.ts";
 import { byteSize } from "./text.ts";

@@ -1,11 +1,11 @@
-import type { Artifact, Message, StreamResponse, Task } from "@parley/a2a";
+import type { Artifact, Message, StreamResponse, Task } from "@parley/a2a/internal/model/index";
 import { isInterrupted, isTerminal, type TaskStatus } from "@parley/a2a/model";
-import { GrowingText, type TextPiece } from "@parley/a2a/client";
+import { GrowingText, type TextPiece } from "@parley/a2a/internal/client/index";
 import type { Io } from "../io.ts";
 import { endsMidLine, fileLabel, foldFor, showGrowing, showParts, type Fold, type GrowingFile } from "./parts.ts";
 import { endedBadly, stateName } from "./states.ts";
 import { byteSize, longest, styleFor, type Style } from "./text.ts";
-import { line } from "@parley/a2a/display";
+import { line } from "@parley/a2a/internal/base/display";
 
 /** Shows the events of a task as they arrive. */
 export interface Progress {

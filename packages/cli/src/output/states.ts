@@ -1,4 +1,4 @@
-import type { TaskState } from "@parley/a2a";
+import type { TaskState } from "@parley/a2a/internal/model/index";
 import { isTerminal, taskStates } from "@parley/a2a/model";
 
 /** The short name of a state: `input-required` for `TASK_STATE_INPUT_REQUIRED`. */

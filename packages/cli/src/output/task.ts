@@ -1,9 +1,9 @@
-import type { Message, Task, TaskState } from "@parley/a2a";
+import type { Message, Task, TaskState } from "@parley/a2a/internal/model/index";
 import { isInterrupted, isTerminal } from "@parley/a2a/model";
 import { showParts, type Fold } from "./parts.ts";
 import { endedBadly, stateName } from "./states.ts";
 import { longest, table, type Style } from "./text.ts";
-import { line } from "@parley/a2a/display";
+import { line } from "@parley/a2a/internal/base/display";
 import { widthOf } from "./width.ts";
 
 function showState(state: TaskState, style: Style): string {

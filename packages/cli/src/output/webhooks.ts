@@ -1,5 +1,5 @@
-import type { PushEntry } from "@parley/a2a/push";
-import { line } from "@parley/a2a/display";
+import type { PushEntry } from "@parley/server/internal/push/index";
+import { line } from "@parley/a2a/internal/base/display";
 import { table, type Style } from "./text.ts";
 
 /** Webhooks as a table with one line each. Agents are named where there are others than `usual`. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { testAgent } from "@parley/a2a/testing";
+import { testAgent } from "@parley/testing";
 import agent from "./agent.ts";
 
 void test("rolls the dice that it is asked for", async (t) => {

@@ -1,4 +1,4 @@
-import { defineAgent } from "@parley/a2a";
+import { defineAgent } from "@parley/node";
 
 /** `2d6`, `d20`: how many dice, of how many sides. */
 const dice = /\b([1-9]\d?)?d([1-9]\d{0,2})\b/i;

@@ -1,5 +1,4 @@
-import { memoryStore, type Agent } from "@parley/a2a";
-import { serve, type ServeOptions, type Server } from "@parley/node";
+import { memoryStore, serve, type Agent, type ServeOptions, type Server } from "@parley/node";
 
 /** A server of our own on a free port, with its tasks in memory. */
 export function startServer(agent: Agent, options: ServeOptions = {}): Promise<Server> {

@@ -1,6 +1,6 @@
-import type { FeatureEffect, TaskKey } from "@parley/a2a/store";
+import type { FeatureEffect, TaskKey } from "@parley/server/store";
 import { sqliteStore } from "@parley/sql/sqlite";
-import { parkedFeature, pushFeature, type StoredConfig } from "../../../a2a/src/push/stored.ts";
+import { parkedFeature, pushFeature, type StoredConfig } from "@parley/server/internal/push/stored";
 
 export const at = Date.UTC(2026, 0, 31, 12);
 export const reason = "The receiver answered with 500.";

@@ -1,5 +1,5 @@
-import type { AgentCard } from "@parley/a2a";
-import type { OperationName } from "@parley/a2a/protocol";
+import type { AgentCard } from "@parley/a2a/internal/model/index";
+import type { OperationName } from "@parley/a2a/internal/protocol/index";
 import type { WireError } from "../judge/errors.ts";
 import type { Json, JsonMap, Operation, Transport } from "../acts/format.ts";
 import type { Bounds } from "./http.ts";

@@ -1,17 +1,21 @@
-import { A2AError, anonymous, systemClock, type StreamResponse } from "@parley/a2a";
-import { isWireErrorCode, wireErrors } from "@parley/a2a/model";
-import { jsonRpcBinding, restBinding, type ClientBinding } from "@parley/a2a/client";
-import type { AgentService, CallContext, OperationName, StreamItem, StreamName, UnaryName } from "@parley/a2a/protocol";
-import type { ClientHost } from "@parley/a2a/transport/client";
+import { A2AError, type StreamResponse } from "@parley/a2a/internal/model/index";
 import {
-  codecV03,
-  codecV1,
-  type Codec,
-  type GrpcWire,
-  type JsonRpcCodec,
-  type RestCodec,
-  type Shapes,
-} from "@parley/a2a/wires";
+  anonymous,
+  type AgentService,
+  type CallContext,
+  type OperationName,
+  type StreamItem,
+  type StreamName,
+  type UnaryName,
+} from "@parley/a2a/internal/protocol/index";
+import { systemClock } from "@parley/a2a/internal/base/index";
+import { isWireErrorCode, wireErrors } from "@parley/a2a/model";
+import { jsonRpcBinding, restBinding, type ClientBinding } from "@parley/a2a/internal/client/index";
+import type { ClientHost } from "@parley/a2a/internal/transport/client/binding";
+import { codecV03 } from "@parley/a2a/internal/wire/v03/index";
+import { codecV1 } from "@parley/a2a/internal/wire/v1/index";
+import type { Codec, Shapes } from "@parley/a2a/internal/wire/codec";
+import type { GrpcWire, JsonRpcCodec, RestCodec } from "@parley/a2a/internal/wire/bindings";
 import { grpcBinding } from "@parley/grpc/client";
 import { methods, streams, type Caller, type Outcome, type Place } from "./caller.ts";
 import { wireError, type WireError } from "../judge/errors.ts";

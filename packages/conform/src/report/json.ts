@@ -1,5 +1,5 @@
 import { member } from "../acts/path.ts";
-import { jsonLine } from "@parley/a2a/display";
+import { jsonLine } from "@parley/a2a/internal/base/display";
 import { version } from "../version.ts";
 import { nameOf, type BindingReport, type Report, type StepReport, type TestReport } from "./report.ts";
 import { byLevel, countTests, reasonText, skippedText, testsOfBinding, type ReporterOptions } from "./reporter.ts";

@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 import type { Level } from "../acts/format.ts";
-import { line } from "@parley/a2a/display";
+import { line } from "@parley/a2a/internal/base/display";
 import { nameOf, type BindingReport, type Report, type TestReport } from "./report.ts";
 import { byLevel, countTests, reasonText, skippedText, testsOfBinding, type ReporterOptions } from "./reporter.ts";
 import { describeVerdict } from "./verdict.ts";

@@ -1,5 +1,5 @@
-import type { AgentCard } from "@parley/a2a";
-import type { ClientBinding } from "@parley/a2a/client";
+import type { AgentCard } from "@parley/a2a/internal/model/index";
+import type { ClientBinding } from "@parley/a2a/internal/client/index";
 import {
   bindingOf,
   transports,

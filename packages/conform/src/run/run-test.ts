@@ -1,5 +1,5 @@
 import type { Test } from "../acts/format.ts";
-import { cut } from "@parley/a2a/display";
+import { cut } from "@parley/a2a/internal/base/display";
 import { Unresolved } from "../acts/template.ts";
 import { NoAnswer } from "../call/http.ts";
 import { InvalidAnswer } from "../call/stream.ts";

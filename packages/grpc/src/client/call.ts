@@ -1,8 +1,8 @@
 import { constants, type ClientHttp2Stream, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
 import { gunzipSync, inflateSync } from "node:zlib";
-import type { Clock } from "@parley/a2a";
+import type { Clock } from "@parley/a2a/internal/base/index";
 import { A2AError } from "@parley/a2a/model";
-import { abortError } from "@parley/a2a/transport/client";
+import { abortError } from "@parley/a2a/internal/transport/client/signals";
 import { compressed, FrameReader, type Frame } from "../frames.ts";
 import type { Channel, Link } from "./channel.ts";
 import type { Incoming } from "./service.ts";

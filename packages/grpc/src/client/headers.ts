@@ -2,9 +2,11 @@
 
 import type { IncomingHttpHeaders } from "node:http2";
 import { A2AError, type A2AErrorOptions, isWireErrorCode, type WireErrorCode } from "@parley/a2a/model";
-import type { CallContext, OperationName } from "@parley/a2a/protocol";
-import { requestHeaders, retryAfterOf, type ClientHost } from "@parley/a2a/transport/client";
-import type { Codec } from "@parley/a2a/wires";
+import type { CallContext, OperationName } from "@parley/a2a/internal/protocol/index";
+import { requestHeaders } from "@parley/a2a/internal/transport/client/request";
+import { retryAfterOf } from "@parley/a2a/internal/base/retry-after";
+import type { ClientHost } from "@parley/a2a/internal/transport/client/binding";
+import type { Codec } from "@parley/a2a/internal/wire/codec";
 import { decodeMessage } from "../metadata.ts";
 import type { MessageType } from "../protobuf/types.ts";
 import { statusCode, type Statuses } from "../status.ts";

@@ -6,8 +6,9 @@
 import type { OutgoingHttpHeaders } from "node:http2";
 import { gzipSync } from "node:zlib";
 import { A2AError } from "@parley/a2a/model";
-import type { ClientBinding, ClientHost } from "@parley/a2a/transport/client";
-import { byVersion, codecV11, wires, type Codec } from "@parley/a2a/wires";
+import type { ClientBinding, ClientHost } from "@parley/a2a/internal/transport/client/binding";
+import { byVersion, type Codec } from "@parley/a2a/internal/wire/codec";
+import { codecV11, wires } from "@parley/a2a/internal/wires";
 import { compressed, frameOf } from "../frames.ts";
 import { formatTimeout } from "../metadata.ts";
 import { begin } from "./call.ts";

@@ -1,20 +1,21 @@
 import { A2AError, type AgentCard } from "@parley/a2a/model";
-import {
-  isLoopback,
-  type AgentService,
-  type CallContext,
-  type OperationName,
-  type StreamName,
-  type StreamReply,
-} from "@parley/a2a/protocol";
+import { isLoopback } from "@parley/a2a/internal/base/index";
+import type {
+  AgentService,
+  CallContext,
+  OperationName,
+  StreamName,
+  StreamReply,
+} from "@parley/a2a/internal/protocol/index";
 import {
   clientService,
   readEvents,
-  type ClientHost,
   type ClientTransport,
   type EncodedCall,
-} from "@parley/a2a/transport/client";
-import { grpcWire, type Codec, type Shapes } from "@parley/a2a/wires";
+} from "@parley/a2a/internal/transport/client/service";
+import type { ClientHost } from "@parley/a2a/internal/transport/client/binding";
+import { grpcWire } from "@parley/a2a/internal/wire/bindings";
+import type { Codec, Shapes } from "@parley/a2a/internal/wire/codec";
 import { decode } from "../protobuf/decode.ts";
 import { encode } from "../protobuf/encode.ts";
 import { methodOf, serviceV03, serviceV1, type A2AMethod, type A2AServiceType } from "../services.ts";

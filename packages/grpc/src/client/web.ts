@@ -4,8 +4,10 @@
  */
 
 import { A2AError } from "@parley/a2a/model";
-import { sendRequest, type ClientBinding, type ClientHost, type ClientResponse } from "@parley/a2a/transport/client";
-import { byVersion, codecV11, wires, type Codec } from "@parley/a2a/wires";
+import { sendRequest, type ClientResponse } from "@parley/a2a/internal/transport/client/request";
+import type { ClientBinding, ClientHost } from "@parley/a2a/internal/transport/client/binding";
+import { byVersion, type Codec } from "@parley/a2a/internal/wire/codec";
+import { codecV11, wires } from "@parley/a2a/internal/wires";
 import { compressed, FrameReader, frameOf, trailers as trailersFlag, type Frame } from "../frames.ts";
 import { formatTimeout } from "../metadata.ts";
 import type { AnswerHeaders } from "./headers.ts";

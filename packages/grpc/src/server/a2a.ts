@@ -1,4 +1,5 @@
-import { A2AError, type LogFields } from "@parley/a2a";
+import { A2AError } from "@parley/a2a/internal/model/index";
+import type { LogFields } from "@parley/a2a/internal/base/index";
 import {
   isMethod,
   type IncomingFiles,
@@ -6,18 +7,18 @@ import {
   type Principal,
   type StreamReply,
   type UniversalResponse,
-} from "@parley/a2a/protocol";
+} from "@parley/a2a/internal/protocol/index";
 import {
   answerCall,
-  codecOf,
   converted,
-  requestedVersion,
   type AnyReply,
   type ServerCall,
-  type ServerContext,
-  type ServerHost,
-} from "@parley/a2a/transport";
-import { grpcWire, methodShapes, versionOfSilence, type Codec, type Shapes } from "@parley/a2a/wires";
+} from "@parley/a2a/internal/transport/server/answer-call";
+import { codecOf, requestedVersion } from "@parley/a2a/internal/transport/server/request";
+import type { ServerContext } from "@parley/a2a/internal/transport/server/context";
+import type { ServerHost } from "@parley/a2a/internal/transport/server/binding";
+import { grpcWire } from "@parley/a2a/internal/wire/bindings";
+import { methodShapes, versionOfSilence, type Codec, type Shapes } from "@parley/a2a/internal/wire/codec";
 import { decode } from "../protobuf/decode.ts";
 import type { A2AMethod } from "../services.ts";
 import type { CallWriter } from "./call-writer.ts";

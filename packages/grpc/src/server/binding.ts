@@ -1,6 +1,7 @@
-import type { CorsOptions } from "@parley/a2a";
-import { withoutQuery, type UniversalRequest } from "@parley/a2a/protocol";
-import type { AnyPathBinding, AnyPathEndpoint, ServerHost } from "@parley/a2a/transport";
+import type { CorsOptions } from "@parley/server/internal/handler";
+import { withoutQuery } from "@parley/a2a/internal/base/index";
+import type { UniversalRequest } from "@parley/a2a/internal/protocol/index";
+import type { AnyPathBinding, AnyPathEndpoint, ServerHost } from "@parley/a2a/internal/transport/server/binding";
 import { isPreflight } from "../metadata.ts";
 import type { GrpcHandler } from "./handler.ts";
 

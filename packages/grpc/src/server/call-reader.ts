@@ -1,6 +1,6 @@
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
-import { A2AError } from "@parley/a2a";
+import { A2AError } from "@parley/a2a/internal/model/index";
 import {
   bodyTooLarge,
   type BodyPlace,
@@ -8,8 +8,9 @@ import {
   type ByteFlow,
   type ByteReader,
   type UniversalRequest,
-} from "@parley/a2a/protocol";
-import { BodyPieces, type RequestLimits } from "@parley/a2a/transport";
+} from "@parley/a2a/internal/protocol/index";
+import { BodyPieces } from "@parley/a2a/internal/transport/server/body-pieces";
+import type { RequestLimits } from "@parley/a2a/internal/transport/server/binding";
 import { compressed, FrameReader, lengthAt, type Frame } from "../frames.ts";
 import { StatusError } from "../status.ts";
 import { encodings, type Framing } from "./framing.ts";

@@ -1,4 +1,4 @@
-import type { ByteReader, Sink, UniversalResponse } from "@parley/a2a/protocol";
+import type { ByteReader, Sink, UniversalResponse } from "@parley/a2a/internal/protocol/index";
 import { beginFrame, endFrame, frameOf, trailers as trailersFlag } from "../frames.ts";
 import { write } from "../protobuf/encode.ts";
 import type { MessageType } from "../protobuf/types.ts";

@@ -1,19 +1,10 @@
-import type { CorsOptions, LogFields } from "@parley/a2a";
-import {
-  withoutQuery,
-  type UniversalHandler,
-  type UniversalRequest,
-  type UniversalResponse,
-} from "@parley/a2a/protocol";
-import {
-  challengeHeaders,
-  corsPolicy,
-  failureOf,
-  type CorsHeaders,
-  type RequestLimits,
-  type ServerHost,
-} from "@parley/a2a/transport";
-import type { Codec } from "@parley/a2a/wires";
+import type { CorsOptions } from "@parley/server/internal/handler";
+import { withoutQuery, type LogFields } from "@parley/a2a/internal/base/index";
+import type { UniversalHandler, UniversalRequest, UniversalResponse } from "@parley/a2a/internal/protocol/index";
+import { challengeHeaders, failureOf } from "@parley/a2a/internal/transport/server/response";
+import { corsPolicy, type CorsHeaders } from "@parley/a2a/internal/transport/server/cors";
+import type { RequestLimits, ServerHost } from "@parley/a2a/internal/transport/server/binding";
+import type { Codec } from "@parley/a2a/internal/wire/codec";
 import { encodeMessage, isPreflight } from "../metadata.ts";
 import { extensionServices, methodOf, serviceV03, serviceV1, type A2AServiceType } from "../services.ts";
 import type { MessageType } from "../protobuf/types.ts";

@@ -1,5 +1,5 @@
-import type { UniversalResponse } from "@parley/a2a/protocol";
-import type { ServerHost } from "@parley/a2a/transport";
+import type { UniversalResponse } from "@parley/a2a/internal/protocol/index";
+import type { ServerHost } from "@parley/a2a/internal/transport/server/binding";
 import * as descriptors from "../descriptors.ts";
 import { decode } from "../protobuf/decode.ts";
 import { readFile, type FileDescriptor, type MessageDescriptor } from "../protobuf/descriptor.ts";

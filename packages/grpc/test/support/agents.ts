@@ -1,4 +1,4 @@
-import { defineAgent, type Agent, type AgentDefinition } from "@parley/a2a";
+import { defineAgent, type Agent, type AgentDefinition } from "@parley/server";
 
 let count = 0;
 

@@ -1,6 +1,6 @@
 // A program that calls a server by gRPC once, and has nothing else to do.
 
-import { connect } from "@parley/a2a/client";
+import { connect } from "@parley/a2a";
 import { grpcBinding } from "@parley/grpc/client";
 
 const client = await connect(JSON.parse(process.argv[2] ?? ""), { bindings: [grpcBinding()] });

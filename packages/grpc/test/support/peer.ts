@@ -9,7 +9,7 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
-import type { AgentCard } from "@parley/a2a";
+import type { AgentCard } from "@parley/server";
 import { frameOf } from "../../src/frames.ts";
 import { encode } from "../../src/protobuf/encode.ts";
 import { serviceV1 } from "../../src/services.ts";

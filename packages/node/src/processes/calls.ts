@@ -1,4 +1,4 @@
-import { A2AError } from "@parley/a2a";
+import { A2AError } from "@parley/a2a/internal/model/index";
 import type { Server } from "../serve-options.ts";
 import { tell, type Child } from "./child.ts";
 import { receivedError, type Answer, type Erasure, type Order, type Report, type SignalEvent } from "./messages.ts";

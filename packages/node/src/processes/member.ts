@@ -1,7 +1,8 @@
 import cluster from "node:cluster";
 import type { Socket } from "node:net";
-import type { Handler, Logger, LogFields } from "@parley/a2a";
-import type { Store } from "@parley/a2a/store";
+import type { Handler } from "@parley/server/internal/handler";
+import type { Logger, LogFields } from "@parley/a2a/internal/base/index";
+import type { Store } from "@parley/server/internal/store/index";
 import type { Port } from "../port.ts";
 import type { Server } from "../serve-options.ts";
 import { Exports } from "./exports.ts";

@@ -1,4 +1,6 @@
-import { A2AError, type Handler, type Principal, type ServedAgent } from "@parley/a2a";
+import { A2AError } from "@parley/a2a/internal/model/index";
+import type { Handler, ServedAgent } from "@parley/server/internal/handler";
+import type { Principal } from "@parley/a2a/internal/protocol/index";
 import type { JsonValue } from "@parley/a2a/model";
 
 /* What the process that starts the others and those that serve tell one another, over the channel of `node:child_process`. */

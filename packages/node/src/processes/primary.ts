@@ -1,7 +1,8 @@
 import cluster from "node:cluster";
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Logger, ServedAgent } from "@parley/a2a";
+import type { Logger } from "@parley/a2a/internal/base/index";
+import type { ServedAgent } from "@parley/server/internal/handler";
 import { defaultLogger } from "../defaults.ts";
 import { addressOf, hasOwnPort, refuseHostUser, refuseOpenDoor, urlOf } from "../listen.ts";
 import { bind } from "../bind.ts";

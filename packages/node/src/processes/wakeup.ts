@@ -1,5 +1,6 @@
-import { systemClock, type Clock } from "@parley/a2a";
-import { changedBy, WakeupBatch, type Store, type Wakeup, type WakeupListener } from "@parley/a2a/store";
+import { systemClock, type Clock } from "@parley/a2a/internal/base/index";
+import { changedBy, WakeupBatch, type Wakeup, type WakeupListener } from "@parley/server/internal/store/wakeup";
+import type { Store } from "@parley/server/internal/store/index";
 
 /** Carries texts from one process of a machine to all others. */
 export interface WakeupChannel {

@@ -1,4 +1,4 @@
-import { defineAgent, type Agent } from "@parley/a2a";
+import { defineAgent, type Agent } from "@parley/server";
 import { deferred } from "./host.ts";
 
 const words = {

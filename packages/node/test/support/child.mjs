@@ -1,7 +1,6 @@
 // A server of its own process, to be ended by signals: prints its URL when it is ready.
 
-import { defineAgent, memoryStore } from "@parley/a2a";
-import { serve } from "@parley/node";
+import { defineAgent, memoryStore, serve } from "@parley/node";
 
 const agent = defineAgent({
   name: "Slow",

@@ -1,8 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { BlobStore } from "@parley/a2a/blobs";
-import type { Store } from "@parley/a2a/store";
+import type { BlobStore, Store } from "@parley/server/store";
 import { afterEach, onTestFinished } from "vitest";
 import { placeOfTest, stores } from "../../../../test/behaviour/stores.ts";
 import { serve, type ServeOptions, type Server } from "../../src/index.ts";

@@ -1,4 +1,4 @@
-import { silentLogger } from "@parley/a2a";
+import { silentLogger } from "@parley/server";
 import type { UniversalHandler } from "@parley/a2a/protocol";
 import { dispatch, Responder, type HttpOptions } from "../../src/http.ts";
 import { Port, type PortOptions } from "../../src/port.ts";

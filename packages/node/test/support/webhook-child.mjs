@@ -1,7 +1,6 @@
 // A server of its own process, to be killed, that sends webhooks: prints its URL when it is ready. Its options are in its arguments, as JSON.
 
-import { defineAgent, memoryStore } from "@parley/a2a";
-import { serve } from "@parley/node";
+import { defineAgent, memoryStore, serve } from "@parley/node";
 
 const agent = defineAgent({
   name: "Asking",

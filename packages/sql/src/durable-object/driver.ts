@@ -1,4 +1,4 @@
-import { utf8Length } from "@parley/a2a/store";
+import { utf8Length } from "@parley/a2a/internal/base/index";
 import type { Driver, Row, Value } from "../sqlite/driver.ts";
 import { driverOver, type LibraryStatement } from "../sqlite/drivers/library.ts";
 import type { ObjectStorage, SqlStorage } from "./storage.ts";

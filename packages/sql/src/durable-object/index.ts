@@ -3,7 +3,7 @@
  * @packageDocumentation
  */
 
-import { unavailable, type Store } from "@parley/a2a/store";
+import { unavailable, type Store } from "@parley/server/internal/store/index";
 import type { Driver } from "../sqlite/driver.ts";
 import { UnknownVersion } from "../shared/versions.ts";
 import { migrate } from "../sqlite/migrations.ts";

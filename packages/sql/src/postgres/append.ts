@@ -10,7 +10,7 @@ import {
   type TaskEffect,
   type TaskHead,
   type TaskKey,
-} from "@parley/a2a/store";
+} from "@parley/server/internal/store/index";
 import { isPause, statusOf } from "../shared/known-task.ts";
 import { contextPath, readKnown, taskPath, type Known, type ReadAppend } from "./batch-reads.ts";
 import { LogWriter, ReplyWriter } from "./log-writer.ts";

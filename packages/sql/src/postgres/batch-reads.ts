@@ -1,4 +1,4 @@
-import type { ContextAppend, Owner, ReadItem } from "@parley/a2a/store";
+import type { ContextAppend, Owner, ReadItem } from "@parley/server/internal/store/index";
 import type { Row, Value } from "./driver.ts";
 import { FeatureRows, type WantedFeature } from "./features.ts";
 import { Keys, type WantedKey } from "./keys.ts";

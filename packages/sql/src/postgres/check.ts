@@ -1,4 +1,4 @@
-import { unavailable, type StoreCondition } from "@parley/a2a/store";
+import { unavailable, type StoreCondition } from "@parley/server/internal/store/index";
 import type { Database } from "./database.ts";
 import type { Connection } from "./driver.ts";
 import { readable } from "./errors.ts";

@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from "@parley/a2a";
+import { systemClock, type Clock } from "@parley/a2a/internal/base/index";
 import { int } from "./rows.ts";
 import type { Sql } from "./schema.ts";
 

@@ -1,5 +1,6 @@
-import { A2AError, silentLogger, type Logger } from "@parley/a2a";
-import { unavailable } from "@parley/a2a/store";
+import { A2AError } from "@parley/a2a/internal/model/index";
+import { silentLogger, type Logger } from "@parley/a2a/internal/base/index";
+import { unavailable } from "@parley/server/internal/store/index";
 import { openDatabase, type Database } from "./database.ts";
 import type { PostgresDriver } from "./driver.ts";
 import { isPlainServer, isRefusedSetting } from "./errors.ts";

@@ -10,8 +10,8 @@ import {
   type MessagePlace,
   type SaidMessage,
   type StoredConversation,
-} from "@parley/a2a/store";
-import type { Message } from "@parley/a2a";
+} from "@parley/server/internal/store/index";
+import type { Message } from "@parley/a2a/internal/model/index";
 import type { Value } from "./driver.ts";
 import { eventOf, indexName, int, kindNumber, maxSeq, text } from "./rows.ts";
 import { one, type Sql } from "./schema.ts";

@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
-import { silentLogger, type Logger } from "@parley/a2a";
-import { unavailable } from "@parley/a2a/store";
+import { silentLogger, type Logger } from "@parley/a2a/internal/base/index";
+import { unavailable } from "@parley/server/internal/store/index";
 import type { PostgresDriver, Queries, Result, Value } from "./driver.ts";
 import { isConflict, isFullDisk, isLocked, isOutage, isReadOnly, readable } from "./errors.ts";
 import { FullDisk } from "../shared/full-disk.ts";

@@ -1,5 +1,5 @@
-import { A2AError } from "@parley/a2a";
-import { unavailable } from "@parley/a2a/store";
+import { A2AError } from "@parley/a2a/internal/model/index";
+import { unavailable } from "@parley/server/internal/store/index";
 import { sqlState } from "./driver.ts";
 
 /** Conflicts between transactions that run again: a serialization failure and a deadlock (PostgreSQL, Appendix A, class 40). */

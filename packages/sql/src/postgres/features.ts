@@ -6,7 +6,7 @@ import {
   type FeatureRow,
   type FeatureState,
   type Scope,
-} from "@parley/a2a/store";
+} from "@parley/server/internal/store/index";
 import type { Row, Value } from "./driver.ts";
 import {
   agentName,

@@ -3,8 +3,9 @@
  * @packageDocumentation
  */
 
-import { unavailable, type Store, type Wakeup } from "@parley/a2a/store";
-import { A2AError } from "@parley/a2a";
+import { unavailable, type Store } from "@parley/server/internal/store/index";
+import type { Wakeup } from "@parley/server/internal/store/wakeup";
+import { A2AError } from "@parley/a2a/internal/model/index";
 import { DatabaseClock } from "./clock.ts";
 import { connect, type PostgresConnectOptions } from "./connect.ts";
 import type { Database } from "./database.ts";

@@ -1,4 +1,4 @@
-import type { OnceEffect, OnceRecord, Owner, TaskHead } from "@parley/a2a/store";
+import type { OnceEffect, OnceRecord, Owner, TaskHead } from "@parley/server/internal/store/index";
 import type { Row, Value } from "./driver.ts";
 import {
   decodeName,

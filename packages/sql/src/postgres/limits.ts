@@ -1,4 +1,4 @@
-import { unavailable } from "@parley/a2a/store";
+import { unavailable } from "@parley/server/internal/store/index";
 
 /** Milliseconds more than the limit of the server, after which a connection without an answer is lost. */
 const silenceMargin = 5000;

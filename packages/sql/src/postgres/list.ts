@@ -1,17 +1,17 @@
-import type { Task } from "@parley/a2a";
+import type { Task } from "@parley/a2a/internal/model/index";
 import {
   assemble,
   defaultPageBytes,
   fitting,
   PageBudget,
   PageRoom,
-  utf8Length,
   type ListedTask,
   type ListQuery,
   type Scope,
   type StoreBounds,
   type TaskPage,
-} from "@parley/a2a/store";
+} from "@parley/server/internal/store/index";
+import { utf8Length } from "@parley/a2a/internal/base/index";
 import { keyOf, type KeptTasks, type Place } from "../shared/kept-tasks.ts";
 import {
   count,

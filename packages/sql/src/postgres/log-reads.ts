@@ -1,5 +1,5 @@
-import { A2AError } from "@parley/a2a";
-import { defaultPageBytes, type LogPage, type ReadOptions, type Scope } from "@parley/a2a/store";
+import { A2AError } from "@parley/a2a/internal/model/index";
+import { defaultPageBytes, type LogPage, type ReadOptions, type Scope } from "@parley/server/internal/store/index";
 import {
   indexName,
   int,

@@ -1,4 +1,4 @@
-import type { ContextMessageEffect, ReadRecord } from "@parley/a2a/store";
+import type { ContextMessageEffect, ReadRecord } from "@parley/server/internal/store/index";
 import type { Row, Value } from "./driver.ts";
 import { encodeJson, insertInto, recordValueColumns, recordValues, write, type Column } from "./rows.ts";
 import { together, type Sql } from "./schema.ts";

@@ -1,4 +1,4 @@
-import { unavailable, type StoreNode } from "@parley/a2a/store";
+import { unavailable, type StoreNode } from "@parley/server/internal/store/index";
 import type { Database } from "./database.ts";
 import type { Connection, PostgresDriver, Queries, Result, Value } from "./driver.ts";
 import { quickSilence } from "./limits.ts";

@@ -1,4 +1,4 @@
-import type { StoreNote } from "@parley/a2a/store";
+import type { StoreNote } from "@parley/server/internal/store/index";
 import { text, timeLimit } from "./rows.ts";
 import { columnsOf, type Sql } from "./schema.ts";
 

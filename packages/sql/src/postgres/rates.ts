@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { RateTaken, RateUse } from "@parley/a2a/store";
+import type { RateTaken, RateUse } from "@parley/server/internal/store/index";
 import type { Database } from "./database.ts";
 import { int, text } from "./rows.ts";
 import type { Schema } from "./schema.ts";

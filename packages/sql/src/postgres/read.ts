@@ -12,7 +12,7 @@ import {
   type StoreBounds,
   type StrandedRuns,
   type TaskHead,
-} from "@parley/a2a/store";
+} from "@parley/server/internal/store/index";
 import type { Row, Value } from "./driver.ts";
 import {
   agentName,

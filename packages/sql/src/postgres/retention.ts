@@ -1,4 +1,4 @@
-import { silentLogger, type Logger } from "@parley/a2a";
+import { silentLogger, type Logger } from "@parley/a2a/internal/base/index";
 import type { Database } from "./database.ts";
 import { endOf, ensurePartitions, partitionsOf, type Partition } from "./partitions.ts";
 import { quoted } from "./pool.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Scope } from "@parley/a2a/store";
+import type { Scope } from "@parley/server/internal/store/index";
 import { encodeName, ownColumns as sharedColumns } from "../shared/rows.ts";
 import type { Row, Value } from "./driver.ts";
 import { columnsOf, one, type Sql } from "./schema.ts";

@@ -1,5 +1,5 @@
-import type { TaskState } from "@parley/a2a";
-import type { TaskHead } from "@parley/a2a/store";
+import type { TaskState } from "@parley/a2a/internal/model/index";
+import type { TaskHead } from "@parley/server/internal/store/index";
 import type { Value } from "./driver.ts";
 import { bothNames, insertInto, int, rowsOf, stateNumber, states, write, type Column, type TaskRow } from "./rows.ts";
 import type { Sql } from "./schema.ts";

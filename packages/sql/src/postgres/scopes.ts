@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
-import { BoundedMap, memoryOf, type Owner } from "@parley/a2a/store";
+import { BoundedMap, memoryOf } from "@parley/a2a/internal/base/bounded-map";
+import type { Owner } from "@parley/server/internal/store/index";
 import {
   bothNames,
   count,

@@ -6,7 +6,7 @@ import {
   searchWords,
   type SearchPieces,
   type SearchText,
-} from "@parley/a2a/store";
+} from "@parley/server/internal/store/search";
 import { indexed } from "../shared/owned-words.ts";
 import type { Row } from "./driver.ts";
 import { encodeName, eventOf, int, kindNumber, optional, text } from "./rows.ts";

@@ -1,4 +1,4 @@
-import { silentLogger, type Clock, type Logger } from "@parley/a2a";
+import { silentLogger, type Clock, type Logger } from "@parley/a2a/internal/base/index";
 import {
   defaultStoreBounds,
   deletesAllBefore,
@@ -8,8 +8,8 @@ import {
   type Room,
   type Store,
   type StoreBounds,
-  type Wakeup,
-} from "@parley/a2a/store";
+} from "@parley/server/internal/store/index";
+import type { Wakeup } from "@parley/server/internal/store/wakeup";
 import { KeptTasks } from "../shared/kept-tasks.ts";
 import { checkDatabase } from "./check.ts";
 import { readConversation } from "./conversation.ts";

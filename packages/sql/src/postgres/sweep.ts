@@ -6,7 +6,7 @@ import {
   type SweepOptions,
   type SweepReport,
   type TaskHead,
-} from "@parley/a2a/store";
+} from "@parley/server/internal/store/index";
 import { count, encodeJson, int, kindNumber, rowsOf, timeLimit, write, type Column, type TaskRow } from "./rows.ts";
 import { together, type Sql } from "./schema.ts";
 import { ScopeChanges } from "./scope-changes.ts";

@@ -1,4 +1,4 @@
-import { deletesBefore, sweptStates, type SweepOptions } from "@parley/a2a/store";
+import { deletesBefore, sweptStates, type SweepOptions } from "@parley/server/internal/store/index";
 import {
   decodeName,
   int,

@@ -10,7 +10,7 @@ import {
   type StoreBounds,
   type StoredEvent,
   type TaskPieces,
-} from "@parley/a2a/store";
+} from "@parley/server/internal/store/index";
 import { keyOf, type KeptTasks } from "../shared/kept-tasks.ts";
 import {
   encodeName,

@@ -1,4 +1,4 @@
-import { unavailable } from "@parley/a2a/store";
+import { unavailable } from "@parley/server/internal/store/index";
 import type { ServerFacts } from "./database.ts";
 import type { Connection, PostgresDriver, Queries } from "./driver.ts";
 import { isAnswer, isDisconnection, isReadOnly } from "./errors.ts";

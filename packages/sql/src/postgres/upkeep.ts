@@ -10,7 +10,7 @@ import {
   type TaskHead,
   type TaskSelection,
   type Upkeep,
-} from "@parley/a2a/store";
+} from "@parley/server/internal/store/index";
 import type { Value } from "./driver.ts";
 import type { Retention } from "./retention.ts";
 import {

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { A2AError } from "@parley/a2a";
+import { A2AError } from "@parley/a2a/internal/model/index";
 
 /** What a URL of a database says about TLS. */
 export interface Target {

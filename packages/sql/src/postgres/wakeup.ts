@@ -1,5 +1,5 @@
-import { silentLogger, systemClock, type Clock, type Logger } from "@parley/a2a";
-import { WakeupBatch, type Wakeup, type WakeupListener } from "@parley/a2a/store";
+import { silentLogger, systemClock, type Clock, type Logger } from "@parley/a2a/internal/base/index";
+import { WakeupBatch, type Wakeup, type WakeupListener } from "@parley/server/internal/store/wakeup";
 import type { Listening, PostgresDriver, Queries } from "./driver.ts";
 import { keepsSession } from "./transaction.ts";
 

@@ -1,5 +1,6 @@
-import { silentLogger, type Logger } from "@parley/a2a";
-import type { StoreCondition, Wakeup, WakeupListener } from "@parley/a2a/store";
+import { silentLogger, type Logger } from "@parley/a2a/internal/base/index";
+import type { StoreCondition } from "@parley/server/internal/store/index";
+import type { Wakeup, WakeupListener } from "@parley/server/internal/store/wakeup";
 import type { Queries } from "./driver.ts";
 import { isOutage, isReadOnly } from "./errors.ts";
 import { int } from "./rows.ts";

@@ -1,5 +1,6 @@
-import { A2AError } from "@parley/a2a";
-import { changedBy, readItems, type AppendItem, type AppendOutcome } from "@parley/a2a/store";
+import { A2AError } from "@parley/a2a/internal/model/index";
+import { changedBy } from "@parley/server/internal/store/wakeup";
+import { readItems, type AppendItem, type AppendOutcome } from "@parley/server/internal/store/index";
 import { applyItems } from "./append.ts";
 import { resolveNames, type ReadAppend } from "./batch-reads.ts";
 import type { Database } from "./database.ts";

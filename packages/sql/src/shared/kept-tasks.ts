@@ -1,4 +1,5 @@
-import { BoundedMap, memoryOf, type LoadOptions } from "@parley/a2a/store";
+import { BoundedMap, memoryOf } from "@parley/a2a/internal/base/bounded-map";
+import type { LoadOptions } from "@parley/server/internal/store/index";
 
 // The texts of tasks that were read.
 

@@ -1,6 +1,6 @@
-import type { TaskState } from "@parley/a2a";
+import type { TaskState } from "@parley/a2a/internal/model/index";
 import { stateKinds } from "@parley/a2a/model";
-import type { ReadItem, TaskHead } from "@parley/a2a/store";
+import type { ReadItem, TaskHead } from "@parley/server/internal/store/index";
 import { encodeName, stateNumber, trialOf, type TaskRow, type Value } from "./rows.ts";
 
 // A task while its transaction lasts, and the columns of its row.

@@ -1,15 +1,11 @@
-import type { TaskState } from "@parley/a2a";
+import type { TaskState } from "@parley/a2a/internal/model/index";
 import type { Actor, LogRecord, NewRecord, RecordKind } from "@parley/a2a/model";
 import {
   escaped as encodeName,
   unescaped as decodeName,
   wellFormed as encodeJson,
-  type Owner,
-  type ReadRecord,
-  type StoredEvent,
-  type StoredRun,
-  type TaskHead,
-} from "@parley/a2a/store";
+} from "@parley/a2a/internal/base/json-text";
+import type { Owner, ReadRecord, StoredEvent, StoredRun, TaskHead } from "@parley/server/internal/store/index";
 
 // What the rows of tasks and of their logs have, in every database.
 

@@ -1,7 +1,6 @@
 import { isTerminal } from "@parley/a2a/model";
 import {
   baseOf,
-  type BoundedMap,
   decide,
   type AppendOutcome,
   type ContextAppend,
@@ -14,7 +13,8 @@ import {
   type TaskEffect,
   type TaskHead,
   type TaskKey,
-} from "@parley/a2a/store";
+} from "@parley/server/internal/store/index";
+import type { BoundedMap } from "@parley/a2a/internal/base/bounded-map";
 import type { Driver } from "./driver.ts";
 import { applyFeature, refusalOf } from "./features.ts";
 import { Keys } from "./keys.ts";

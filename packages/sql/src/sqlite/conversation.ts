@@ -10,8 +10,8 @@ import {
   type ConversationOptions,
   type MessagePlace,
   type SaidMessage,
-} from "@parley/a2a/store";
-import type { Message } from "@parley/a2a";
+} from "@parley/server/internal/store/index";
+import type { Message } from "@parley/a2a/internal/model/index";
 import type { Driver, Row, Value } from "./driver.ts";
 import { encodeName, eventOf, int, kindNumber, logKey, maxSeq, text } from "./rows.ts";
 import type { ScopeIds } from "./scopes.ts";

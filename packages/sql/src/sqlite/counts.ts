@@ -1,4 +1,4 @@
-import type { TaskState } from "@parley/a2a";
+import type { TaskState } from "@parley/a2a/internal/model/index";
 import type { Driver } from "./driver.ts";
 import { count, stateNumber } from "./rows.ts";
 import type { Tally } from "./scopes.ts";

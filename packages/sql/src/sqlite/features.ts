@@ -6,7 +6,7 @@ import {
   type FeatureRow,
   type FeatureState,
   type Scope,
-} from "@parley/a2a/store";
+} from "@parley/server/internal/store/index";
 import type { Driver, Row } from "./driver.ts";
 import type { KnownTask } from "../shared/known-task.ts";
 import { count, decodeName, encodeJson, encodeName, int, optional, text, timeLimit } from "./rows.ts";

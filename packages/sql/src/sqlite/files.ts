@@ -1,5 +1,5 @@
 import { statSync, type Stats } from "node:fs";
-import type { Logger } from "@parley/a2a";
+import type { Logger } from "@parley/a2a/internal/base/index";
 import { movedCode } from "./driver.ts";
 
 /** In WAL mode a database has two more files: its log, and the index of that log, which processes share. */

@@ -5,8 +5,8 @@
 
 import { accessSync, mkdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { silentLogger, type Logger } from "@parley/a2a";
-import { unavailable, type Store } from "@parley/a2a/store";
+import { silentLogger, type Logger } from "@parley/a2a/internal/base/index";
+import { unavailable, type Store } from "@parley/server/internal/store/index";
 import { retryWhileBusy, type Driver } from "./driver.ts";
 import {
   defaultDriver,
@@ -24,6 +24,7 @@ import { threadFile, threadWriter } from "./thread-writer.ts";
 import { driverWriter, type Writer } from "./writer.ts";
 
 export { defaultDriver, type DriverName };
+export { sqliteWebhookMemory, type SqliteWebhookMemoryOptions } from "./webhook-memory.ts";
 
 /** Options of `sqliteStore()`. */
 export interface SqliteStoreOptions {

@@ -1,4 +1,4 @@
-import type { OnceEffect, OnceRecord, Owner, TaskHead } from "@parley/a2a/store";
+import type { OnceEffect, OnceRecord, Owner, TaskHead } from "@parley/server/internal/store/index";
 import type { Driver, Row } from "./driver.ts";
 import { decodeName, encodeJson, encodeName, insertInto, int, ManyRows, optional, text, type TaskRow } from "./rows.ts";
 import type { ScopeIds } from "./scopes.ts";

@@ -1,4 +1,4 @@
-import type { Task, TaskState } from "@parley/a2a";
+import type { Task, TaskState } from "@parley/a2a/internal/model/index";
 import {
   assemble,
   assembleText,
@@ -6,13 +6,13 @@ import {
   fitting,
   PageBudget,
   PageRoom,
-  utf8Length,
   type ListedTask,
   type ListPosition,
   type ListQuery,
   type Scope,
   type TaskPage,
-} from "@parley/a2a/store";
+} from "@parley/server/internal/store/index";
+import { utf8Length } from "@parley/a2a/internal/base/index";
 import { keyOf, type KeptTasks, type Place } from "../shared/kept-tasks.ts";
 import type { Counts, StateList } from "./counts.ts";
 import type { Driver, Value } from "./driver.ts";

@@ -1,4 +1,4 @@
-import type { StoreNote } from "@parley/a2a/store";
+import type { StoreNote } from "@parley/server/internal/store/index";
 import type { Driver } from "./driver.ts";
 import { text, timeLimit } from "./rows.ts";
 

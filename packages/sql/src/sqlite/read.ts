@@ -11,7 +11,7 @@ import {
   type Scope,
   type StrandedRuns,
   type TaskHead,
-} from "@parley/a2a/store";
+} from "@parley/server/internal/store/index";
 import type { Driver, Row, Value } from "./driver.ts";
 import {
   count,

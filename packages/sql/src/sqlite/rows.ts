@@ -1,4 +1,4 @@
-import type { Scope } from "@parley/a2a/store";
+import type { Scope } from "@parley/server/internal/store/index";
 import { encodeName } from "../shared/rows.ts";
 import type { Driver, Row, Value } from "./driver.ts";
 

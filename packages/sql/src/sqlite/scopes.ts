@@ -1,5 +1,6 @@
-import type { TaskState } from "@parley/a2a";
-import { BoundedMap, memoryOf, type TaskHead } from "@parley/a2a/store";
+import type { TaskState } from "@parley/a2a/internal/model/index";
+import { BoundedMap, memoryOf } from "@parley/a2a/internal/base/bounded-map";
+import type { TaskHead } from "@parley/server/internal/store/index";
 import type { Driver, Row } from "./driver.ts";
 import {
   count,

@@ -6,7 +6,7 @@ import {
   searchWords,
   type SearchPieces,
   type SearchText,
-} from "@parley/a2a/store";
+} from "@parley/server/internal/store/search";
 import { indexed } from "../shared/owned-words.ts";
 import type { Driver, Row } from "./driver.ts";
 import { count, encodeName, int, logKey, maxSeq, optional, text } from "./rows.ts";

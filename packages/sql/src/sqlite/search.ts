@@ -1,17 +1,13 @@
+import { mostSnippets, Snippets } from "@parley/server/internal/store/snippets";
+import { piecesText, searchPoints, type SearchPieces, type SearchText } from "@parley/server/internal/store/search";
 import {
-  mostSnippets,
-  piecesText,
-  searchPoints,
-  Snippets,
   unavailable,
   type Owner,
   type SearchHit,
   type SearchPage,
-  type SearchPieces,
   type SearchQuery,
   type SearchTerm,
-  type SearchText,
-} from "@parley/a2a/store";
+} from "@parley/server/internal/store/index";
 import { indexed } from "../shared/owned-words.ts";
 import type { Driver, Value } from "./driver.ts";
 import { count, decodeName, int, logKey, optional, stateNumber, text } from "./rows.ts";

@@ -7,7 +7,7 @@ import {
   type Room,
   type Store,
   type StoreCondition,
-} from "@parley/a2a/store";
+} from "@parley/server/internal/store/index";
 import { KeptTasks } from "../shared/kept-tasks.ts";
 import { readConversation } from "./conversation.ts";
 import { Counts } from "./counts.ts";

@@ -6,7 +6,7 @@ import {
   type SweepOptions,
   type SweepReport,
   type TaskHead,
-} from "@parley/a2a/store";
+} from "@parley/server/internal/store/index";
 import { type Bounds, readPieces, taskOf } from "./task.ts";
 import type { Driver, Row } from "./driver.ts";
 import { count, decodeName, encodeJson, int, logKey, maxSeq, stateNumber, text, timeLimit } from "./rows.ts";

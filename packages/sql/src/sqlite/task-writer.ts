@@ -1,4 +1,5 @@
-import { BoundedMap, memoryOf, type TaskHead } from "@parley/a2a/store";
+import { BoundedMap, memoryOf } from "@parley/a2a/internal/base/bounded-map";
+import type { TaskHead } from "@parley/server/internal/store/index";
 import {
   growing,
   hasGrown,

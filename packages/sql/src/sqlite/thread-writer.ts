@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
-import type { A2AError } from "@parley/a2a";
-import { unavailable } from "@parley/a2a/store";
+import type { A2AError } from "@parley/a2a/internal/model/index";
+import { unavailable } from "@parley/server/internal/store/index";
 import type { ConnectionOptions } from "./drivers/load.ts";
 import type { Identity } from "./files.ts";
 import type { Writer } from "./writer.ts";

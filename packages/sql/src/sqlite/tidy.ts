@@ -1,4 +1,4 @@
-import type { Owner, Removed, RemovedTasks, TaskSelection } from "@parley/a2a/store";
+import type { Owner, Removed, RemovedTasks, TaskSelection } from "@parley/server/internal/store/index";
 import type { Driver, Row, Value } from "./driver.ts";
 import { count, encodeName, int, stateNumber, states, timeLimit } from "./rows.ts";
 import { dropWords } from "./search-index.ts";

@@ -6,7 +6,7 @@ import {
   type Owner,
   type OwnerQuery,
   type Upkeep,
-} from "@parley/a2a/store";
+} from "@parley/server/internal/store/index";
 import type { KeptTasks } from "../shared/kept-tasks.ts";
 import type { Driver, Value } from "./driver.ts";
 import { count, decodeName, encodeName, int, optional, text } from "./rows.ts";

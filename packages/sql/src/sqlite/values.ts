@@ -1,4 +1,4 @@
-import type { TaskEffect } from "@parley/a2a/store";
+import type { TaskEffect } from "@parley/server/internal/store/index";
 import type { Driver } from "./driver.ts";
 import { encodeJson } from "./rows.ts";
 

@@ -6,7 +6,7 @@ import {
   type StoreNote,
   type SweepOptions,
   type SweepReport,
-} from "@parley/a2a/store";
+} from "@parley/server/internal/store/index";
 import { applyItems } from "./append.ts";
 import { retryWhileBusy, type Driver } from "./driver.ts";
 import { writeNotes } from "./notes.ts";

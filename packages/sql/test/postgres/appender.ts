@@ -1,5 +1,5 @@
 // Appends to the same tasks as other processes do, in an order of its own, and prints how many items were stored.
-import type { AppendItem } from "@parley/a2a/store";
+import type { AppendItem } from "@parley/server/store";
 import { postgresStore } from "@parley/sql/postgres";
 
 const [url = "", schema = "", life = "", rounds = "", tasks = ""] = process.argv.slice(2);

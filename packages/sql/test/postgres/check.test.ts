@@ -1,5 +1,5 @@
 import pg from "pg";
-import type { Store, StoreCondition } from "@parley/a2a/store";
+import type { Store, StoreCondition } from "@parley/server/store";
 import { afterEach, describe, expect, test } from "vitest";
 import { migratePostgres, postgresStore, type PostgresStoreOptions } from "@parley/sql/postgres";
 import { useDatabase } from "../../../../test/postgres/database.ts";

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { createHandler, defineAgent } from "@parley/a2a";
-import { fakeClock } from "@parley/a2a/testing";
+import { createHandler, defineAgent } from "@parley/server";
+import { fakeClock } from "@parley/testing";
 import { postgresStore } from "@parley/sql/postgres";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 import { DatabaseClock } from "../../src/postgres/clock.ts";

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from "vitest";
-import type { Store } from "@parley/a2a/store";
-import { storeContract, type StoreContractOptions } from "@parley/a2a/testing";
+import type { Store } from "@parley/server";
+import { storeContract, type StoreContractOptions } from "@parley/testing";
 import { postgresStore } from "@parley/sql/postgres";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 

@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { A2AError } from "@parley/a2a";
-import type { Store } from "@parley/a2a/store";
+import type { A2AError, Store } from "@parley/server";
 import { postgresStore } from "@parley/sql/postgres";
 import { startPooler } from "../../../../test/postgres/pooler.ts";
 import { startPostgres, type PostgresServer } from "../../../../test/postgres/server.ts";

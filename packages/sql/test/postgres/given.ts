@@ -1,5 +1,5 @@
 import type { NewRecord } from "@parley/a2a/model";
-import type { AppendOutcome, TaskAppend, TaskKey } from "@parley/a2a/store";
+import type { AppendOutcome, TaskAppend, TaskKey } from "@parley/server/store";
 
 /** Items for tests of the store on PostgreSQL. */
 

@@ -1,8 +1,8 @@
 import pg from "pg";
 import { afterEach, describe, expect, test } from "vitest";
-import { defineAgent } from "../../../a2a/src/index.ts";
-import type { Wakeup } from "@parley/a2a/store";
-import { callContext, inProcess } from "../../../a2a/src/testing/index.ts";
+import { defineAgent } from "@parley/server";
+import type { Wakeup } from "@parley/server/store";
+import { callContext, inProcess } from "@parley/testing";
 import { postgresStore, type PostgresStore } from "@parley/sql/postgres";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 import { startProxy } from "../../../../test/postgres/proxy.ts";

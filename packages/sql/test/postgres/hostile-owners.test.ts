@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { eraseOwner, type Store, type TaskAppend } from "@parley/a2a/store";
+import { eraseOwner, type Store, type TaskAppend } from "@parley/server/store";
 import { postgresStore } from "@parley/sql/postgres";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 import { startPooler } from "../../../../test/postgres/pooler.ts";

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import type { LogPage, Store } from "@parley/a2a/store";
+import type { LogPage, Store } from "@parley/server/store";
 import { postgresStore } from "@parley/sql/postgres";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 import { countingDriver, type CountingDriver } from "./counting.ts";

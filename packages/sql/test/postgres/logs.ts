@@ -1,4 +1,4 @@
-import type { Logger } from "@parley/a2a";
+import type { Logger } from "@parley/a2a/protocol";
 import { collect } from "../../../../test/secrets.ts";
 
 /** A logger whose lines above `debug` a test can read. */

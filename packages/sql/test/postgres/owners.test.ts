@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { eraseOwner, type AppendItem, type Owner, type Store } from "@parley/a2a/store";
+import { eraseOwner, type AppendItem, type Owner, type Store } from "@parley/server/store";
 import { postgresStore, type PostgresStoreOptions } from "@parley/sql/postgres";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 import { alice, done, keyOf, making } from "./given.ts";

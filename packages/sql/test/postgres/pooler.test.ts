@@ -1,4 +1,4 @@
-import type { Wakeup } from "@parley/a2a/store";
+import type { Wakeup } from "@parley/server/store";
 import { afterEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 import { startPooler } from "../../../../test/postgres/pooler.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { RateTaken } from "@parley/a2a/store";
+import type { RateTaken } from "@parley/server/store";
 import { connect } from "../../src/postgres/connect.ts";
 import { migratePostgres } from "../../src/postgres/index.ts";
 import { Rates } from "../../src/postgres/rates.ts";

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterEach, describe, expect, test } from "vitest";
-import type { Store } from "@parley/a2a/store";
+import type { Store } from "@parley/server";
 import { migratePostgres, postgresStore, type PostgresStoreOptions } from "@parley/sql/postgres";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 import { connect } from "../../src/postgres/connect.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { postgresStore } from "@parley/sql/postgres";
-import { searchTerms } from "@parley/a2a/store";
+import { searchTerms } from "@parley/server/store";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 import { connect } from "../../src/postgres/connect.ts";
 import { Schema } from "../../src/postgres/schema.ts";

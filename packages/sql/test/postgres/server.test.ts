@@ -1,4 +1,4 @@
-import { A2AError } from "@parley/a2a";
+import { A2AError, type Store } from "@parley/server";
 import pg from "pg";
 import { generate } from "selfsigned";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { inspect } from "node:util";
 import { password, startPostgres, type PostgresServer } from "../../../../test/postgres/server.ts";
 import { connect, type PostgresConnectOptions } from "../../src/postgres/connect.ts";
-import type { Store, StoreCondition } from "@parley/a2a/store";
+import type { StoreCondition } from "@parley/server/store";
 import { postgresStore } from "@parley/sql/postgres";
 import type { Database } from "../../src/postgres/database.ts";
 import { probed } from "./serving.ts";

@@ -1,5 +1,5 @@
-import { createHandler, defineAgent, type Logger } from "@parley/a2a";
-import type { Store } from "@parley/a2a/store";
+import { createHandler, defineAgent, type Store } from "@parley/server";
+import type { Logger } from "@parley/a2a/protocol";
 
 /** A server on a store, as its probes see it. */
 export interface Probed {

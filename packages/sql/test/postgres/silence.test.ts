@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import type { Store } from "@parley/a2a/store";
+import type { Store } from "@parley/server";
 import { postgresStore } from "@parley/sql/postgres";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 import { startProxy, type Proxy } from "../../../../test/postgres/proxy.ts";

@@ -1,9 +1,9 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { defineAgent, systemClock, type AgentYield, type Turn } from "@parley/a2a";
+import { defineAgent, systemClock, type AgentYield, type Turn } from "@parley/server";
 import { postgresStore } from "@parley/sql/postgres";
-import { callContext, inProcess, type InProcess } from "@parley/a2a/testing";
+import { callContext, inProcess, type InProcess } from "@parley/testing";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 
 /* Steps and waits of tasks on PostgreSQL, in processes that share it: docs/waiting.md. */

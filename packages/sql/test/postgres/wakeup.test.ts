@@ -1,6 +1,7 @@
-import { wakeupContract } from "@parley/a2a/testing";
-import { systemClock, type Clock } from "@parley/a2a";
-import type { Wakeup } from "@parley/a2a/store";
+import { wakeupContract } from "@parley/testing";
+import { systemClock } from "@parley/server";
+import type { Clock } from "@parley/a2a/protocol";
+import type { Wakeup } from "@parley/server/store";
 import { afterEach, describe, expect, it } from "vitest";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 import { connect } from "../../src/postgres/connect.ts";

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import type { Store, Wakeup } from "@parley/a2a/store";
+import type { Store, Wakeup } from "@parley/server/store";
 import { postgresStore, type PostgresStoreOptions } from "@parley/sql/postgres";
 import pg from "pg";
 import { useDatabase } from "../../../../test/postgres/database.ts";

@@ -1,9 +1,8 @@
 // Appends to a file until it is killed, and prints the ids that were acknowledged. With a number of batches it exits after
 // them, in the middle of others.
 import { writeSync } from "node:fs";
-import type { Message } from "@parley/a2a";
-import type { NewRecord } from "@parley/a2a/model";
-import type { AppendItem } from "@parley/a2a/store";
+import type { Message, NewRecord } from "@parley/a2a/model";
+import type { AppendItem } from "@parley/server/store";
 import { sqliteStore } from "@parley/sql/sqlite";
 
 const [path = "", life, batches] = process.argv.slice(2);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, expect, test } from "vitest";
 import type { NewRecord } from "@parley/a2a/model";
-import type { Store } from "@parley/a2a/store";
+import type { Store } from "@parley/server";
 import { openDriver } from "./drivers.ts";
 import { integrityOf } from "./integrity.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ClaimPosition, Store } from "@parley/a2a/store";
+import type { ClaimPosition, Store } from "@parley/server/store";
 import type { Driver, Statement } from "../../src/sqlite/driver.ts";
 import { migrate } from "../../src/sqlite/migrations.ts";
 import { driverStore } from "../../src/sqlite/store.ts";

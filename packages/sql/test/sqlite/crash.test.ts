@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
-import type { ListPosition, Store } from "@parley/a2a/store";
+import type { ListPosition, Store } from "@parley/server/store";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { compiled } from "../../../../test/programs.ts";
 import { diskFolder } from "../../../../test/temporary.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { NewRecord } from "@parley/a2a/model";
-import type { Store, TaskAppend } from "@parley/a2a/store";
+import type { Store, TaskAppend } from "@parley/server/store";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { migrate } from "../../src/sqlite/migrations.ts";
 import { openDriver } from "./drivers.ts";

@@ -1,7 +1,6 @@
-import { createHandler, defineAgent, memoryStore, type HandlerOptions } from "@parley/a2a";
+import { createHandler, defineAgent, memoryStore, type HandlerOptions, type Store } from "@parley/server";
 import { byOrganization } from "@parley/a2a/auth";
 import type { OperationName, Principal } from "@parley/a2a/protocol";
-import type { Store } from "@parley/a2a/store";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Driver, Statement } from "../../src/sqlite/driver.ts";
 import { loadDriver } from "../../src/sqlite/drivers/load.ts";

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { defaultStoreBounds, type Store, type StoreBounds } from "@parley/a2a/store";
-import { storeHistories } from "@parley/a2a/testing";
+import { defaultStoreBounds, type Store, type StoreBounds } from "@parley/server/store";
+import { storeHistories } from "@parley/testing";
 import { driverWriter } from "../../src/sqlite/writer.ts";
 import { migrate } from "../../src/sqlite/migrations.ts";
 import { driverStore } from "../../src/sqlite/store.ts";
-import { largeTasks } from "../../../a2a/test/store/large.ts";
+import { largeTasks } from "../../../server/test/store/large.ts";
 import { openDriver } from "./drivers.ts";
 import { times } from "../../../../test/counts.ts";
 

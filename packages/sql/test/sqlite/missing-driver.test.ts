@@ -10,8 +10,7 @@ import { defaultDriver } from "../../src/sqlite/drivers/load.ts";
 const root = fileURLToPath(new URL("../../../..", import.meta.url));
 
 const program = `
-import { defineAgent } from "@parley/a2a";
-import { serve } from "@parley/node";
+import { defineAgent, serve } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";
 
 const agent = defineAgent({

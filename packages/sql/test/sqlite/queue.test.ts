@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
-import { defineAgent } from "@parley/a2a";
-import { callContext, inProcess } from "@parley/a2a/testing";
+import { defineAgent } from "@parley/server";
+import { callContext, inProcess } from "@parley/testing";
 import { sqliteStore } from "@parley/sql/sqlite";
 
 /* The queue of tasks for which a process has no room, on SQLite: in order for each owner, and the owners in turn. */

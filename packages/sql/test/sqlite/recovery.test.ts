@@ -1,9 +1,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { defineAgent, silentLogger, type LogFields, type Turn } from "@parley/a2a";
-import type { AppendItem, Store } from "@parley/a2a/store";
-import { callContext, inProcess, type InProcessOptions } from "@parley/a2a/testing";
+import { defineAgent, silentLogger, type Store, type Turn } from "@parley/server";
+import type { LogFields } from "@parley/a2a/protocol";
+import type { AppendItem } from "@parley/server/store";
+import { callContext, inProcess, type InProcessOptions } from "@parley/testing";
 import { expect, it, onTestFinished } from "vitest";
 import { sqliteStore } from "../../src/sqlite/index.ts";
 

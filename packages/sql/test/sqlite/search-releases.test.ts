@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { searchTerms, type Store } from "@parley/a2a/store";
+import { searchTerms, type Store } from "@parley/server/store";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, expect, it, onTestFinished } from "vitest";
-import { alice, append, chunk, completed, key, making, said } from "../../../a2a/src/testing/store/given.ts";
+import { alice, append, chunk, completed, key, making, said } from "../../../testing/src/store/given.ts";
 import type { Driver } from "../../src/sqlite/driver.ts";
 import { migrate } from "../../src/sqlite/migrations.ts";
 import { count } from "../../src/sqlite/rows.ts";

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { defineAgent, memoryStore, type Agent, type AgentDefinition, type Store } from "@parley/a2a";
-import { testAgent, type TestAgent, type TestAgentOptions } from "@parley/a2a/testing";
+import { defineAgent, memoryStore, type Agent, type AgentDefinition, type Store } from "@parley/server";
+import { testAgent, type TestAgent, type TestAgentOptions } from "@parley/testing";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { diskFolder } from "../../../../test/temporary.ts";

@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { defineAgent } from "@parley/a2a";
-import { testAgent } from "@parley/a2a/testing";
+import { defineAgent } from "@parley/server";
+import { testAgent } from "@parley/testing";
 import { expect, it, onTestFinished } from "vitest";
 import { sqliteStore } from "../../src/sqlite/index.ts";
 

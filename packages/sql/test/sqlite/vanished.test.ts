@@ -2,9 +2,10 @@ import { copyFile, mkdir, mkdtemp, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { silentLogger, type Logger } from "@parley/a2a";
+import { silentLogger, type Store } from "@parley/server";
+import type { Logger } from "@parley/a2a/protocol";
 import type { NewRecord } from "@parley/a2a/model";
-import type { AppendItem, Store } from "@parley/a2a/store";
+import type { AppendItem } from "@parley/server/store";
 import { sqliteStore } from "@parley/sql/sqlite";
 
 const root = await mkdtemp(join(tmpdir(), "parley-"));

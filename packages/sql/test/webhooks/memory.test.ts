@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { webhookMemory, type WebhookMemory } from "@parley/a2a/webhooks";
-import { sqliteWebhookMemory } from "../../src/webhooks/index.ts";
+import { sqliteWebhookMemory } from "../../src/sqlite/webhook-memory.ts";
 
 const sender = "one";
 const folder = mkdtempSync(join(tmpdir(), "parley-webhooks-"));

@@ -1,6 +1,7 @@
 import type { Clock } from "../../base/index.ts";
 import { A2AError } from "../../model/index.ts";
 import { smallBody, type BodyBudget, type BodyPlace, type BodyReader } from "../../protocol/index.ts";
+import { cannotServe } from "./binding.ts";
 
 /** Time between two checks of the senders' progress while there is little room, in milliseconds. */
 const interval = 1_000;
@@ -237,4 +238,19 @@ class Place implements BodyPlace {
     this.leave();
     return new A2AError("Unavailable", message, { retryAfter: 5 });
   }
+}
+
+/**
+ * The budget of request bodies.
+ *
+ * @param largest - Largest request body in bytes.
+ * @param bytes - Memory of all bodies in bytes. Default: 64 MiB, or four times the largest body.
+ */
+export function unfinishedBodies(largest: number, bytes: number | undefined, clock: Clock): Unfinished {
+  const all = bytes ?? Math.max(64 << 20, 4 * largest);
+  if (all >= 2 * largest) return new Unfinished(all, largest, clock);
+  throw cannotServe(
+    "limits.unfinishedBytes",
+    `is ${all}. It must be at least ${2 * largest}, twice \`limits.bodyBytes\``,
+  );
 }

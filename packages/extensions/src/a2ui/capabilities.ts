@@ -1,0 +1,138 @@
+import type { JsonObject } from "@parley/a2a/internal/model/index";
+import {
+  anyObject,
+  anything,
+  both,
+  flag,
+  inside,
+  isJsonObject,
+  list,
+  object,
+  oneOf,
+  text,
+  type Check,
+} from "./check.ts";
+import { versions, type A2uiVersion } from "./versions.ts";
+
+/* Who can do what: `params` on the card of an agent, and `a2uiClientCapabilities` in the metadata of each message of a client. */
+
+/** A catalog that a client defines in its messages. Besides its id it is JSON Schema, which is not checked here. */
+export interface A2uiCatalog extends JsonObject {
+  /** Its id. */
+  readonly catalogId: string;
+}
+
+/** `params` of the extension on a card. */
+export interface A2uiParams {
+  /** Ids of the catalogs that the agent writes for. */
+  readonly supportedCatalogIds?: readonly string[];
+  /** Whether clients may define catalogs in their messages. Default false. */
+  readonly acceptsInlineCatalogs?: boolean;
+}
+
+/** What a client can show. */
+export interface A2uiClientCapabilities {
+  /** Ids of its catalogs, the one that it likes best first. */
+  readonly supportedCatalogIds: readonly string[];
+  /** Catalogs that it defines itself, where the agent accepts that. */
+  readonly inlineCatalogs: readonly A2uiCatalog[];
+}
+
+/** Checks `params`. Members that a later version adds are nobody's. */
+export const checkParams: Check = object(
+  {},
+  { supportedCatalogIds: list(text), acceptsInlineCatalogs: flag },
+  anything,
+);
+
+const checkOwn: Check = object(
+  { supportedCatalogIds: list(text) },
+  { inlineCatalogs: list(object({ catalogId: text }, {}, anything)) },
+  anything,
+);
+
+/** Under which key of `a2uiClientCapabilities` a version is; 0.8 is the object itself. `undefined`: it is not there. */
+function keyOf(version: A2uiVersion, value: JsonObject): string | undefined {
+  const keys = versions[version].versions;
+  if (keys.length === 0) return Object.hasOwn(value, "supportedCatalogIds") ? "" : undefined;
+  return keys.find((name) => Object.hasOwn(value, name));
+}
+
+/** Checks `a2uiClientCapabilities`. What it says of other versions is theirs. */
+export function checkCapabilities(version: A2uiVersion): Check {
+  return both(anyObject, (value) => {
+    const key = keyOf(version, value as JsonObject);
+    if (key === undefined) return undefined;
+    if (key === "") return checkOwn(value);
+    const fault = checkOwn((value as JsonObject)[key]);
+    return fault && inside(key, fault);
+  });
+}
+
+/** The capabilities of a version; `undefined` where the client does not say any. */
+export function readCapabilities(version: A2uiVersion, value: unknown): A2uiClientCapabilities | undefined {
+  const key = isJsonObject(value) ? keyOf(version, value) : undefined;
+  if (key === undefined) return undefined;
+  const own = key === "" ? value : (value as JsonObject)[key];
+  const { supportedCatalogIds, inlineCatalogs = [] } = own as Partial<A2uiClientCapabilities>;
+  return { supportedCatalogIds: supportedCatalogIds ?? [], inlineCatalogs };
+}
+
+/** `a2uiClientCapabilities` with those of one version, added to what is there of others. */
+export function writeCapabilities(
+  version: A2uiVersion,
+  { supportedCatalogIds, inlineCatalogs }: A2uiClientCapabilities,
+  before: unknown,
+): JsonObject {
+  const others = isJsonObject(before) ? before : {};
+  const own = { supportedCatalogIds, ...(inlineCatalogs.length > 0 && { inlineCatalogs }) };
+  const [key] = versions[version].versions;
+  return key === undefined ? { ...others, ...own } : { ...others, [key]: own };
+}
+
+/** A catalog that both sides have. */
+export interface A2uiNegotiated {
+  /** Its id. */
+  readonly catalogId: string;
+  /** Its definition, where the client has sent it. */
+  readonly inline?: A2uiCatalog;
+}
+
+/**
+ * The catalogs that an agent may use for a client, the best first: those of the client that the agent writes for, in the client's order,
+ * then those that the client defines, where the agent accepts them. A client that says nothing has the catalog of the version.
+ */
+export function negotiate(
+  version: A2uiVersion,
+  agent: A2uiParams,
+  client: A2uiClientCapabilities | undefined,
+): readonly A2uiNegotiated[] {
+  const { supportedCatalogIds = [], acceptsInlineCatalogs = false } = agent;
+  const { supportedCatalogIds: wanted, inlineCatalogs } = client ?? {
+    supportedCatalogIds: versions[version].basicCatalogs,
+    inlineCatalogs: [],
+  };
+  const supported = new Set(supportedCatalogIds);
+  const agreed = new Map<string, A2uiNegotiated>();
+  for (const catalogId of wanted) if (supported.has(catalogId)) agreed.set(catalogId, { catalogId });
+  for (const inline of acceptsInlineCatalogs ? inlineCatalogs : []) {
+    const { catalogId } = inline;
+    if (!agreed.has(catalogId)) agreed.set(catalogId, { catalogId, inline });
+  }
+  return [...agreed.values()];
+}
+
+/** Checks `a2uiClientDataModel`, which is of one version: that of another one is nobody's. */
+export function checkDataModel(version: A2uiVersion): Check {
+  const { versions: names } = versions[version];
+  const own = object({ version: oneOf(names), surfaces: object({}, {}, anyObject) });
+  return both(anyObject, (value) =>
+    names.includes((value as JsonObject)["version"] as string) ? own(value) : undefined,
+  );
+}
+
+/** The data models of surfaces that a client has sent along, by the ids of the surfaces. */
+export function readDataModel(version: A2uiVersion, value: unknown): Readonly<Record<string, JsonObject>> {
+  if (!isJsonObject(value) || !versions[version].versions.includes(value["version"] as string)) return {};
+  return value["surfaces"] as Readonly<Record<string, JsonObject>>;
+}

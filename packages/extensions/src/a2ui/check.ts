@@ -1,0 +1,114 @@
+import type { JsonObject } from "@parley/a2a/internal/model/index";
+
+/* Checks of messages. They are strict where the schemas of A2UI are: most of their objects have no other members. */
+
+/** What is wrong with a value: a JSON pointer to the field, and a sentence. */
+export interface Fault {
+  readonly path: string;
+  readonly message: string;
+}
+
+/** Finds the first fault of a value. */
+export type Check = (value: unknown) => Fault | undefined;
+
+/** Checks of the members of an object. */
+export type Members = Readonly<Record<string, Check>>;
+
+const here = (message: string): Fault => ({ path: "", message });
+
+/** A fault, seen from the object or the list that has the value. */
+export function inside(name: string | number, fault: Fault): Fault {
+  return { path: `/${String(name).replaceAll("~", "~0").replaceAll("/", "~1")}${fault.path}`, message: fault.message };
+}
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export const text: Check = (value) => (typeof value === "string" ? undefined : here("must be a string"));
+export const flag: Check = (value) => (typeof value === "boolean" ? undefined : here("must be true or false"));
+export const number: Check = (value) =>
+  typeof value === "number" && Number.isFinite(value) ? undefined : here("must be a number");
+export const anything: Check = (value) => (value === undefined ? here("is required") : undefined);
+export const anyObject: Check = (value) => (isJsonObject(value) ? undefined : here("must be an object"));
+
+const dateTime = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/;
+export const time: Check = (value) =>
+  typeof value === "string" && dateTime.test(value) && !Number.isNaN(Date.parse(value))
+    ? undefined
+    : here("must be an RFC 3339 time such as 2026-01-31T12:00:00Z");
+
+/** One of these values. */
+export function oneOf(values: readonly string[]): Check {
+  return (value) =>
+    typeof value === "string" && values.includes(value) ? undefined : here(`must be ${values.join(" or ")}`);
+}
+
+/** A list. `min`: how many items it has at least. */
+export function list(item: Check, min = 0): Check {
+  return (value) => {
+    if (!Array.isArray(value)) return here("must be an array");
+    if (value.length < min) return here("must not be empty");
+    for (let at = 0; at < value.length; at += 1) {
+      const fault = item(value[at]);
+      if (fault !== undefined) return inside(at, fault);
+    }
+    return undefined;
+  };
+}
+
+/** An object. `others`: what members without a check of their own may be; absent: there are none. */
+export function object(required: Members, optional: Members = {}, others?: Check): Check {
+  const names = Object.keys(required);
+  return (value) => {
+    if (!isJsonObject(value)) return here("must be an object");
+    const missing = names.find((name) => !Object.hasOwn(value, name));
+    if (missing !== undefined) return inside(missing, here("is required"));
+    for (const [name, member] of Object.entries(value)) {
+      const check = memberOf(required, name) ?? memberOf(optional, name) ?? others;
+      const fault = check === undefined ? here("is not a field of this message") : check(member);
+      if (fault !== undefined) return inside(name, fault);
+    }
+    return undefined;
+  };
+}
+
+function memberOf(members: Members, name: string): Check | undefined {
+  return Object.hasOwn(members, name) ? members[name] : undefined;
+}
+
+/** An object with exactly one of some kinds of content. Each kind has the members that go with it. */
+export function kinds(
+  shared: Members,
+  byKind: Readonly<Record<string, { readonly required: Members; readonly optional?: Members }>>,
+): Check {
+  const names = Object.keys(byKind);
+  const checks = new Map(
+    Object.entries(byKind).map(([kind, { required, optional }]) => [
+      kind,
+      object({ ...shared, ...required }, optional),
+    ]),
+  );
+  return (value) => {
+    if (!isJsonObject(value)) return here("must be an object");
+    const found = names.filter((name) => Object.hasOwn(value, name));
+    if (found.length !== 1) return here(`must have exactly one of ${names.join(", ")}`);
+    return checks.get(found[0] as string)?.(value);
+  };
+}
+
+/** The first fault that one of several checks finds. */
+export function both(...checks: readonly Check[]): Check {
+  return (value) => {
+    for (const check of checks) {
+      const fault = check(value);
+      if (fault !== undefined) return fault;
+    }
+    return undefined;
+  };
+}
+
+/** A check by a condition on an object. */
+export function where(holds: (value: JsonObject) => boolean, message: string): Check {
+  return (value) => (isJsonObject(value) && !holds(value) ? here(message) : undefined);
+}

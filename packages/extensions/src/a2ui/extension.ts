@@ -1,0 +1,215 @@
+import { systemClock } from "@parley/a2a/internal/base/index";
+import type { AgentExtension, JsonObject, Message, Part } from "@parley/a2a/internal/model/index";
+import type { DataPartField, ExtensionTypes, MetadataField } from "@parley/a2a/internal/protocol/index";
+import { defineExtension, type DefinedExtension } from "@parley/a2a/internal/extensions/index";
+import {
+  checkCapabilities,
+  checkDataModel,
+  checkParams,
+  negotiate,
+  readCapabilities,
+  readDataModel,
+  writeCapabilities,
+  type A2uiCatalog,
+  type A2uiClientCapabilities,
+  type A2uiParams,
+} from "./capabilities.ts";
+import type { A2uiAction, A2uiClientError, A2uiClientMessage } from "./messages.ts";
+import { checkEnvelope, isPartOf, readParts, writeParts } from "./parts.ts";
+import { readEvent, type A2uiEvent } from "./event.ts";
+import { clientMessage } from "./schemas.ts";
+import { onlyRight, report, type Told } from "./outgoing.ts";
+import { schemaOf } from "./standard.ts";
+import { clientDataModel, type A2uiSurfaces } from "./surface.ts";
+import { turnOf, type A2uiTurn } from "./turn.ts";
+import { versions, type A2uiVersion } from "./versions.ts";
+
+/** What `a2ui()` takes. */
+export interface A2uiOptions<Version extends A2uiVersion = A2uiVersion> {
+  /** The version. An agent or a client that speaks several has an extension for each. */
+  readonly version: Version;
+  /** Ids of the catalogs that the agent writes for, or that the client shows, the best first. Default: the one of the version. */
+  readonly catalogs?: readonly string[];
+  /** At an agent: whether clients may define catalogs in their messages. Default false. */
+  readonly acceptsInlineCatalogs?: boolean;
+  /** At a client: catalogs that it defines. They are sent to agents that accept them. */
+  readonly inlineCatalogs?: readonly A2uiCatalog[];
+  /** At a client: what it shows of this agent. The data of surfaces with `sendDataModel` is sent with each message. */
+  readonly surfaces?: () => A2uiSurfaces;
+  /** Most bytes of the data of a part, as JSON. Larger ones are refused, and not read. Default 1 MiB. */
+  readonly maxBytes?: number;
+}
+
+/** What `action()` takes. The time is by default that of the call. */
+export type A2uiActionInit = Omit<A2uiAction, "timestamp" | "context"> &
+  Partial<Pick<A2uiAction, "timestamp" | "context">>;
+
+/** The types of the extension, for `turn.ext()` and `event.ext()`. */
+export interface A2uiTypes<Version extends A2uiVersion> extends ExtensionTypes {
+  /** What a client says of itself. */
+  readonly metadata: {
+    readonly message: {
+      readonly capabilities: MetadataField<A2uiClientCapabilities | undefined>;
+      readonly dataModels: MetadataField<Readonly<Record<string, JsonObject>>>;
+    };
+  };
+  /** Lists of messages. */
+  readonly data: { readonly messages: DataPartField<readonly JsonObject[]> };
+  /** It has none. */
+  readonly subStates: never;
+  /** It has none. */
+  readonly methods: Readonly<Record<never, never>>;
+  /** What `turn.ext()` gives. */
+  readonly turn: A2uiTurn<Version>;
+  /** What `event.ext()` gives. */
+  readonly event: A2uiEvent<Version>;
+}
+
+/** A2UI in one version: an extension, and the parts that a client sends. */
+export type A2ui<Version extends A2uiVersion = A2uiVersion> = DefinedExtension<string, A2uiTypes<Version>> & {
+  /** The version. */
+  readonly version: Version;
+  /** The media type of its parts. An agent that takes actions has it in `defaultInputModes`. */
+  readonly mediaType: string;
+  /**
+   * The part that says what the user did.
+   *
+   * @throws TypeError for what is no action of the version.
+   *
+   * @example
+   * ```ts
+   * const ui = a2ui({ version: "0.9" });
+   * const pressed = ui.action({ name: "refresh", surfaceId: "weather", sourceComponentId: "again" });
+   * await client.sendMessage({ message: { parts: [pressed], taskId } });
+   * ```
+   */
+  action(init: A2uiActionInit): Part;
+  /**
+   * The part that says what the client could not do.
+   *
+   * @throws TypeError for what is no error of the version.
+   */
+  error(error: A2uiClientError): Part;
+  /**
+   * Parts of other messages of a client, such as a `functionResponse` (0.10).
+   *
+   * @throws TypeError for what is no message of the version.
+   */
+  clientParts(messages: readonly A2uiClientMessage[]): readonly Part[];
+};
+
+const defaultMaxBytes = 1024 * 1024;
+
+/**
+ * A2UI: agents that show user interfaces, as data that the client renders with components of its own (https://a2ui.org).
+ *
+ * @throws TypeError for a version that this package does not speak.
+ *
+ * @example
+ * ```ts
+ * const ui = a2ui({ version: "0.9", catalogs: ["https://example.com/catalogs/forms/v1"] });
+ * ```
+ */
+export function a2ui<Version extends A2uiVersion>(options: A2uiOptions<Version>): A2ui<Version> {
+  const { version, maxBytes = defaultMaxBytes } = options;
+  if (!Object.hasOwn(versions, version)) throw new TypeError(`A2UI has no version ${version} here`);
+  const { uri, mediaType } = versions[version];
+  const { catalogs = versions[version].basicCatalogs, acceptsInlineCatalogs = false } = options;
+  const params: A2uiParams = { supportedCatalogIds: catalogs, ...(acceptsInlineCatalogs && { acceptsInlineCatalogs }) };
+  const turns = new WeakMap<object, Told>();
+  const write = (messages: readonly object[]): readonly Part[] =>
+    writeParts(version, clientMessage[version], maxBytes, messages);
+
+  const extension = defineExtension({
+    uri,
+    description: `User interfaces by A2UI ${version}`,
+    // What cannot be read is left out, and the conversation goes on in text.
+    kind: "data",
+    params: params as NonNullable<AgentExtension["params"]>,
+    paramsSchema: schemaOf(checkParams, (value) => value as A2uiParams),
+    metadata: {
+      message: {
+        capabilities: {
+          key: "a2uiClientCapabilities",
+          schema: schemaOf(checkCapabilities(version), (value) => readCapabilities(version, value)),
+        },
+        dataModels: {
+          key: "a2uiClientDataModel",
+          schema: schemaOf(checkDataModel(version), (value) => readDataModel(version, value)),
+        },
+      },
+    },
+    data: {
+      messages: {
+        mediaType,
+        matches: (part: Part) => isPartOf(version, part),
+        schema: schemaOf(checkEnvelope(version, maxBytes), listOf),
+      },
+    },
+    onTurnStart(turn, { message: { capabilities, dataModels = {} } }): A2uiTurn<Version> {
+      const read = readParts<A2uiClientMessage>(version, clientMessage[version], maxBytes, turn.message.parts);
+      const told = { logger: turn.logger, uri, taskId: turn.taskId };
+      report(told, "A message of A2UI from a client was left out", read.problems);
+      const agreed = negotiate(version, params, capabilities);
+      const started = turnOf(version, maxBytes, turn, { ...read, capabilities, catalogs: agreed, dataModels });
+      turns.set(started, told);
+      return started;
+    },
+    onAppend(event, { started }) {
+      const { problems, event: right } = onlyRight(version, maxBytes, event);
+      const told = turns.get(started as A2uiTurn<Version>);
+      if (told !== undefined) report(told, "A message of A2UI that an agent made was left out", problems);
+      return right;
+    },
+    onRequest(request, { operation, params: offered }) {
+      if (operation !== "SendMessage" && operation !== "SendStreamingMessage") return request;
+      const { message, ...rest } = request as unknown as { readonly message: Message };
+      return { ...rest, message: withOwn(options, catalogs, offered as A2uiParams | undefined, message) } as never;
+    },
+    onEvent(event): A2uiEvent<Version> {
+      return readEvent(version, maxBytes, event);
+    },
+  });
+
+  const [said] = versions[version].versions;
+  const one = (kind: string, content: object): Part =>
+    write([said === undefined ? { [kind]: content } : { version: said, [kind]: content }])[0] as Part;
+  return Object.freeze({
+    ...extension,
+    version,
+    mediaType,
+    action: ({ timestamp = new Date(systemClock.now()).toISOString(), context = {}, ...init }: A2uiActionInit) =>
+      one(said === undefined ? "userAction" : "action", { ...init, timestamp, context }),
+    error: (error: A2uiClientError) => one("error", error),
+    clientParts: write,
+  }) as never;
+}
+
+function listOf(data: unknown): readonly JsonObject[] {
+  return (Array.isArray(data) ? data : [data]) as readonly JsonObject[];
+}
+
+/** A message with what the client says of itself. */
+function withOwn(
+  { version, inlineCatalogs = [], surfaces }: A2uiOptions,
+  catalogs: readonly string[],
+  offered: A2uiParams | undefined,
+  message: Message,
+): Message {
+  const own = {
+    supportedCatalogIds: catalogs,
+    // "This should only be provided if the agent declares `acceptsInlineCatalogs: true`."
+    inlineCatalogs: offered?.acceptsInlineCatalogs === true ? inlineCatalogs : [],
+  };
+  const capabilities = writeCapabilities(version, own, message.metadata?.["a2uiClientCapabilities"]);
+  const [said] = versions[version].versions;
+  const dataModel = said === undefined || surfaces === undefined ? undefined : clientDataModel(said, surfaces());
+  return {
+    ...message,
+    metadata: {
+      ...message.metadata,
+      a2uiClientCapabilities: capabilities,
+      ...(dataModel !== undefined && { a2uiClientDataModel: dataModel }),
+    },
+  };
+}

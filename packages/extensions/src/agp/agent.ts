@@ -1,0 +1,191 @@
+import { defineAgent } from "@parley/server/internal/agent/index";
+import { A2AError, data, partsOf, type Part } from "@parley/a2a/internal/model/index";
+import {
+  DelegationFailed,
+  MessageRefused,
+  type Agent,
+  type AgentBehaviour,
+  type AgentDescription,
+  type AgentEvent,
+  type AgentYield,
+  type Delegated,
+  type DelegateClient,
+  type DelegateMessage,
+  type DelegateOptions,
+  type Turn,
+} from "@parley/a2a/internal/protocol/index";
+import { agpErrors } from "./errors.ts";
+import { agp, viaKey, type AgpTurn } from "./extension.ts";
+import { delegationMediaType, intentMediaType, intentPart } from "./parts.ts";
+import type { AgentGateway } from "./port.ts";
+import { agpUri, type DelegationIntent, type IntentPayload } from "./shapes.ts";
+
+/** Options of `gatewayAgent()`: what its card says, and where paths lead. */
+export interface GatewayAgentOptions
+  extends Partial<AgentDescription>, Omit<AgentBehaviour, "extensions" | "mayReplyDirectly"> {
+  /** Its routes. */
+  readonly gateway: AgentGateway;
+  /**
+   * The agent at a path: a client of `connect()`, best one that is made where the program starts. `undefined`, or an error: there is none, and the next
+   * route is tried. Where there is none left, the task fails.
+   * A path comes from who has announced it, so do not connect to it as an address.
+   */
+  readonly agentAt: (path: string) => DelegateClient | undefined | Promise<DelegateClient | undefined>;
+  /** What the agent is sent. Default: the parts of the message, with the intent; for a part of a delegation the intent alone. */
+  readonly messageFor?: (intent: IntentPayload, path: string) => DelegateMessage;
+  /** Options of the delegation, such as what is taken over of progress and artifacts. */
+  readonly delegate?: Omit<DelegateOptions, "key">;
+}
+
+/**
+ * An agent that passes intents on to the agents of its routes: their questions become those of this agent, the answers go down, and artifacts
+ * are taken over. A delegation is split, and its parts are done at the same time.
+ *
+ * Where the agent of a route is away, or refuses an intent before it has begun with it (`DelegationFailed.untaken`), the next route is tried, at most three
+ * of them. An intent that an agent may have taken is sent to no other one.
+ *
+ * @example
+ * ```ts
+ * const gateway = agentGateway({ name: "Corporate" });
+ * const finance = await connect("https://finance.example.com");
+ * const agent = gatewayAgent({ gateway, agentAt: (path) => (path === "Finance/gateway" ? finance : undefined) });
+ * ```
+ */
+export function gatewayAgent(options: GatewayAgentOptions): Agent {
+  const { gateway, agentAt: _, messageFor: __, delegate: ___, ...rest } = options;
+  const extension = agp({ gateway });
+  return defineAgent({
+    name: gateway.name,
+    description: "Routes intents to agents by capability, cost and policy.",
+    version: "1.0.0",
+    skills: [],
+    defaultInputModes: ["application/json", intentMediaType, delegationMediaType, "text/plain"],
+    defaultOutputModes: ["*/*"],
+    ...rest,
+    extensions: [extension],
+    async *onMessage(turn) {
+      const read = turn.ext(extension);
+      if (read?.intent !== undefined) return yield* passOn(turn, read, read.intent, options);
+      if (read?.delegation !== undefined) return yield* passOnAll(turn, read, read.delegation, options);
+      const description = read === undefined ? `must come with the extension ${agpUri}` : "must hold an intent";
+      throw new MessageRefused([{ field: "message.parts", description }]);
+    },
+  });
+}
+
+type Routes = Pick<GatewayAgentOptions, "gateway" | "agentAt" | "messageFor" | "delegate">;
+
+/** A turn, whatever it stores. */
+type AnyTurn = Pick<
+  Turn,
+  "message" | "number" | "logger" | "delegate" | "all" | "completed" | "failed" | "reply" | "artifact"
+>;
+
+/** What a client reads where the table names an agent that is not there: paths are not its business. */
+const nobody = "The agent of this route cannot be reached.";
+
+async function* passOn(
+  turn: AnyTurn,
+  read: AgpTurn,
+  intent: IntentPayload,
+  routes: Routes,
+): AsyncGenerator<AgentYield, AgentEvent | undefined, void> {
+  const done = yield* delegated(turn, read, { at: 0, intent, parts: turn.message.parts }, routes);
+  if (done === undefined) return turn.failed(nobody);
+  if (done.message !== undefined) return turn.reply(done.message.parts);
+  return turn.completed(done.task?.status.message?.parts);
+}
+
+async function* passOnAll(
+  turn: AnyTurn,
+  read: AgpTurn,
+  { sub_intents: intents }: DelegationIntent,
+  routes: Routes,
+): AsyncGenerator<AgentYield, AgentEvent, void> {
+  const calls = intents.map((intent, at) => delegated(turn, read, { at, intent, parts: [intentPart(intent)] }, routes));
+  const settled = yield* turn.all(calls, { settled: true });
+  const report = intents.map((intent, at) => {
+    const outcome = settled[at];
+    const isDone = outcome?.status === "fulfilled" && outcome.value !== undefined;
+    return [intent.target_capability, isDone ? "SUCCESS" : "FAILED"] as const;
+  });
+  yield turn.artifact({ name: "delegation", parts: [data(Object.fromEntries(report))] });
+  return turn.completed();
+}
+
+/** An intent of the message of a turn. */
+interface RoutedIntent {
+  /** Its position in the message. */
+  readonly at: number;
+  readonly intent: IntentPayload;
+  readonly parts: readonly Part[];
+}
+
+/** Tries the routes of an intent, the cheapest first. `undefined`: at the last one is nobody. */
+async function* delegated(
+  turn: AnyTurn,
+  read: AgpTurn,
+  { at, intent, parts }: RoutedIntent,
+  routes: Routes,
+): AsyncGenerator<AgentYield, Delegated | undefined, void> {
+  const paths = [read.paths[at] ?? "", ...(read.alternatives[at] ?? [])].filter((path) => path !== "");
+  let failure: DelegationFailed | undefined;
+  for (const [attempt, path] of paths.entries()) {
+    const client = await clientAt(turn, path, routes);
+    const message = messageOf(parts, read, intent, path, routes);
+    // A repeated turn comes to the same delegations, also where an agent that was away is there again.
+    const key = `agp ${turn.number} ${at} ${attempt}`;
+    try {
+      return yield* turn.delegate(client ?? absent, message, { ...routes.delegate, key });
+    } catch (error) {
+      if (!(error instanceof DelegationFailed) || !isUntaken(error)) throw error;
+      failure = client === undefined ? undefined : error;
+      turn.logger.info("An intent was not taken at a path", { path, cause: error });
+    }
+  }
+  if (failure !== undefined) throw failure;
+  return undefined;
+}
+
+/** Whether nobody has begun with the intent: a gateway that has no route for it does not. */
+function isUntaken({ untaken, cause }: DelegationFailed): boolean {
+  return untaken || Object.values(agpErrors).some((error) => error.is(cause));
+}
+
+const notHere = (): Promise<never> => Promise.reject(new A2AError("UnsupportedOperation", nobody));
+const noEvents = (): never => {
+  throw new A2AError("UnsupportedOperation", nobody);
+};
+
+/** In place of an agent that is not there. So it is stored with the task that the intent was not sent, and a repeated turn goes on from there. */
+const absent: DelegateClient = {
+  card: { name: "The agent of this route", capabilities: {}, supportedInterfaces: [] },
+  sendMessage: notHere,
+  getTask: notHere,
+  listTasks: notHere,
+  cancelTask: notHere,
+  sendStreamingMessage: noEvents,
+  subscribeToTask: noEvents,
+};
+
+async function clientAt(turn: AnyTurn, path: string, { agentAt }: Routes): Promise<DelegateClient | undefined> {
+  try {
+    return await agentAt(path);
+  } catch (cause) {
+    turn.logger.warn("The agent of a route cannot be reached", { path, cause });
+    return undefined;
+  }
+}
+
+/** What the agent of a route is sent, with the names of the gateways that it came through. */
+function messageOf(
+  parts: readonly Part[],
+  { via }: AgpTurn,
+  intent: IntentPayload,
+  path: string,
+  { gateway, messageFor }: Routes,
+): DelegateMessage {
+  const given = messageFor?.(intent, path) ?? { parts };
+  const init = typeof given === "object" && "parts" in given ? given : { parts: partsOf(given) };
+  return { ...init, metadata: { ...init.metadata, [viaKey]: [...via, gateway.name] } };
+}

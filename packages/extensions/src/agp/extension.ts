@@ -1,0 +1,227 @@
+import { invalidParams, type Message, type StandardSchema } from "@parley/a2a/internal/model/index";
+import type {
+  AcceptedCall,
+  AcceptedInput,
+  DataPartField,
+  EventReads,
+  ExtensionCall,
+  ExtensionMethod,
+  ExtensionTurn,
+  ExtensionTypes,
+  MetadataField,
+} from "@parley/a2a/internal/protocol/index";
+import { defineExtension, extensionMethod, type DefinedExtension } from "@parley/a2a/internal/extensions/index";
+import { delegationMediaType, intentMediaType, isDelegationPart, isIntentPart } from "./parts.ts";
+import type { AgentGateway } from "./port.ts";
+import {
+  agpSchemas,
+  agpUri,
+  methodSchemas,
+  namesSchema,
+  pathListsSchema,
+  type AgpTable,
+  type AnnounceRequest,
+  type AnnounceResponse,
+  type DelegationIntent,
+  type IntentPayload,
+  type RouteEntry,
+  type RoutesRequest,
+  type WithdrawRequest,
+  type WithdrawResponse,
+} from "./shapes.ts";
+
+/** What a gateway's agent reads of a message. */
+export interface AgpTurn {
+  /** The intent. Absent where the message has none, or a delegation. */
+  readonly intent?: IntentPayload;
+  /** The delegation. Absent where the message has none. */
+  readonly delegation?: DelegationIntent;
+  /** The path that was chosen for the intent, or for each part of the delegation: empty where there is none. */
+  readonly paths: readonly string[];
+  /**
+   * For each of `paths` the next ones, at most 3, the cheapest first: for where the agent of a path is away, or refuses the intent before it has
+   * begun with it. They too were chosen when the message came.
+   */
+  readonly alternatives: readonly (readonly string[])[];
+  /** Names of the gateways that the message came through. */
+  readonly via: readonly string[];
+}
+
+/** The types of AGP. */
+export interface AgpTypes extends ExtensionTypes {
+  readonly metadata: {
+    readonly message: Readonly<Record<"via" | "paths", MetadataField<readonly string[]>>> & {
+      readonly alternatives: MetadataField<readonly (readonly string[])[]>;
+    };
+  };
+  readonly data: {
+    readonly intent: DataPartField<IntentPayload>;
+    readonly delegation: DataPartField<DelegationIntent>;
+  };
+  readonly subStates: never;
+  readonly methods: {
+    readonly "agp/announce": ExtensionMethod<AnnounceRequest, AnnounceResponse>;
+    readonly "agp/withdraw": ExtensionMethod<WithdrawRequest, WithdrawResponse>;
+    readonly "agp/routes": ExtensionMethod<RoutesRequest, AgpTable>;
+  };
+  readonly turn: AgpTurn;
+  readonly event: EventReads<AgpTypes>;
+}
+
+/** AGP. `turn.ext()` gives an `AgpTurn`. */
+export type AgpExtension = DefinedExtension<typeof agpUri, AgpTypes>;
+
+/** Where the gateways are listed that a message came through, and the paths that this gateway has chosen. */
+export const viaKey: string = `${agpUri}/via`;
+const pathsKey = `${agpUri}/paths`;
+/** For each path the next ones. */
+const alternativesKey = `${agpUri}/alternatives`;
+
+/** How many routes are tried besides the cheapest one, for an intent and for all of a message: a task has a limited number of delegations. */
+const mostAlternatives = 3;
+const mostAlternativesInAll = 32;
+/** How many characters they take in all: they are stored with the message. */
+const longestAlternatives = 16 << 10;
+
+/**
+ * The Agent Gateway Protocol, for servers and clients. `agp({ gateway })` is for the server of a gateway: it routes intents, and its methods
+ * announce and withdraw routes. `agp()` is for clients.
+ *
+ * @example
+ * ```ts
+ * const client = await connect("https://corporate.example.com", { extensions: [agp()] });
+ * ```
+ */
+export function agp({ gateway }: { readonly gateway?: AgentGateway } = {}): AgpExtension {
+  const names = (key: string) => ({ key, schema: namesSchema });
+  return defineExtension({
+    uri: agpUri,
+    description: "Routes intents to agents by capability, cost and policy",
+    params: { agent_role: "gateway", supported_agp_versions: ["1.0"] },
+    paramsSchema: agpSchemas.params,
+    // The gateways on its way are no content: a message that is sent again by another way is the same.
+    metadata: {
+      message: {
+        via: { ...names(viaKey), volatile: true },
+        paths: { ...names(pathsKey), volatile: true },
+        alternatives: { key: alternativesKey, schema: pathListsSchema, volatile: true },
+      },
+    },
+    data: {
+      intent: { matches: isIntentPart, mediaType: intentMediaType, schema: agpSchemas.intent },
+      delegation: { matches: isDelegationPart, mediaType: delegationMediaType, schema: agpSchemas.delegation },
+    },
+    methods: methodsOf(gateway),
+    ...(gateway && { onAccept: (input: AcceptedInput, call: AcceptedCall) => routed(gateway, input, call) }),
+    onTurnStart: ({ message }: ExtensionTurn): AgpTurn => readTurn(message),
+  });
+}
+
+function methodsOf(gateway: AgentGateway | undefined): AgpTypes["methods"] {
+  return {
+    "agp/announce": extensionMethod({
+      ...methodSchemas.announce,
+      idempotent: true,
+      rest: { method: "POST", path: "/agp:announce" },
+      grpc: "/agp.v1.AgentGateway/Announce",
+      ...(gateway && {
+        onCall: (request: AnnounceRequest, { principal }: ExtensionCall) => gateway.announce(request, principal),
+      }),
+    }),
+    "agp/withdraw": extensionMethod({
+      ...methodSchemas.withdraw,
+      idempotent: true,
+      rest: { method: "POST", path: "/agp:withdraw" },
+      grpc: "/agp.v1.AgentGateway/Withdraw",
+      ...(gateway && {
+        onCall: async (request: WithdrawRequest, { principal }: ExtensionCall) => ({
+          withdrawn: await gateway.withdraw(request, principal),
+        }),
+      }),
+    }),
+    "agp/routes": extensionMethod({
+      ...methodSchemas.routes,
+      idempotent: true,
+      rest: { method: "GET", path: "/agp/routes" },
+      grpc: "/agp.v1.AgentGateway/Routes",
+      ...(gateway && {
+        onCall: ({ capability }: RoutesRequest, { principal }: ExtensionCall) => gateway.routes(capability, principal),
+      }),
+    }),
+  };
+}
+
+/**
+ * Chooses the routes of a message before it is stored, so that a caller whose intent has none is told by an error of AGP (§5), and a turn that is
+ * repeated takes the same way.
+ */
+async function routed(gateway: AgentGateway, input: AcceptedInput, { logger }: AcceptedCall): Promise<AcceptedInput> {
+  const { [pathsKey]: _, [alternativesKey]: __, ...metadata } = input.message.metadata ?? {};
+  const message: Message = { ...input.message, metadata };
+  const { intent, delegation, via } = readTurn(message);
+  const checked = { ...input, message: withPaths(message, []) };
+  if (intent === undefined && delegation === undefined) return checked;
+  const count = message.parts.filter((part) => isIntentPart(part) || isDelegationPart(part)).length;
+  if (count > 1) throw invalidParams([{ field: "message.parts", description: "must not hold more than one intent" }]);
+  if (intent !== undefined) {
+    return { ...input, message: withPaths(message, [pathsOf(await gateway.routesFor(intent, via))]) };
+  }
+  const ways: (readonly string[])[] = [];
+  for (const part of delegation?.sub_intents ?? []) {
+    const paths = await gateway.routesFor(part, via).then(pathsOf, (cause: unknown) => {
+      logger.info("A part of a delegation has no route", { capability: part.target_capability, cause });
+      return [""];
+    });
+    ways.push(paths);
+  }
+  return { ...input, message: withPaths(message, ways) };
+}
+
+/** The path of the cheapest route, and the next ones. Two may have announced the same path. */
+function pathsOf(routes: readonly RouteEntry[]): readonly string[] {
+  return [...new Set(routes.map(({ path }) => path))].slice(0, 1 + mostAlternatives);
+}
+
+/** Notes the paths of each intent: the first one, and the others while there is room for them. */
+function withPaths(message: Message, ways: readonly (readonly string[])[]): Message {
+  let room = longestAlternatives;
+  let count = mostAlternativesInAll;
+  const hasRoom = ({ length }: string): boolean => (room -= length) >= 0 && (count -= 1) >= 0;
+  const alternatives = ways.map(([, ...others]) => others.filter(hasRoom));
+  const metadata = {
+    ...message.metadata,
+    ...(ways.length > 0 && { [pathsKey]: ways.map(([path = ""]) => path) }),
+    ...(alternatives.some(({ length }) => length > 0) && { [alternativesKey]: alternatives }),
+  };
+  if (Object.keys(metadata).length > 0) return { ...message, metadata };
+  const { metadata: _, ...bare } = message;
+  return bare;
+}
+
+/** What a message has of AGP. What does not fit its schema is absent. */
+function readTurn({ parts, metadata }: Message): AgpTurn {
+  const intent = valueOf(agpSchemas.intent, parts.find(isIntentPart)?.data);
+  const delegation = valueOf(agpSchemas.delegation, parts.find(isDelegationPart)?.data);
+  return {
+    ...(intent !== undefined && { intent }),
+    ...(delegation !== undefined && { delegation }),
+    paths: textsOf(metadata?.[pathsKey]),
+    alternatives: listOf(metadata?.[alternativesKey]).map(textsOf),
+    via: textsOf(metadata?.[viaKey]),
+  };
+}
+
+function listOf(given: unknown): readonly unknown[] {
+  return Array.isArray(given) ? given : [];
+}
+
+function textsOf(given: unknown): readonly string[] {
+  return listOf(given).filter((each) => typeof each === "string");
+}
+
+/** A value that fits its schema; `undefined` where it does not. */
+function valueOf<T>(schema: StandardSchema<T>, value: unknown): T | undefined {
+  if (value === undefined) return undefined;
+  const result = schema["~standard"].validate(value);
+  return result instanceof Promise || result.issues !== undefined ? undefined : result.value;
+}

@@ -1,0 +1,284 @@
+import { silentLogger, systemClock, type Clock, type Logger } from "@parley/a2a/internal/base/index";
+import { A2AError, invalidParams } from "@parley/a2a/internal/model/index";
+import type { Principal } from "@parley/a2a/internal/protocol/index";
+import { agpErrors } from "./errors.ts";
+import type { AgentGateway, AgentGatewayOptions, DelegationReport, GatewayPeer } from "./port.ts";
+import {
+  agpSchemas,
+  type AgpTable,
+  type AnnounceRequest,
+  type AnnounceResponse,
+  type CapabilityAnnouncement,
+  type DelegationIntent,
+  type IntentPayload,
+  type RouteEntry,
+  type WithdrawRequest,
+} from "./shapes.ts";
+import { RouteTable, type Route } from "./table.ts";
+import { Telling } from "./telling.ts";
+
+/** Least time between two refreshes, in milliseconds: strangers must not make a gateway call others. */
+const cooldown = 10_000;
+
+/** Longest time between two rounds of announcements to peers, in milliseconds. Timers of runtimes fire at once after 24 days. */
+const longestWait = 24 * 60 * 60_000;
+
+/**
+ * Makes a gateway: a table of routes that squads announce (AGP §3).
+ *
+ * @throws A2AError `InvalidParams` where an option cannot work.
+ *
+ * @example
+ * ```ts
+ * const gateway = agentGateway({
+ *   name: "Corporate",
+ *   policy: { mayAnnounce: ({ subject }, { path }) => path.startsWith(`${subject}/`) },
+ * });
+ * await gateway.announce({ announcement: { capability: "infra:provision", version: "1.0", cost: 0.1, policy: {} }, path: "Engineering/vm" });
+ * ```
+ */
+export function agentGateway(options: AgentGatewayOptions): AgentGateway {
+  return new Gateway(options);
+}
+
+class Gateway implements AgentGateway {
+  readonly name: string;
+  readonly maxHops: number;
+  readonly #options: AgentGatewayOptions;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #table: RouteTable;
+  readonly #lifetime: number;
+  readonly #telling = new Telling((capability, via) => this.#tellNow(capability, via));
+  #refreshing: Promise<void> | undefined;
+  #refreshed = -Infinity;
+  #sequence = 0;
+
+  constructor(options: AgentGatewayOptions) {
+    const { name, lifetime = 300, maxHops = 8, tableBytes = 1 << 20, transitCost = 0, clock = systemClock } = options;
+    const wrong = [
+      typeof name === "string" && name !== "" && name.length <= 256
+        ? undefined
+        : ["name", "must be 1 to 256 characters"],
+      lifetime > 0 ? undefined : ["lifetime", "must be more than 0 seconds"],
+      Number.isInteger(maxHops) && maxHops > 0 ? undefined : ["maxHops", "must be a whole number, 1 or more"],
+      tableBytes > 0 ? undefined : ["tableBytes", "must be more than 0"],
+      Number.isFinite(transitCost) && transitCost >= 0 ? undefined : ["transitCost", "must be a number, 0 or more"],
+    ].filter((each) => each !== undefined);
+    if (wrong.length > 0) throw invalidParams(wrong.map(([field = "", description = ""]) => ({ field, description })));
+    this.name = name;
+    this.maxHops = maxHops;
+    this.#options = options;
+    this.#clock = clock;
+    this.#logger = options.logger ?? silentLogger;
+    this.#lifetime = lifetime * 1000;
+    this.#table = new RouteTable({ bytes: tableBytes, bytesPerAnnouncer: tableBytes / 4 }, clock);
+    for (const { path, ...announcement } of options.routes ?? []) {
+      this.#table.add({ announcement: checked(announcement), path, by: undefined, via: [], lifetime: Infinity });
+    }
+  }
+
+  async announce(request: AnnounceRequest, by?: Principal): Promise<AnnounceResponse> {
+    const { path, via = [], expires_in: asked = Infinity, sequence } = request;
+    const announcement = checked(request.announcement);
+    if (by !== undefined) await this.#mustAnnounce(by, request);
+    // It has come in a circle, or from too far: the routes that are known are as good.
+    if (via.includes(this.name) || via.length >= this.maxHops) return { accepted: false };
+    const lifetime = Math.min(this.#lifetime, asked * 1000);
+    const isNew = this.#table.add({ announcement, path, by: by && announcerOf(by), via, lifetime, sequence });
+    if (isNew === "older") return { accepted: false };
+    if (isNew && this.#isTold(by && announcerOf(by))) {
+      const told = this.#telling.tell(announcement.capability, via, by !== undefined);
+      // Who announces does not wait for the peers.
+      if (by === undefined) await told;
+    }
+    return { accepted: true, expires_in: lifetime / 1000 };
+  }
+
+  async withdraw({ capability, path, sequence }: WithdrawRequest, by?: Principal): Promise<boolean> {
+    if (by !== undefined) {
+      await this.#mustAnnounce(by, { announcement: { capability, version: "", policy: {} }, path });
+    }
+    const route = this.#table.remove(by && announcerOf(by), capability, path, sequence);
+    if (route === undefined) return false;
+    if (this.#isTold(route.by)) {
+      const told = this.#telling.tell(capability, route.via, by !== undefined);
+      if (by === undefined) await told;
+    }
+    return true;
+  }
+
+  async routes(capability?: string, by?: Principal): Promise<AgpTable> {
+    const mayRead = this.#options.policy?.mayReadRoutes;
+    if (by !== undefined && mayRead !== undefined && !(await mayRead(by))) {
+      throw new A2AError("PermissionDenied", "This caller may not read the routes");
+    }
+    return this.#table.entries(capability);
+  }
+
+  async route(intent: IntentPayload, visited: readonly string[] = []): Promise<RouteEntry> {
+    return (await this.routesFor(intent, visited))[0] as RouteEntry;
+  }
+
+  async routesFor(intent: IntentPayload, visited: readonly string[] = []): Promise<readonly RouteEntry[]> {
+    if (visited.includes(this.name)) throw agpErrors.routeNotFound("The intent has come in a circle");
+    if (visited.length >= this.maxHops) throw agpErrors.routeNotFound("The intent has come through too many gateways");
+    let chosen = this.#table.choose(intent, visited);
+    if (chosen === "stale" && (await this.#refresh(intent.target_capability)))
+      chosen = this.#table.choose(intent, visited);
+    const metadata = { target_capability: intent.target_capability };
+    switch (chosen) {
+      case "notFound":
+        throw agpErrors.routeNotFound(undefined, { metadata });
+      case "violation":
+        throw agpErrors.policyViolation(undefined, { metadata });
+      case "stale":
+        throw agpErrors.tableStale(undefined, { metadata, retryAfter: cooldown / 1000 });
+      default:
+        return chosen.map(({ path, cost, policy }) => ({ path, cost, policy }));
+    }
+  }
+
+  async routeAll({ sub_intents: intents }: DelegationIntent): Promise<DelegationReport> {
+    const results: (readonly [string, "SUCCESS" | "FAILED"])[] = [];
+    for (const intent of intents) {
+      const route = await this.route(intent).catch(() => undefined);
+      results.push([intent.target_capability, route === undefined ? "FAILED" : "SUCCESS"]);
+    }
+    return Object.fromEntries(results);
+  }
+
+  async advertise(): Promise<void> {
+    // One after the other with what changes meanwhile: a peer must not get what is older after what is newer.
+    for (const { capability, via } of this.#told()) await this.#telling.tell(capability, via, false);
+  }
+
+  start(): () => void {
+    let stop = (): void => {};
+    let isOver = false;
+    const run = (): void => {
+      void this.advertise().finally(() => {
+        if (!isOver) stop = this.#clock.after(Math.min(this.#lifetime / 3, longestWait), run);
+      });
+    };
+    run();
+    return () => {
+      isOver = true;
+      stop();
+    };
+  }
+
+  get #path(): string {
+    return this.#options.path ?? this.name;
+  }
+
+  /** Whether peers are told a route. */
+  #isTold(by: Route["by"]): boolean {
+    return by === undefined || this.#options.transit === true;
+  }
+
+  /** The cheapest route to each capability that peers are told. They know this gateway by one path. */
+  #told(capability?: string): readonly Route[] {
+    return cheapest(this.#table.live(capability).filter(({ by }) => this.#isTold(by)));
+  }
+
+  async #tellNow(capability: string, via: readonly string[]): Promise<void> {
+    const [route] = this.#told(capability);
+    if (route !== undefined) return this.#tell(route);
+    await this.#each({ via, capability }, (peer) =>
+      peer.withdraw({ capability, path: this.#path, sequence: this.#next() }),
+    );
+  }
+
+  async #mustAnnounce(by: Principal, request: AnnounceRequest): Promise<void> {
+    const may = await this.#options.policy?.mayAnnounce?.(by, request);
+    if (may !== true)
+      throw new A2AError("PermissionDenied", "This caller may not announce this capability at this path");
+  }
+
+  /** Returns whether routes were read. */
+  async #refresh(capability: string): Promise<boolean> {
+    const { refresh } = this.#options;
+    if (refresh === undefined) return false;
+    if (this.#refreshing === undefined) {
+      if (this.#clock.elapsed() - this.#refreshed < cooldown) return false;
+      this.#refreshed = this.#clock.elapsed();
+      this.#refreshing = Promise.resolve()
+        .then(() => refresh({ capability }))
+        .then(
+          () => undefined,
+          (cause: unknown) =>
+            this.#logger.warn("The routes of a gateway could not be refreshed", { capability, cause }),
+        )
+        .finally(() => (this.#refreshing = undefined));
+    }
+    await this.#refreshing;
+    return true;
+  }
+
+  /** Tells peers a route, as one through this gateway. */
+  async #tell(route: Route): Promise<void> {
+    const { transitCost = 0 } = this.#options;
+    const { capability, version, cost, policy, by, via } = route;
+    const announcement = {
+      capability,
+      version,
+      cost: by === undefined ? cost : Math.min(cost + transitCost, Number.MAX_VALUE),
+      policy,
+    };
+    const request: AnnounceRequest = {
+      announcement,
+      path: this.#path,
+      via: [...via, this.name],
+      expires_in: this.#lifetime / 1000,
+      sequence: this.#next(),
+    };
+    await this.#each(route, (peer) => peer.announce(request));
+  }
+
+  /** Numbers announcements and withdrawals. It is a time, so that it goes on after a restart. */
+  #next(): number {
+    return (this.#sequence = Math.max(this.#sequence + 1, this.#clock.now()));
+  }
+
+  /** Calls the peers that a route has not come through. */
+  async #each(
+    { via, capability }: Pick<Route, "via" | "capability">,
+    call: (peer: GatewayPeer) => Promise<unknown>,
+  ): Promise<void> {
+    const peers = (this.#options.peers ?? []).filter(({ name }) => !via.includes(name));
+    await Promise.all(
+      peers.map((peer) =>
+        call(peer).catch((cause: unknown) =>
+          this.#logger.warn("A gateway could not be told of a route", { peer: peer.name, capability, cause }),
+        ),
+      ),
+    );
+  }
+}
+
+/** A caller, as a text that no other caller has. */
+function announcerOf({ subject, organization }: Principal): string {
+  return JSON.stringify([organization ?? null, subject]);
+}
+
+/** The cheapest route to each capability. */
+function cheapest(routes: readonly Route[]): readonly Route[] {
+  const best = new Map<string, Route>();
+  for (const route of routes) {
+    const known = best.get(route.capability);
+    if (known === undefined || route.cost < known.cost) best.set(route.capability, route);
+  }
+  return [...best.values()];
+}
+
+/** JavaScript callers can pass anything. */
+function checked(announcement: unknown): CapabilityAnnouncement {
+  const result = agpSchemas.announcement["~standard"].validate(announcement);
+  if (result instanceof Promise || result.issues !== undefined) {
+    const [issue] = result instanceof Promise ? [] : (result.issues ?? []);
+    const field = ["announcement", ...(issue?.path ?? [])].map(String).join(".");
+    throw invalidParams([{ field, description: issue?.message ?? "is not valid" }]);
+  }
+  return result.value;
+}

@@ -1,0 +1,235 @@
+import { utf8Length, type Clock } from "@parley/a2a/internal/base/index";
+import { A2AError, type JsonObject, type JsonValue } from "@parley/a2a/internal/model/index";
+import { isObject } from "@parley/a2a/internal/model/schema";
+import type { AgpTable, CapabilityAnnouncement, IntentPayload, RouteEntry } from "./shapes.ts";
+
+/** A route that was announced. */
+export interface Route extends RouteEntry {
+  /** The capability. */
+  readonly capability: string;
+  /** Version of its schema. */
+  readonly version: string;
+  /** Who has announced it, as a text that no other caller has. `undefined`: the gateway itself. */
+  readonly by: string | undefined;
+  /** Names of the gateways that it came through, the first one first. */
+  readonly via: readonly string[];
+}
+
+/** An announcement, and where it comes from. */
+export interface Announced {
+  readonly announcement: CapabilityAnnouncement;
+  readonly path: string;
+  readonly by: string | undefined;
+  readonly via: readonly string[];
+  /** After how many milliseconds the route expires. */
+  readonly lifetime: number;
+  /** Its number among those of its announcer, see `AnnounceRequest.sequence`. */
+  readonly sequence?: number | undefined;
+}
+
+/** Which routes an intent may take, the cheapest first; or why there is none. */
+export type Chosen = readonly Route[] | "notFound" | "violation" | "stale";
+
+/** Bounds of a table, in bytes of JSON. */
+export interface TableBounds {
+  /** All routes together. */
+  readonly bytes: number;
+  /** The routes of one announcer. */
+  readonly bytesPerAnnouncer: number;
+}
+
+interface Row extends Route {
+  readonly sequence: number | undefined;
+  /** It was withdrawn. It is kept until it would have expired, so that an older announcement that comes late does not bring it back. */
+  readonly isGone?: true;
+  /** When it expires; monotonic time. */
+  readonly expires: number;
+  readonly bytes: number;
+}
+
+/** About how many bytes a route takes beside its texts. */
+const aroundRoute = 200;
+
+/** The routes of a gateway. A route is known by its announcer, its capability and its path: announced again it is renewed, and keeps its place. */
+export class RouteTable {
+  readonly #clock: Clock;
+  readonly #bounds: TableBounds;
+  readonly #rows = new Map<string, Map<string, Row>>();
+  readonly #bytesBy = new Map<string | undefined, number>();
+  #bytes = 0;
+
+  constructor(bounds: TableBounds, clock: Clock) {
+    this.#bounds = bounds;
+    this.#clock = clock;
+  }
+
+  /**
+   * Adds or renews a route.
+   *
+   * @returns Whether it is another route than before; `older` where a newer announcement or withdrawal has come already.
+   * @throws A2AError `TooManyRequests` where there is no room for it.
+   */
+  add({ announcement, path, by, via, lifetime, sequence }: Announced): boolean | "older" {
+    const { capability, version, cost = 0, policy } = announcement;
+    const key = keyOf(by, path);
+    if (this.#isNewer(capability, key, sequence)) return "older";
+    const bytes = aroundRoute + utf8Length(JSON.stringify([capability, version, policy, path, by, via]));
+    // What is dropped may be the route itself.
+    const more = (): number => bytes - (this.#rows.get(capability)?.get(key)?.bytes ?? 0);
+    if (!this.#hasRoom(by, more())) this.#dropExpired();
+    if (!this.#hasRoom(by, more())) {
+      throw new A2AError("TooManyRequests", "The routing table is full", { retryAfter: Math.ceil(lifetime / 1000) });
+    }
+    const row: Row = {
+      capability,
+      version,
+      cost,
+      policy,
+      path,
+      by,
+      via,
+      bytes,
+      sequence,
+      expires: this.#clock.elapsed() + lifetime,
+    };
+    const rows = this.#rows.get(capability) ?? new Map<string, Row>();
+    this.#rows.set(capability, rows);
+    const present = rows.get(key);
+    rows.set(key, row);
+    this.#count(by, bytes - (present?.bytes ?? 0));
+    return present === undefined || !this.#isLive(present) || !isSame(present, row);
+  }
+
+  /** Removes a route. Returns what it was; `undefined` where there was none, or a newer one. */
+  remove(by: string | undefined, capability: string, path: string, sequence?: number): Route | undefined {
+    const key = keyOf(by, path);
+    const row = this.#rows.get(capability)?.get(key);
+    if (row === undefined || this.#isNewer(capability, key, sequence)) return undefined;
+    const wasLive = this.#isLive(row);
+    if (sequence === undefined || this.#isOver(row)) this.#drop(row);
+    else this.#rows.get(capability)?.set(key, { ...row, sequence, isGone: true });
+    return wasLive ? row : undefined;
+  }
+
+  /** Whether there is a newer announcement or withdrawal. What has expired tells nothing: clocks may have been set. */
+  #isNewer(capability: string, key: string, sequence = Infinity): boolean {
+    const row = this.#rows.get(capability)?.get(key);
+    return row !== undefined && !this.#isOver(row) && (row.sequence ?? -Infinity) > sequence;
+  }
+
+  /** All routes that have not expired, or those to one capability. */
+  live(capability?: string): readonly Route[] {
+    const rows =
+      capability === undefined ? [...this.#rows.values()] : [this.#rows.get(capability) ?? new Map<string, Row>()];
+    return rows.flatMap((each) => [...each.values()]).filter((row) => this.#isLive(row));
+  }
+
+  /** The same in the shape of AGP. */
+  entries(capability?: string): AgpTable {
+    const routes: Record<string, RouteEntry[]> = Object.create(null) as Record<string, RouteEntry[]>;
+    for (const { capability: name, path, cost, policy } of this.live(capability)) {
+      (routes[name] ??= []).push({ path, cost, policy });
+    }
+    return { routes: { ...routes } };
+  }
+
+  /**
+   * The routes that satisfy the constraints of an intent (AGP §5, and the routing of its sample), the cheapest first; of several at one cost the one
+   * that was announced first.
+   *
+   * @param visited - Names of the gateways that the intent came through: no route leads back to one.
+   */
+  choose({ target_capability, policy_constraints = {} }: IntentPayload, visited: readonly string[] = []): Chosen {
+    const all = [...(this.#rows.get(target_capability)?.values() ?? [])].filter(
+      ({ via, isGone }) => isGone !== true && !via.some((name) => visited.includes(name)),
+    );
+    // A caller may send many of them, and there may be many routes.
+    const constraints = Object.entries(policy_constraints);
+    const fitting = all.filter((row) => satisfiesAll(row, constraints));
+    const live = fitting.filter((row) => !this.#isOver(row));
+    if (live.length > 0) return live.toSorted((one, other) => one.cost - other.cost);
+    if (fitting.length > 0) return "stale";
+    return all.length > 0 ? "violation" : "notFound";
+  }
+
+  #isLive(row: Row): boolean {
+    return row.isGone !== true && !this.#isOver(row);
+  }
+
+  #isOver({ expires }: Row): boolean {
+    return expires <= this.#clock.elapsed();
+  }
+
+  #hasRoom(by: string | undefined, more: number): boolean {
+    const { bytes, bytesPerAnnouncer } = this.#bounds;
+    const own = (this.#bytesBy.get(by) ?? 0) + more;
+    return this.#bytes + more <= bytes && (by === undefined || own <= bytesPerAnnouncer);
+  }
+
+  /** Expired routes are kept while there is room: they tell an old table from a capability that nobody has. */
+  #dropExpired(): void {
+    for (const rows of this.#rows.values()) for (const row of rows.values()) if (this.#isOver(row)) this.#drop(row);
+  }
+
+  #drop(row: Row): void {
+    const rows = this.#rows.get(row.capability);
+    rows?.delete(keyOf(row.by, row.path));
+    if (rows?.size === 0) this.#rows.delete(row.capability);
+    this.#count(row.by, -row.bytes);
+  }
+
+  #count(by: string | undefined, change: number): void {
+    this.#bytes += change;
+    const own = (this.#bytesBy.get(by) ?? 0) + change;
+    if (own > 0) this.#bytesBy.set(by, own);
+    else this.#bytesBy.delete(by);
+  }
+}
+
+function keyOf(by: string | undefined, path: string): string {
+  return JSON.stringify([by ?? null, path]);
+}
+
+function isSame(one: Row, other: Row): boolean {
+  return (
+    one.version === other.version &&
+    one.cost === other.cost &&
+    isEqual(one.policy, other.policy) &&
+    isEqual([...one.via], [...other.via])
+  );
+}
+
+/**
+ * Whether a route satisfies the constraints of an intent: `security_level` is a least level where both are numbers, `cost_max` a bound on the
+ * cost of the route, and any other value must be the one of the policy.
+ */
+export function satisfiesConstraints(route: Pick<RouteEntry, "policy" | "cost">, constraints: JsonObject): boolean {
+  return satisfiesAll(route, Object.entries(constraints));
+}
+
+function satisfiesAll(
+  { policy, cost }: Pick<RouteEntry, "policy" | "cost">,
+  constraints: readonly (readonly [string, JsonValue])[],
+): boolean {
+  return constraints.every(([name, wanted]) => {
+    if (name === "cost_max" && typeof wanted === "number") return cost <= wanted;
+    if (!Object.hasOwn(policy, name)) return false;
+    const given = policy[name] as JsonValue;
+    if (name === "security_level" && typeof given === "number" && typeof wanted === "number") return given >= wanted;
+    return isEqual(given, wanted);
+  });
+}
+
+/** Whether two JSON values are the same. The order of members does not matter. */
+function isEqual(one: JsonValue, other: JsonValue): boolean {
+  if (one === other) return true;
+  if (Array.isArray(one) && Array.isArray(other)) {
+    const [left, right] = [one as readonly JsonValue[], other as readonly JsonValue[]];
+    return left.length === right.length && left.every((item, at) => isEqual(item, right[at] as JsonValue));
+  }
+  if (!isObject(one) || !isObject(other)) return false;
+  const names = Object.keys(one);
+  const has = (name: string): boolean =>
+    Object.hasOwn(other, name) && isEqual(one[name] as JsonValue, other[name] as JsonValue);
+  return names.every(has) && names.length === Object.keys(other).length;
+}

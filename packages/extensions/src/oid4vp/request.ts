@@ -1,0 +1,158 @@
+import { utf8Length } from "@parley/a2a/internal/base/index";
+import { check, type JsonObject, type Message } from "@parley/a2a/internal/model/index";
+import {
+  isObject,
+  object,
+  optional,
+  required,
+  satisfying,
+  string,
+  strings,
+  struct,
+  type Schema,
+} from "@parley/a2a/internal/model/schema";
+import { isWeb, WalletSchemes, type WalletSchemesOptions } from "./schemes.ts";
+
+/* What is asked for: an authorization request of OID4VP, in the metadata of a status message. */
+
+/** The URI of the extension, and its key in metadata. */
+export const oid4vpUri = "https://github.com/a2aproject/experimental-ext-oid4vp-auth/tree/main/v1";
+
+/** An authorization request (OID4VP 1.0 §5). It has exactly one of `request_uri` and `request`. */
+export interface Oid4vpRequest {
+  /** Who asks: the client identifier of the verifier, which is also that of the request itself. */
+  readonly client_id: string;
+  /** Where the wallet gets the request, or what it is invoked with: an absolute URI, such as `https://…` or `openid4vp://…`. */
+  readonly request_uri?: string;
+  /** The request itself. */
+  readonly request?: JsonObject;
+}
+
+/** Params of the extension on a card. */
+export interface Oid4vpParams {
+  /** The versions of OID4VP that the agent supports, such as `1.0`. */
+  readonly oid4vpVersions: readonly string[];
+}
+
+/** What the metadata has. */
+export interface Oid4vpMetadata {
+  /** The request. */
+  readonly authorizationRequest: Oid4vpRequest;
+}
+
+/** Most bytes of a request as JSON. It is kept in a row while its turn waits. */
+const mostRequest = 16 << 10;
+
+const anyObject: Schema<JsonObject> = struct;
+const clientId = satisfying(
+  string,
+  "must be a text of 1 to 2048 characters",
+  ({ length }) => length > 0 && length <= 2048,
+);
+
+/** Checks of requests whose links may have the schemes of `schemes`. */
+function schemaWith(schemes: WalletSchemes): Schema<Oid4vpRequest> {
+  const shape = object<Oid4vpRequest>({
+    client_id: required(clientId),
+    request_uri: optional(
+      satisfying(string, "must be an absolute URI that a wallet can open", (text) => schemes.opens(text)),
+    ),
+    request: optional(
+      satisfying(anyObject, "must have no request and no request_uri of its own (RFC 9101 §4)", isWhole),
+    ),
+  });
+  const oneOf = satisfying(shape, "must have exactly one of request_uri and request", isOneOf);
+  const oneClient = satisfying(oneOf, "must have the client_id that its request has", hasOneClient);
+  return satisfying(
+    oneClient,
+    `must not take more than ${mostRequest} bytes of JSON`,
+    (request) => utf8Length(JSON.stringify(request)) <= mostRequest,
+  );
+}
+
+/** The rules of the extension: exactly one of two members, one client identifier, and a link that a wallet can open. */
+export function metadataSchema(schemes: WalletSchemes): Schema<Oid4vpMetadata> {
+  return object<Oid4vpMetadata>({ authorizationRequest: required(schemaWith(schemes)) });
+}
+
+export const paramsSchema: Schema<Oid4vpParams> = object<Oid4vpParams>({ oid4vpVersions: required(strings) });
+
+/** Whether a request has all that it asks for in itself: `walletUrl()` would pass on a place that nobody has looked at. */
+function isWhole(request: JsonObject): boolean {
+  return request["request"] === undefined && request["request_uri"] === undefined;
+}
+
+function isOneOf({ request_uri: at, request }: Oid4vpRequest): boolean {
+  return (at === undefined) !== (request === undefined);
+}
+
+/** Whether the request has the same client identifier, where it has one that can be seen: an `https:` URI is read by the wallet alone. */
+function hasOneClient({ client_id: client, request_uri: at, request }: Oid4vpRequest): boolean {
+  const others = at === undefined ? [request?.["client_id"]] : new URL(at).searchParams.getAll("client_id");
+  return others.every((other) => other === undefined || other === client);
+}
+
+/** The request, where it is one. */
+export function validRequest(value: unknown, schemes: WalletSchemes): Oid4vpRequest | undefined {
+  const checked = check(schemaWith(schemes), value, "copy");
+  return checked.ok ? checked.value : undefined;
+}
+
+/**
+ * Reads the request from the message of a status with `TASK_STATE_AUTH_REQUIRED`. `undefined`: it has none, or one that breaks a rule of the
+ * extension. A stranger wrote it: a wallet decides whom it trusts, by `client_id` and the signature of the request.
+ *
+ * @param options - Schemes of wallets besides the usual ones.
+ *
+ * @example
+ * ```ts
+ * const client = await connect("https://agents.example.com", { extensions: [oid4vp] });
+ * const { task } = await client.sendMessage("Enrol me");
+ * const request = readOid4vpRequest(task?.status.message);
+ * if (request !== undefined) console.log(`${request.client_id} asks for a credential`);
+ * ```
+ */
+export function readOid4vpRequest(
+  message: Pick<Message, "metadata"> | undefined,
+  options: WalletSchemesOptions = {},
+): Oid4vpRequest | undefined {
+  const value = message?.metadata?.[oid4vpUri];
+  return isObject(value) ? validRequest(value["authorizationRequest"], new WalletSchemes(options)) : undefined;
+}
+
+/**
+ * The URL that invokes a wallet with a request (OID4VP 1.0 §9): to be opened, or shown as a QR code.
+ *
+ * @param endpoint - The `authorization_endpoint` of the wallet. Default: the scheme that wallets have registered. What it has after `#` stays
+ * behind the request.
+ * @param options - Schemes of wallets besides the usual ones: that of the endpoint too has to be one.
+ * @throws TypeError for a request or an endpoint that no wallet may be invoked with.
+ *
+ * @example
+ * ```ts
+ * const request = { client_id: "verifier", request_uri: "https://verifier.example.com/requests/1" };
+ * const link = walletUrl(request, "https://wallet.example.com/authorize");
+ * ```
+ */
+export function walletUrl(
+  request: Oid4vpRequest,
+  endpoint = "openid4vp://",
+  options: WalletSchemesOptions = {},
+): string {
+  const schemes = new WalletSchemes(options);
+  const valid = validRequest(request, schemes);
+  if (valid === undefined) throw new TypeError("The request is none that a wallet may be invoked with");
+  if (!schemes.invokes(endpoint)) throw new TypeError("The endpoint is no URI of a wallet: see walletSchemes");
+  const { client_id: client, request_uri: at, request: parameters = {} } = valid;
+  // A URI with a scheme of wallets invokes one as it is: the public sample sends such.
+  if (at !== undefined && !isWeb(at)) return at;
+  const query = new URLSearchParams({ client_id: client });
+  if (at !== undefined) query.set("request_uri", at);
+  for (const [name, value] of Object.entries(parameters)) {
+    query.set(name, typeof value === "string" ? value : JSON.stringify(value));
+  }
+  // What is after `#` is no part of the query (RFC 3986 §3.5).
+  const [place = "", ...fragment] = endpoint.split("#");
+  const link = `${place}${place.includes("?") ? "&" : "?"}${query.toString()}`;
+  return fragment.length === 0 ? link : `${link}#${fragment.join("#")}`;
+}

@@ -1,0 +1,304 @@
+import {
+  A2AError,
+  invalidParams,
+  type AgentCard,
+  type JsonObject,
+  type Message,
+} from "@parley/a2a/internal/model/index";
+import { isObject, object, optional, strings } from "@parley/a2a/internal/model/schema";
+import type {
+  AcceptedCall,
+  AcceptedInput,
+  EventReads,
+  ExtensionTurn,
+  ExtensionTypes,
+  MetadataField,
+  RequestingCall,
+} from "@parley/a2a/internal/protocol/index";
+import { defineExtension, type DefinedExtension } from "@parley/a2a/internal/extensions/index";
+import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
+import { audienceOf } from "./audience.ts";
+import {
+  callerContextSchema,
+  malformed,
+  readPassport,
+  securePassportUri,
+  withPassport,
+  type CallerContext,
+  type PassportParams,
+} from "./context.ts";
+import { memoryNonces, type PassportNonces } from "./nonces.ts";
+import {
+  checkKey,
+  signPassport,
+  verifyPassport,
+  type PassportProblem,
+  type PassportVerdict,
+  type PrivatePassportKey,
+} from "./signature.ts";
+import type { PassportTrust } from "./trust.ts";
+
+/** A passport, as an agent reads it. It is a copy: a change of it does not change the message. */
+export interface Passport extends Omit<CallerContext, "signature"> {
+  /** Whether the signature proves that the client is who it says, and that the passport is for this agent and this message. */
+  readonly verified: boolean;
+  /** Why it is not verified. */
+  readonly problem?: PassportProblem;
+}
+
+/** The passport that a client sends with its messages. */
+export interface CallerOptions {
+  /** Name of the client, such as `a2a://desk.example.com`. */
+  readonly clientId: string;
+  /**
+   * What the agent is told: an object, or a function that is called for each message. `undefined` sends no passport. Only keys that the
+   * agent's card lists are sent, where it lists some.
+   */
+  readonly state:
+    JsonObject | ((message: Message, card: AgentCard) => JsonObject | undefined | Promise<JsonObject | undefined>);
+  /** The session that it belongs to. Default: none. */
+  readonly sessionId?: string | ((message: Message) => string | undefined);
+  /** Signs the passport, for the agent whose card it is sent to. Absent: it is not signed. */
+  readonly key?: PrivatePassportKey;
+  /** How long a signature is valid, in seconds. Default 300. */
+  readonly lifetime?: number;
+}
+
+/** Options of `securePassport()`. */
+export interface SecurePassportOptions {
+  /** Keys of `state` that the agent understands. The card lists them, and agents get no others. Default: all. */
+  readonly supportedStateKeys?: readonly string[];
+  /** Whose signatures count. Default: nobody's, so that no passport is verified. */
+  readonly trust?: PassportTrust;
+  /**
+   * Whether messages without a verified passport are refused, as `InvalidParams`. The card then says that the extension is required. Default
+   * false: agents get what is not verified with `verified: false`.
+   */
+  readonly require?: boolean;
+  /** Names of the agent that a passport may be for. Default: the addresses of its card, with their tenants. */
+  readonly audience?: readonly string[];
+  /** Remembers used passports. Default: the memory of this process, 4 MiB. */
+  readonly nonces?: PassportNonces;
+  /** How far the clocks of others may be off, in seconds. Default 60. */
+  readonly clockSkew?: number;
+  /** Longest lifetime of a passport that is accepted, in seconds. Default 600. */
+  readonly maxLifetime?: number;
+  /** For clients: what is sent with each message. Absent: nothing. */
+  readonly caller?: CallerOptions;
+}
+
+/** Where the result of the verification is stored with the message. What a client sends here is dropped. */
+const verdictKey = `${securePassportUri}/verdict`;
+
+/** Where the passport of a message is, for errors. */
+const field = `message.metadata["${securePassportUri}"]`;
+
+const paramsSchema = standardSchema<PassportParams>(object<PassportParams>({ supportedStateKeys: optional(strings) }));
+
+/** The types of Secure Passport. */
+interface SecurePassportTypes extends ExtensionTypes {
+  readonly metadata: { readonly message: { readonly passport: MetadataField<CallerContext> } };
+  readonly data: Readonly<Record<never, never>>;
+  readonly subStates: never;
+  readonly methods: Readonly<Record<never, never>>;
+  readonly turn: Passport | undefined;
+  readonly event: EventReads<SecurePassportTypes>;
+}
+
+/** Secure Passport. `turn.ext()` gives a `Passport`, or `undefined`. */
+export type SecurePassportExtension = DefinedExtension<typeof securePassportUri, SecurePassportTypes>;
+
+/**
+ * Secure Passport: a caller says who it is and what it knows, with a signature (the specification is named in the README). One value for
+ * servers and clients. `turn.ext()` gives the passport, `undefined` where there is none.
+ *
+ * @throws A2AError `InvalidParams` where options cannot work.
+ *
+ * @example
+ * ```ts
+ * const trust = passportKeys({ "a2a://desk.example.com": "https://desk.example.com/.well-known/jwks.json" });
+ * const passport = securePassport({ supportedStateKeys: ["loyalty_tier"], trust });
+ * const agent = defineAgent({
+ *   name: "Flights",
+ *   description: "Books flights.",
+ *   version: "1.0.0",
+ *   skills: [],
+ *   extensions: [passport],
+ *   onMessage: (turn) => turn.reply(turn.ext(passport)?.verified === true ? "Welcome back." : "Who are you?"),
+ * });
+ * ```
+ */
+export function securePassport(options: SecurePassportOptions = {}): SecurePassportExtension {
+  checkOptions(options);
+  const { supportedStateKeys, require = false, caller } = options;
+  const params: PassportParams = supportedStateKeys === undefined ? {} : { supportedStateKeys };
+  const accept = acceptor(options);
+  const attach = caller && attacher(caller);
+  return defineExtension({
+    uri: securePassportUri,
+    description: "Reads what a caller says about itself, with a signature",
+    kind: require ? "profile" : "data",
+    required: require,
+    params: params as JsonObject,
+    paramsSchema,
+    // A message that is sent again with another signature is the same message.
+    metadata: { message: { passport: { key: securePassportUri, schema: callerContextSchema, volatile: true } } },
+    onAccept: accept,
+    onTurnStart: (turn: ExtensionTurn): Passport | undefined => passportOfTurn(turn, supportedStateKeys),
+    ...(attach && { onRequest: attach }),
+  });
+}
+
+function checkOptions({ require, trust, supportedStateKeys, caller }: SecurePassportOptions): void {
+  const wrong = (name: string, description: string): Error => invalidParams([{ field: name, description }]);
+  if (require === true && trust === undefined) throw wrong("trust", "is needed where signatures are required");
+  const areKeys =
+    supportedStateKeys === undefined || supportedStateKeys.every((key: unknown) => typeof key === "string");
+  if (!areKeys) throw wrong("supportedStateKeys", "must be a list of texts");
+  if (caller === undefined) return;
+  if (typeof caller.clientId !== "string" || caller.clientId === "") throw wrong("caller.clientId", "is required");
+  if (caller.key !== undefined) checkKey(caller.key, "caller.key");
+}
+
+/* At a server. */
+
+function acceptor(
+  options: SecurePassportOptions,
+): (input: AcceptedInput, call: AcceptedCall) => Promise<AcceptedInput> {
+  const nonces = new WeakMap<object, PassportNonces>();
+  return async (input: AcceptedInput, call: AcceptedCall): Promise<AcceptedInput> => {
+    const message = withoutVerdict(input.message);
+    const { context, problem } = readPassport(message);
+    if (problem !== undefined) call.logger.warn(malformed, { problem });
+    if (context === undefined) {
+      if (options.require === true) throw refused("", "is required: this agent needs a signed passport");
+      return { ...input, message };
+    }
+    const verdict = await verdictOf(context, message, options, call, nonces).catch(
+      (cause: unknown): PassportVerdict => {
+        // The hook must not fail: the message would be taken as it came, with what its sender says of the verification.
+        call.logger.error("A Secure Passport could not be verified", { cause });
+        return { verified: false, problem: "unavailable" };
+      },
+    );
+    if (options.require === true && !verdict.verified) throw refusedFor(verdict.problem);
+    return { ...input, message: { ...message, metadata: { ...message.metadata, [verdictKey]: { ...verdict } } } };
+  };
+}
+
+function withoutVerdict(message: Message): Message {
+  if (message.metadata?.[verdictKey] === undefined) return message;
+  const { [verdictKey]: _, ...metadata } = message.metadata;
+  return { ...message, metadata };
+}
+
+async function verdictOf(
+  context: CallerContext,
+  message: Message,
+  options: SecurePassportOptions,
+  { card, clock, principal }: AcceptedCall,
+  memories: WeakMap<object, PassportNonces>,
+): Promise<PassportVerdict> {
+  const { trust, clockSkew, maxLifetime } = options;
+  if (trust === undefined) {
+    return { verified: false, problem: context.signature === undefined ? "unsigned" : "untrusted" };
+  }
+  const audience = options.audience ?? (card.supportedInterfaces ?? []).map(audienceOf);
+  const verdict = await verifyPassport(context, {
+    trust,
+    audience,
+    clock,
+    ...(clockSkew !== undefined && { clockSkew }),
+    ...(maxLifetime !== undefined && { maxLifetime }),
+  });
+  if (!verdict.verified) return verdict;
+  let nonces = options.nonces ?? memories.get(clock);
+  if (nonces === undefined) memories.set(clock, (nonces = memoryNonces({ clock })));
+  // The same message may come again, where the first attempt to store it has failed. Its passport may have been renewed.
+  const use = await hashOf([principal.subject, principal.organization ?? null, withPassport(message, unnamed)]);
+  const { jti, expires } = verdict;
+  const said = await nonces.use({ clientId: context.clientId, jti, use, until: expires });
+  if (said === "fresh") return verdict;
+  return { verified: false, problem: said === "used" ? "replayed" : "unavailable" };
+}
+
+/** In place of the passport, where a message is looked at without it. */
+const unnamed: CallerContext = { clientId: "", state: {} };
+
+/** A digest of a JSON value. */
+async function hashOf(value: unknown): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify(value)));
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+const reasons: Readonly<Record<PassportProblem, string>> = {
+  unsigned: "is required",
+  unreadable: "must be a compact JWS without its payload",
+  untrusted: "is by no key that is trusted for this client",
+  "outdated-key": "is by a key that is not valid now",
+  invalid: "is not over this passport",
+  expired: "is not valid at this time, or for too long",
+  audience: "is for another agent",
+  replayed: "was used before",
+  unavailable: "cannot be verified now",
+};
+
+function refusedFor(problem: PassportProblem): A2AError {
+  if (problem !== "unavailable") return refused(".signature", reasons[problem]);
+  return new A2AError("Unavailable", "The passport cannot be verified now");
+}
+
+function refused(member: string, description: string): A2AError {
+  return invalidParams([{ field: `${field}${member}`, description }]);
+}
+
+function passportOfTurn({ message }: ExtensionTurn, keys: readonly string[] | undefined): Passport | undefined {
+  const verdict: unknown = message.metadata?.[verdictKey];
+  const { context } = readPassport(message);
+  if (context === undefined || !isObject(verdict)) return undefined;
+  const { clientId, sessionId, state } = context;
+  const verified = verdict["verified"] === true;
+  return {
+    clientId,
+    ...(sessionId !== undefined && { sessionId }),
+    state: keys === undefined ? state : only(state, keys),
+    verified,
+    ...(!verified && { problem: verdict["problem"] as PassportProblem }),
+  };
+}
+
+function only(state: JsonObject, keys: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(state).filter(([key]) => keys.includes(key)));
+}
+
+/* At a client. */
+
+function attacher(caller: CallerOptions): <Request>(request: Request, call: RequestingCall) => Promise<Request> {
+  return async (request, call) => {
+    if (call.operation !== "SendMessage" && call.operation !== "SendStreamingMessage") return request;
+    const { message } = request as { readonly message: Message };
+    // A passport of the caller's own stays.
+    if (message.metadata?.[securePassportUri] !== undefined) return request;
+    const context = await passportFor(caller, message, call);
+    return context === undefined ? request : { ...request, message: withPassport(message, context) };
+  };
+}
+
+async function passportFor(
+  { clientId, key, lifetime, sessionId, state }: CallerOptions,
+  message: Message,
+  { card, params, clock }: RequestingCall,
+): Promise<CallerContext | undefined> {
+  const whole = typeof state === "function" ? await state(message, card) : state;
+  if (whole === undefined) return undefined;
+  const { supportedStateKeys } = (params ?? {}) as PassportParams;
+  const session = typeof sessionId === "function" ? sessionId(message) : sessionId;
+  const context: CallerContext = {
+    clientId,
+    ...(session !== undefined && { sessionId: session }),
+    state: supportedStateKeys === undefined ? whole : only(whole, supportedStateKeys),
+  };
+  const to = card.supportedInterfaces?.[0];
+  if (key === undefined || to === undefined) return context;
+  return signPassport(context, key, { audience: audienceOf(to), clock, ...(lifetime !== undefined && { lifetime }) });
+}

@@ -1,0 +1,184 @@
+import { inspected } from "@parley/a2a/internal/base/display";
+import { isTerminal, type JsonObject, type StreamResponse } from "@parley/a2a/internal/model/index";
+import type {
+  ActivatingCall,
+  AppendedEvent,
+  DelegatingCall,
+  DelegationWatch,
+  ExtensionTurn,
+  ExtensionTypes,
+  MetadataField,
+} from "@parley/a2a/internal/protocol/index";
+import { defineExtension, type DefinedExtension } from "@parley/a2a/internal/extensions/index";
+import { findTrace } from "./find.ts";
+import { nameOfError, TraceRecorder, type Trace } from "./recorder.ts";
+import { traceSchema, type ResponseTrace } from "./trace.ts";
+import { writeTrace, type TraceShape } from "./shapes.ts";
+
+/** URI of the Traceability extension. */
+export const traceabilityUri = "https://github.com/a2aproject/a2a-samples/extensions/traceability/v1";
+
+/** Key of a trace in metadata: the URI without its scheme, and the name of the field. */
+const key = "github.com/a2aproject/a2a-samples/extensions/traceability/v1/traceability";
+
+/**
+ * Where a trace is put. `message`: into metadata of the message that ends the turn, as the specification says. `statusUpdate`: into metadata
+ * of the event that ends it, from where it becomes metadata of the task, as in the sample.
+ */
+export type TracePlace = "message" | "statusUpdate";
+
+/** Options of `traceabilityExtension()`. */
+export interface TraceabilityOptions {
+  /** How traces are written. Both are read. Default `sample`. */
+  readonly shape?: TraceShape;
+  /** Where traces are put. An end without a message has its trace in `statusUpdate` in any case. Default: both. */
+  readonly places?: readonly [TracePlace, ...TracePlace[]];
+  /** Most bytes of a trace as JSON. Default 64 KiB. Then steps lose their parameters, and further steps are left out. */
+  readonly maxBytes?: number;
+  /** What a trace says of an error. Default: the name of the error, since its message may say what callers must not know. */
+  readonly describeError?: (error: unknown) => string;
+  /** Who gets traces. They tell how an agent works inside. Default: whoever asks. */
+  readonly allow?: (call: ActivatingCall) => boolean;
+}
+
+type Traced = Readonly<Record<"trace", MetadataField<ResponseTrace>>>;
+
+/** What `event.ext(traceability)` gives. */
+export interface TraceReads {
+  /** The trace in an event, a message, an artifact or a task, wherever it is. `undefined`: there is none. */
+  readonly trace: ResponseTrace | undefined;
+}
+
+/** The types of the Traceability extension. */
+interface TraceabilityTypes extends ExtensionTypes {
+  readonly metadata: Readonly<Record<"message" | "artifact" | "task" | "statusUpdate" | "artifactUpdate", Traced>>;
+  readonly data: Readonly<Record<never, never>>;
+  readonly subStates: never;
+  readonly methods: Readonly<Record<never, never>>;
+  readonly turn: Trace;
+  readonly event: TraceReads;
+}
+
+/** The Traceability extension. `turn.ext()` gives a `Trace`, and `event.ext()` the trace that has come. */
+export type TraceabilityExtension = DefinedExtension<typeof traceabilityUri, TraceabilityTypes>;
+
+/**
+ * Makes a Traceability extension. `traceability` is one with the default options.
+ *
+ * @example
+ * ```ts
+ * const inside = traceabilityExtension({ allow: ({ principal }) => principal.scopes?.includes("traces") === true });
+ * ```
+ */
+export function traceabilityExtension(options: TraceabilityOptions = {}): TraceabilityExtension {
+  const { shape = "sample", places = ["message", "statusUpdate"], maxBytes = 64 << 10, allow } = options;
+  const describeError = options.describeError ?? nameOfError;
+  const traced: Traced = { trace: { key, schema: traceSchema, volatile: true } };
+  return defineExtension({
+    uri: traceabilityUri,
+    description: "Adds traceability information to artifacts.",
+    kind: "data",
+    metadata: { message: traced, artifact: traced, task: traced, statusUpdate: traced, artifactUpdate: traced },
+    ...(allow !== undefined && { onActivate: allow }),
+    onTurnStart(turn: ExtensionTurn): Trace {
+      const { taskId, number, attempt, clock } = turn;
+      const traceId = `trace-${taskId}-${number}`;
+      const stored = attempt > 1 ? () => turn.rows.read() : undefined;
+      const recorder = new TraceRecorder({ traceId, attempt, clock, shape, maxBytes, describeError, stored });
+      if (recorder.restored !== undefined) turn.waitFor(recorder.restored);
+      return recorder;
+    },
+    onAppend(event, { started, rows }) {
+      if (!(started instanceof TraceRecorder)) return event;
+      // An attempt after a crash goes on with the steps of this one. So does a turn that the question of another agent has suspended.
+      const row = rows && started.takeRow();
+      if (row !== undefined) rows?.set(...row);
+      return endsTurn(event) ? attached(event, { [key]: writeTrace(started.whole, shape) }, places) : event;
+    },
+    onFinish(_, { started }) {
+      return started instanceof TraceRecorder ? { [key]: writeTrace(started.whole, shape) } : undefined;
+    },
+    onDelegate: (call, turn) => (turn.started instanceof TraceRecorder ? watchOf(turn.started, turn, call) : undefined),
+    onEvent(event: StreamResponse): TraceReads {
+      const reads = {
+        get trace() {
+          return findTrace(event, key);
+        },
+        [inspected]() {
+          return { trace: this.trace };
+        },
+      };
+      return reads;
+    },
+  });
+}
+
+/**
+ * The Traceability extension: a caller who asks for it gets the steps that the agent has taken.
+ *
+ * @example
+ * ```ts
+ * const server = await serve(agent, { extensions: [traceability] });
+ * const client = await connect(server.url, { extensions: [traceability] });
+ * const { task } = await client.sendMessage("What is a dollar in euros?");
+ * console.log(task?.ext(traceability)?.trace?.steps.map(({ name }) => name));
+ * ```
+ */
+export const traceability: TraceabilityExtension = traceabilityExtension();
+
+/** A delegation is a step. The trace of the other agent is a part of it, where that agent gives one. */
+function watchOf(
+  recorder: TraceRecorder,
+  { rows }: Pick<ExtensionTurn, "rows">,
+  { card, parts }: DelegatingCall,
+): DelegationWatch {
+  const traces = card.capabilities.extensions?.some(({ uri }) => uri === traceabilityUri) === true;
+  const agentUrl = card.supportedInterfaces?.[0]?.url;
+  const step = recorder.begin({
+    callType: "AGENT",
+    name: card.name,
+    requests: { parts: parts as readonly object[] as readonly JsonObject[] },
+    stepType: "agent_call",
+    ...(agentUrl !== undefined && { agentUrl }),
+  });
+  return {
+    ...(traces && { extensions: [traceabilityUri] }),
+    onEvent(event) {
+      const responseTrace = traces ? findTrace(event, key) : undefined;
+      const { state } = event.task?.status ?? event.statusUpdate?.status ?? {};
+      step.set({
+        ...(responseTrace !== undefined && { responseTrace }),
+        ...(state !== undefined && { attributes: { state } }),
+      });
+      if (event.message === undefined && (state === undefined || !isTerminal(state))) return undefined;
+      // Before the delegation is over: an attempt after a crash is not told of it again.
+      if (event.message !== undefined || state === "TASK_STATE_COMPLETED") step.end();
+      const [row, value] = recorder.row;
+      // Where it cannot be stored, the turn is over.
+      return rows.store([{ op: "set", key: row, value }]).catch(() => {});
+    },
+    onEnd: ({ error }) => step.end({ error }),
+  };
+}
+
+function endsTurn(event: AppendedEvent): boolean {
+  if (event.kind === "reply") return true;
+  return event.kind === "status" && (isTerminal(event.state) || event.state === "TASK_STATE_INPUT_REQUIRED");
+}
+
+function attached(event: AppendedEvent, metadata: JsonObject, places: readonly TracePlace[]): AppendedEvent {
+  if (event.kind === "reply") return { ...event, message: withMetadata(event.message, metadata) };
+  if (event.kind !== "status") return event;
+  const { message } = event;
+  const inMessage = message !== undefined && places.includes("message");
+  const inUpdate = message === undefined || places.includes("statusUpdate");
+  return {
+    ...event,
+    ...(inMessage && { message: withMetadata(message, metadata) }),
+    ...(inUpdate && { metadata: { ...event.metadata, ...metadata } }),
+  };
+}
+
+function withMetadata<T extends { readonly metadata?: JsonObject }>(object: T, metadata: JsonObject): T {
+  return { ...object, metadata: { ...object.metadata, ...metadata } };
+}

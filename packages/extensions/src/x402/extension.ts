@@ -1,0 +1,181 @@
+import { isTerminal } from "@parley/a2a/internal/model/index";
+import type {
+  AgentYield,
+  AppendedEvent,
+  AppendingTurn,
+  EventReads,
+  ExtensionTurn,
+  ExtensionTypes,
+  MetadataField,
+} from "@parley/a2a/internal/protocol/index";
+import { defineExtension, type DefinedExtension } from "@parley/a2a/internal/extensions/index";
+import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
+import { acceptPayment } from "./accept.ts";
+import { Charge } from "./charge.ts";
+import { withReceipts } from "./events.ts";
+import type { Facilitator } from "./facilitator.ts";
+import type { ChargeInit } from "./price.ts";
+import { errorSchema, payloadSchema, receiptsSchema, requiredSchema, statusSchema } from "./schemas.ts";
+import { chargeRow, PaymentRows, type StoredCharge } from "./stored.ts";
+import {
+  x402Keys,
+  x402UriV01,
+  x402UriV02,
+  type PaymentPayload,
+  type PaymentReceipt,
+  type PaymentRequiredResponse,
+  type PaymentStatus,
+} from "./types.ts";
+
+/** What `turn.ext()` gives for x402: the payments of the task of this turn. */
+export interface Payments {
+  /**
+   * Asks for a payment, and goes on once it is verified: it does the work, settles the payment, and completes the task with the receipts.
+   * Where nothing is paid yet, the task is INPUT_REQUIRED, and the function ends here (its `finally` runs). The message with the payment
+   * calls it again. What was offered and paid is kept with the task, so it survives a restart, and a payment is settled under one key.
+   *
+   * Do before it only what may be done twice, and free of charge. The agent has to be `resumable`: after a crash the work is done again, and
+   * the settlement is finished.
+   *
+   * @returns what `work` has returned, where `completes` is `false`.
+   * @throws A2AError `InvalidAgentResponse` where the agent has made a mistake.
+   *
+   * @example
+   * ```ts
+   * const payments = x402({ facilitator: httpFacilitator("https://x402.org/facilitator") });
+   *
+   * async function* paint(turn: Turn<{ extensions: [typeof payments] }>): AsyncGenerator<AgentYield> {
+   *   const price = { network: "base", asset: "0x8335", payTo: "0x2096", maxAmountRequired: "1000000", resource: "paint" };
+   *   yield* turn.ext(payments)!.charge({
+   *     accepts: [price],
+   *     async *work() {
+   *       yield turn.artifact({ name: "picture", parts: [text("A sailboat")] });
+   *     },
+   *   });
+   * }
+   * ```
+   */
+  charge<Result = void, Order = undefined>(init: ChargeInit<Result, Order>): AsyncGenerator<AgentYield, Result, void>;
+  /** Every attempt to pay in this task so far, oldest first. */
+  receipts(): Promise<readonly PaymentReceipt[]>;
+}
+
+/** What the extension puts into the metadata of messages (v0.2 §7). */
+type PaymentFields = {
+  readonly status: MetadataField<PaymentStatus>;
+  readonly required: MetadataField<PaymentRequiredResponse>;
+  readonly payload: MetadataField<PaymentPayload>;
+  readonly receipts: MetadataField<readonly PaymentReceipt[]>;
+  readonly error: MetadataField<string>;
+};
+
+/** The types of the x402 extension. */
+interface X402Types extends ExtensionTypes {
+  readonly metadata: { readonly message: PaymentFields };
+  readonly data: Readonly<Record<never, never>>;
+  readonly subStates: never;
+  readonly methods: Readonly<Record<never, never>>;
+  readonly turn: Payments;
+  readonly event: EventReads<X402Types>;
+}
+
+/** The x402 extension, in one of its versions. */
+export type X402Extension = DefinedExtension<string, X402Types>;
+
+/** Options of `x402()`. */
+export interface X402Options {
+  /** Verifies and settles payments. A server needs one, and a client has none. */
+  readonly facilitator?: Facilitator;
+  /** The version of the extension: its URI depends on it. Both are understood alike. Default `0.1`, which most agents have. */
+  readonly version?: "0.1" | "0.2";
+  /**
+   * Whether callers have to activate it, as the specification recommends (§3.1). With `false`, `turn.ext()` is `undefined` for those who
+   * have not, and the agent decides what they get. Default true.
+   */
+  readonly required?: boolean;
+}
+
+/** The payments of a turn, and the receipts that are known without waiting. */
+class TurnPayments implements Payments {
+  readonly #uri: string;
+  readonly #turn: ExtensionTurn;
+  readonly #facilitator: Facilitator | undefined;
+  readonly #rows: PaymentRows;
+
+  constructor(uri: string, turn: ExtensionTurn, facilitator: Facilitator | undefined) {
+    this.#uri = uri;
+    this.#turn = turn;
+    this.#facilitator = facilitator;
+    this.#rows = new PaymentRows(turn.rows);
+  }
+
+  get known(): readonly PaymentReceipt[] {
+    return this.#rows.receipts;
+  }
+
+  /** The charge that the message of this turn pays, where the agent has not looked at the payment yet. */
+  get untaken(): readonly [id: string, charge: StoredCharge] | undefined {
+    return this.#rows.submittedBy(this.#turn.message.messageId);
+  }
+
+  async *charge<Result = void, Order = undefined>(
+    init: ChargeInit<Result, Order>,
+  ): AsyncGenerator<AgentYield, Result, void> {
+    const host = { uri: this.#uri, turn: this.#turn, facilitator: this.#facilitator, rows: this.#rows };
+    return yield* new Charge(host, init).run();
+  }
+
+  async receipts(): Promise<readonly PaymentReceipt[]> {
+    await this.#rows.read();
+    return this.#rows.receipts;
+  }
+}
+
+/**
+ * The x402 payments extension: an agent asks for a payment in a task, and does the work once it is paid.
+ *
+ * @example
+ * ```ts
+ * const payments = x402({ facilitator: httpFacilitator("https://x402.org/facilitator") });
+ * ```
+ */
+export function x402({ facilitator, version = "0.1", required = true }: X402Options = {}): X402Extension {
+  const uri = version === "0.1" ? x402UriV01 : x402UriV02;
+  return defineExtension({
+    uri,
+    description: "Supports payments using the x402 protocol for on-chain settlement.",
+    kind: "state",
+    required,
+    metadata: {
+      message: {
+        status: { key: x402Keys.status, schema: standardSchema(statusSchema) },
+        required: { key: x402Keys.required, schema: standardSchema(requiredSchema) },
+        payload: { key: x402Keys.payload, schema: standardSchema(payloadSchema) },
+        receipts: { key: x402Keys.receipts, schema: standardSchema(receiptsSchema) },
+        error: { key: x402Keys.error, schema: standardSchema(errorSchema) },
+      },
+    },
+    onAccept: (input, call) => acceptPayment(input, call, uri),
+    onTurnStart: (turn): Payments => {
+      const payments = new TurnPayments(uri, turn, facilitator);
+      if (turn.message.metadata?.[x402Keys.status] !== undefined) turn.waitFor(payments.receipts());
+      return payments;
+    },
+    onAppend: (event, turn) => appended(event, uri, turn),
+  });
+}
+
+/** The last word of the agent has the receipts of the task. */
+function appended(event: AppendedEvent, uri: string, { started, rows }: AppendingTurn): AppendedEvent {
+  if (event.kind === "status" && event.state === "TASK_STATE_INPUT_REQUIRED" && started instanceof TurnPayments) {
+    const [id, charge] = started.untaken ?? [];
+    // The agent asks something else first. Nobody would look at the payment later, so another one may come.
+    if (id !== undefined && charge !== undefined && rows !== undefined) {
+      const { key, value } = chargeRow(id, { ...charge, status: "payment-required" });
+      rows.set(key, value);
+    }
+  }
+  const isLast = event.kind === "reply" || (event.kind === "status" && isTerminal(event.state));
+  if (!isLast || !(started instanceof TurnPayments) || started.known.length === 0) return event;
+  return withReceipts(event, uri, started.known);
+}

@@ -1,0 +1,223 @@
+import type { JsonObject, JsonValue } from "@parley/a2a/internal/model/index";
+import { isObject } from "@parley/a2a/internal/model/schema";
+import { fingerprint } from "./fingerprint.ts";
+import { x402Version, type PaymentErrorCode, type PaymentPayload, type PaymentRequirements } from "./types.ts";
+
+/* Compares a payment with what was offered for its task (v0.2 §5.1, §10), before anybody else is asked. */
+
+/** What a payment says about itself, as far as its scheme is known here. */
+export interface PaymentFacts {
+  /** What makes it unique: it can be used once. */
+  readonly nonce: string;
+  /** Who pays. */
+  readonly payer?: string;
+  /** Who is paid. */
+  readonly payTo?: string;
+  /** The amount, in the smallest unit. */
+  readonly amount?: bigint;
+  /** From when on it can be settled, in milliseconds since the Unix epoch. */
+  readonly validAfter?: number;
+  /** Until when it can be settled, in milliseconds since the Unix epoch. */
+  readonly validBefore?: number;
+}
+
+/** Why a payment is not accepted. */
+export interface PaymentProblem {
+  readonly code: PaymentErrorCode;
+  /** A sentence for people. */
+  readonly reason: string;
+}
+
+/** The options that a payment may be for, or why it is for none of them. */
+export type Matched =
+  { readonly facts: PaymentFacts; readonly options: readonly PaymentRequirements[] } | PaymentProblem;
+
+/**
+ * Compares a payment with the options that were offered. Several options stay where they differ in what the payment does not say, such as
+ * the asset: the facilitator then finds the one whose signature is right.
+ *
+ * @param offeredAt - When they were offered; this and `now` in milliseconds since the Unix epoch.
+ */
+export async function matchPayment(
+  payment: PaymentPayload,
+  accepts: readonly PaymentRequirements[],
+  { now, offeredAt }: { readonly now: number; readonly offeredAt: number },
+): Promise<Matched> {
+  if (payment.x402Version !== x402Version) return invalid("The payment has another version of x402 than was offered.");
+  const onNetwork = accepts.filter(({ network }) => network === payment.network);
+  if (onNetwork.length === 0) {
+    return { code: "NETWORK_MISMATCH", reason: "The payment is for a network that was not offered." };
+  }
+  const ofScheme = onNetwork.filter(({ scheme }) => scheme === payment.scheme);
+  if (ofScheme.length === 0) return invalid("The payment has a scheme that was not offered.");
+  const facts = await factsOf(payment);
+  if ("code" in facts) return facts;
+  const options: PaymentRequirements[] = [];
+  let nearest: (PaymentProblem & { readonly step: number }) | undefined;
+  for (const option of ofScheme) {
+    const problem = problemWith(option, payment, facts, now, offeredAt);
+    if (problem === undefined) options.push(option);
+    else if (nearest === undefined || problem.step > nearest.step) nearest = problem;
+  }
+  if (options.length > 0) return { facts, options };
+  const { code, reason } = nearest as PaymentProblem;
+  return { code, reason };
+}
+
+/** What is wrong with a payment for an option. `step`: how many comparisons it has passed. */
+function problemWith(
+  option: PaymentRequirements,
+  { accepted }: PaymentPayload,
+  facts: PaymentFacts,
+  now: number,
+  offeredAt: number,
+): (PaymentProblem & { readonly step: number }) | undefined {
+  const checks: readonly (PaymentProblem | false)[] = [
+    facts.payTo !== undefined && !isSame(facts.payTo, option.payTo) && invalid("The payment is for another payee."),
+    accepted !== undefined && differs(accepted, option),
+    facts.amount !== undefined && facts.amount !== BigInt(option.maxAmountRequired) && wrongAmount,
+    isOver(option, offeredAt, now) && expired("The offer has expired."),
+    facts.validBefore !== undefined && facts.validBefore <= now && expired("The payment has expired."),
+    facts.validAfter !== undefined && facts.validAfter > now && invalid("The payment is not valid yet."),
+  ];
+  const step = checks.findIndex((problem) => problem !== false);
+  return step === -1 ? undefined : { ...(checks[step] as PaymentProblem), step };
+}
+
+/** Whether an offer is no longer good. */
+export function isOver({ maxTimeoutSeconds }: PaymentRequirements, offeredAt: number, now: number): boolean {
+  return maxTimeoutSeconds !== undefined && now > offeredAt + maxTimeoutSeconds * 1000;
+}
+
+/** What of the option that the wallet repeats is not what was offered. */
+function differs(accepted: PaymentRequirements, option: PaymentRequirements): PaymentProblem | false {
+  for (const name of ["scheme", "network", "asset", "payTo", "resource", "maxTimeoutSeconds"] as const) {
+    const given = accepted[name];
+    // A wallet may leave out what it does not need.
+    if (given === undefined && name === "maxTimeoutSeconds") continue;
+    if (!isSame(String(given ?? ""), String(option[name] ?? ""))) {
+      return invalid(`The payment accepts another ${name} than was offered.`);
+    }
+  }
+  return BigInt(accepted.maxAmountRequired) !== BigInt(option.maxAmountRequired) && wrongAmount;
+}
+
+/** Whether two names are the same. Addresses in hexadecimal digits are written in either case. */
+export function isSame(one: string, other: string): boolean {
+  if (one === other) return true;
+  return /^0x/i.test(one) && /^0x/i.test(other) && one.toLowerCase() === other.toLowerCase();
+}
+
+const wrongAmount: PaymentProblem = {
+  code: "INVALID_AMOUNT",
+  reason: "The payment does not have the amount that was asked for.",
+};
+
+function invalid(reason: string): PaymentProblem {
+  return { code: "INVALID_SIGNATURE", reason };
+}
+
+function expired(reason: string): PaymentProblem {
+  return { code: "EXPIRED_PAYMENT", reason };
+}
+
+/** What a payment says: of an authorization of EIP-3009 everything, of any other form what makes it unique. */
+async function factsOf({ payload }: PaymentPayload): Promise<PaymentFacts | PaymentProblem> {
+  const { authorization } = payload as { readonly authorization?: JsonValue };
+  if (authorization === undefined) return { nonce: await fingerprint(signedPart(payload)) };
+  if (!isObject(authorization)) return invalid("The payment has no authorization.");
+  const read = (...names: readonly string[]): string | undefined => {
+    const value = names.map((name) => authorization[name]).find((each) => each !== undefined);
+    return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
+  };
+  const [payer, payTo, nonce] = [read("from"), read("to"), nonceText(authorization["nonce"])];
+  const amount = whole(read("value"));
+  // Times are in seconds. Names with an underscore are those of an older library for Python.
+  const validAfter = whole(read("validAfter", "valid_after") ?? "0");
+  const validBefore = whole(read("validBefore", "valid_before"));
+  const names = [payer, payTo, nonce];
+  if (names.some((each) => each === undefined || each === "" || each.length > 256)) {
+    return invalid("The authorization of the payment is not complete.");
+  }
+  if (amount === undefined || validAfter === undefined || validBefore === undefined) {
+    return invalid("The authorization of the payment is not complete.");
+  }
+  return {
+    nonce: plainNonce(nonce as string),
+    payer: payer as string,
+    payTo: payTo as string,
+    amount,
+    validAfter: Number(validAfter) * 1000,
+    validBefore: Number(validBefore) * 1000,
+  };
+}
+
+function whole(text: string | undefined): bigint | undefined {
+  return text !== undefined && /^\d{1,78}$/.test(text) ? BigInt(text) : undefined;
+}
+
+/** A nonce that is a JSON number is read as that number, so it is not the one with the same digits in hexadecimal. */
+function nonceText(nonce: JsonValue | undefined): string | undefined {
+  if (typeof nonce === "number") return Number.isSafeInteger(nonce) && nonce >= 0 ? nonce.toString(16) : undefined;
+  return typeof nonce === "string" ? nonce : undefined;
+}
+
+/** The same number is the same nonce, however it is written: facilitators read it with and without its prefix. */
+function plainNonce(nonce: string): string {
+  const digits = nonce.replaceAll(/\s/g, "").replace(/^0x/i, "");
+  return /^[\da-f]+$/i.test(digits) ? BigInt(`0x${digits}`).toString(16) : nonce;
+}
+
+/** What makes a payment of an unknown form unique: a member that nobody has signed must not make another payment of it. */
+function signedPart(payload: JsonObject): JsonValue {
+  return signedParts(payload)[0] ?? payload;
+}
+
+/** The transaction and the signature of a payment, each in one spelling. */
+function signedParts({ transaction, signature }: JsonObject): readonly string[] {
+  const parts: string[] = [];
+  if (typeof transaction === "string") parts.push(plainTransaction(transaction));
+  if (typeof signature === "string") parts.push(/^0x/i.test(signature) ? signature.toLowerCase() : signature);
+  return parts;
+}
+
+/** The same bytes are the same transaction: decoders of base64 skip foreign characters, and ignore the bits after the last byte. */
+function plainTransaction(text: string): string {
+  const hex = text.replaceAll(/\s/g, "");
+  if (/^(?:0x)?[\da-f]+$/i.test(hex)) return hex.toLowerCase().replace(/^0x/, "");
+  const digits = text
+    .replaceAll("-", "+")
+    .replaceAll("_", "/")
+    .replaceAll(/[^A-Za-z0-9+/]/g, "");
+  const spare = [0, 0, 4, 2][digits.length % 4] ?? 0;
+  const last = base64Digits.indexOf(digits.slice(-1));
+  return spare === 0 ? digits : digits.slice(0, -1) + base64Digits.charAt((last >> spare) << spare);
+}
+
+const base64Digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/**
+ * The names under which a payment is used once, for all tasks of an agent. A facilitator reads the form that its scheme has, and ignores the
+ * other members. So a payment with several forms has a name for each, and adding one makes no other payment of it. A name has a limited
+ * length, so it is a digest.
+ */
+export async function nonceNames(
+  { scheme, network, payload }: PaymentPayload,
+  { payer = "", nonce }: PaymentFacts,
+): Promise<readonly string[]> {
+  const { authorization, signature: _, ...others } = payload;
+  // An authorization alone may be signed anew. Beside other members it may be one that nobody reads.
+  const isPlain = authorization !== undefined && Object.keys(others).length === 0;
+  const digests = await Promise.all((isPlain ? [] : signedParts(payload)).map(fingerprint));
+  const names = [
+    [plainAddress(payer), nonce],
+    ...digests.filter((digest) => digest !== nonce).map((each) => ["", each]),
+  ];
+  return Promise.all(names.map((name) => fingerprint([scheme, network, ...name])));
+}
+
+/** An address in hexadecimal digits is the same in either case, and without its prefix. */
+function plainAddress(address: string): string {
+  const digits = address.replaceAll(/\s/g, "").toLowerCase();
+  return /^[\da-f]{40}$/.test(digits) ? `0x${digits}` : digits;
+}

@@ -1,0 +1,104 @@
+import type { JsonObject } from "@parley/a2a/internal/model/index";
+
+/* The words of the x402 payments extension (a2a-x402 v0.1 and v0.2), and the objects of x402 that it carries. */
+
+/** The URI of version 0.1, which most agents have on their cards. */
+export const x402UriV01 = "https://github.com/google-a2a/a2a-x402/v0.1";
+
+/** The URI of version 0.2, which adds payments inside of other protocols. */
+export const x402UriV02 = "https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2";
+
+/** The version of x402 that is offered: its objects have the form that is here. */
+export const x402Version = 1;
+
+/** The keys in the metadata of messages (v0.2 §7). */
+export const x402Keys = {
+  status: "x402.payment.status",
+  required: "x402.payment.required",
+  payload: "x402.payment.payload",
+  receipts: "x402.payment.receipts",
+  error: "x402.payment.error",
+} as const;
+
+/** The state of a payment, in the metadata of every message about it (v0.2 §7). */
+export type PaymentStatus =
+  | "payment-required"
+  | "payment-submitted"
+  | "payment-rejected"
+  | "payment-verified"
+  | "payment-completed"
+  | "payment-failed";
+
+/** Why a payment has failed (v0.2 §9.1). Other agents may have codes of their own. */
+export type PaymentErrorCode =
+  | "INSUFFICIENT_FUNDS"
+  | "INVALID_SIGNATURE"
+  | "EXPIRED_PAYMENT"
+  | "DUPLICATE_NONCE"
+  | "NETWORK_MISMATCH"
+  | "INVALID_AMOUNT"
+  | "SETTLEMENT_FAILED";
+
+/** One way to pay: what x402 calls `PaymentRequirements`. */
+export interface PaymentRequirements {
+  /** How it is paid, such as `exact`. */
+  readonly scheme: string;
+  /** The network, such as `base`. */
+  readonly network: string;
+  /** The token: the address of its contract. */
+  readonly asset: string;
+  /** Who is paid: the address of a wallet. */
+  readonly payTo: string;
+  /** The amount in the smallest unit of the token, in decimal digits. */
+  readonly maxAmountRequired: string;
+  /** What is bought. */
+  readonly resource?: string;
+  /** The same for people. */
+  readonly description?: string;
+  /** Media type of the result. */
+  readonly mimeType?: string;
+  /** Schema of the result. */
+  readonly outputSchema?: JsonObject;
+  /** For how many seconds the offer holds. */
+  readonly maxTimeoutSeconds?: number;
+  /** What the scheme needs besides, such as `name` and `version` of the token for EIP-712. */
+  readonly extra?: JsonObject;
+}
+
+/** What an agent asks for: what x402 calls `x402PaymentRequiredResponse`. */
+export interface PaymentRequiredResponse {
+  /** The version of x402. */
+  readonly x402Version: number;
+  /** The ways to pay. The client chooses one. */
+  readonly accepts: readonly PaymentRequirements[];
+  /** Why it is asked for, for people. */
+  readonly error?: string;
+}
+
+/** A signed payment: what x402 calls `PaymentPayload`. */
+export interface PaymentPayload {
+  /** The version of x402. */
+  readonly x402Version: number;
+  /** The scheme of the option that was chosen. */
+  readonly scheme: string;
+  /** Its network. */
+  readonly network: string;
+  /** What was signed. Its form depends on scheme and network. */
+  readonly payload: JsonObject;
+  /** The option itself, where the wallet repeats it. It is then compared member by member. */
+  readonly accepted?: PaymentRequirements;
+}
+
+/** What became of a settlement: what x402 calls `SettleResponse`. */
+export interface PaymentReceipt {
+  /** Whether the money has moved. */
+  readonly success: boolean;
+  /** The transaction on the network; empty where there is none. */
+  readonly transaction?: string;
+  /** The network. */
+  readonly network?: string;
+  /** Who has paid. */
+  readonly payer?: string;
+  /** Why it has failed. */
+  readonly errorReason?: string;
+}

@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import { noSurfaces, reduceSurfaces } from "../../src/a2ui/index.ts";
+import { report } from "../../src/a2ui/outgoing.ts";
+import { readMessages } from "../../src/a2ui/parts.ts";
+import { clientMessage } from "../../src/a2ui/schemas.ts";
+import { silentLogger } from "@parley/a2a/internal/base/index";
+
+/* Peers that want a client or a log to run out of memory. */
+
+const messages = [{ version: "v0.9", createSurface: { surfaceId: "main", catalogId: "a" } }];
+const event = (source: string, replay = false) => ({
+  pieces: [{ source, append: false, messages }],
+  messages,
+  problems: [],
+  replay,
+});
+
+test("a name of an artifact that is too long is not remembered, and its messages are applied", () => {
+  const { surfaces } = reduceSurfaces(noSurfaces, event(`artifact t ${"a".repeat(1 << 16)}`));
+  expect(surfaces.byId.has("main")).toBe(true);
+  expect(surfaces.seen.size).toBe(0);
+});
+
+test("names of the longest identifiers that servers take are remembered (A2A 1.0 §4.1)", () => {
+  const source = `artifact ${"t".repeat(1024)} ${"a".repeat(1024)}`;
+  const { surfaces } = reduceSurfaces(noSurfaces, event(source));
+  expect(surfaces.seen.get(source)).toBe(1);
+  expect(reduceSurfaces(surfaces, event(source, true)).surfaces.byId.get("main")).toBe(surfaces.byId.get("main"));
+});
+
+test("a line of the log stays short, however long the name of a wrong member is", () => {
+  const lines: string[] = [];
+  const logger = { ...silentLogger, warn: (...line: unknown[]) => void lines.push(JSON.stringify(line)) };
+  const { problems } = readMessages(clientMessage["0.9"], [{ version: "v0.9", action: {}, ["x".repeat(1 << 16)]: 1 }]);
+  const named = { index: 0, path: `/${"x".repeat(1 << 16)}`, message: "is not a field of this message" };
+  report({ logger, uri: "urn:a", taskId: "t" }, "A message was left out", [...problems, named]);
+  expect(lines.length).toBe(problems.length + 1);
+  for (const line of lines) expect(line.length).toBeLessThan(1000);
+});

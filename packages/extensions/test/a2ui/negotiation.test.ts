@@ -1,0 +1,147 @@
+import { describe, expect, test } from "vitest";
+import {
+  checkCapabilities,
+  checkDataModel,
+  checkParams,
+  negotiate,
+  readCapabilities,
+  readDataModel,
+  writeCapabilities,
+  type A2uiParams,
+} from "../../src/a2ui/capabilities.ts";
+import { a2ui, type A2uiVersion } from "../../src/a2ui/index.ts";
+
+/* A2UI 0.8 §2.1 "Catalog Negotiation"; specification/VERSION/json/client_capabilities.json and client_data_model.json. */
+
+const basic = "https://a2ui.org/specification/v0_9/catalogs/basic/catalog.json";
+const own = "https://example.com/catalogs/forms/v1";
+const inline = { catalogId: "https://example.com/catalogs/inline", components: { Pad: { type: "object" } } };
+
+describe("the card says what the agent writes for", () => {
+  test.each<[A2uiVersion, string, string]>([
+    ["0.8", "v0.8", "https://a2ui.org/specification/v0_8/standard_catalog_definition.json"],
+    ["0.9", "v0.9", basic],
+    ["0.9.1", "v0.9.1", basic],
+    ["0.10", "v0.10", "https://a2ui.org/specification/v0_10/catalogs/basic/catalog.json"],
+  ])("%s, with the catalog of the version where no other is named", (version, name, catalog) => {
+    expect(a2ui({ version })).toMatchObject({
+      uri: `https://a2ui.org/a2a-extension/a2ui/${name}`,
+      params: { supportedCatalogIds: expect.arrayContaining([catalog]) },
+    });
+  });
+
+  test("acceptsInlineCatalogs only where it is true, which is not the default", () => {
+    expect(a2ui({ version: "0.9", catalogs: [own], acceptsInlineCatalogs: true }).params).toEqual({
+      supportedCatalogIds: [own],
+      acceptsInlineCatalogs: true,
+    });
+    expect(a2ui({ version: "0.9", acceptsInlineCatalogs: false }).params).not.toHaveProperty("acceptsInlineCatalogs");
+  });
+
+  test("params of a stranger are checked", () => {
+    expect(checkParams({ supportedCatalogIds: [own], acceptsInlineCatalogs: false, later: 1 })).toBeUndefined();
+    expect(checkParams({})).toBeUndefined();
+    expect(checkParams({ supportedCatalogIds: own })?.path).toBe("/supportedCatalogIds");
+    expect(checkParams({ supportedCatalogIds: [1] })?.path).toBe("/supportedCatalogIds/0");
+    expect(checkParams({ acceptsInlineCatalogs: "yes" })?.path).toBe("/acceptsInlineCatalogs");
+    expect(checkParams([])?.path).toBe("");
+  });
+});
+
+describe("the client says what it can show", () => {
+  test.each<[A2uiVersion, unknown]>([
+    ["0.8", { supportedCatalogIds: [own] }],
+    ["0.9", { "v0.9": { supportedCatalogIds: [own] } }],
+    ["0.9.1", { "v0.9.1": { supportedCatalogIds: [own] } }],
+    ["0.9.1", { "v0.9": { supportedCatalogIds: [own] } }],
+    ["0.10", { "v0.10": { supportedCatalogIds: [own] } }],
+  ])("in %s as %j", (version, value) => {
+    expect(checkCapabilities(version)(value)).toBeUndefined();
+    expect(readCapabilities(version, value)).toEqual({ supportedCatalogIds: [own], inlineCatalogs: [] });
+  });
+
+  test("for several versions at once, of which each has its own", () => {
+    const said = { supportedCatalogIds: ["a"], inlineCatalogs: [] };
+    let value = writeCapabilities("0.9", said, undefined);
+    value = writeCapabilities("0.8", { ...said, supportedCatalogIds: ["b"] }, value);
+    value = writeCapabilities("0.10", { supportedCatalogIds: ["c"], inlineCatalogs: [inline] }, value);
+    expect(value).toEqual({
+      "v0.9": { supportedCatalogIds: ["a"] },
+      supportedCatalogIds: ["b"],
+      "v0.10": { supportedCatalogIds: ["c"], inlineCatalogs: [inline] },
+    });
+    expect(readCapabilities("0.8", value)?.supportedCatalogIds).toEqual(["b"]);
+    expect(readCapabilities("0.10", value)?.inlineCatalogs).toEqual([inline]);
+  });
+
+  test("what is wrong is named, and what is another version's is not looked at", () => {
+    expect(checkCapabilities("0.9")({ "v0.9": { supportedCatalogIds: "a" } })?.path).toBe("/v0.9/supportedCatalogIds");
+    expect(checkCapabilities("0.9")({ "v0.9": {} })?.path).toBe("/v0.9/supportedCatalogIds");
+    expect(
+      checkCapabilities("0.9")({ "v0.9": { supportedCatalogIds: [], inlineCatalogs: [{ components: {} }] } })?.path,
+    ).toBe("/v0.9/inlineCatalogs/0/catalogId");
+    expect(checkCapabilities("0.9")("v0.9")?.path).toBe("");
+    expect(checkCapabilities("0.9")({ "v0.10": "anything" })).toBeUndefined();
+    expect(readCapabilities("0.9", { "v0.10": { supportedCatalogIds: [own] } })).toBeUndefined();
+  });
+
+  test("data models of surfaces are those of the version", () => {
+    const value = { version: "v0.9", surfaces: { main: { a: 1 } } };
+    expect(checkDataModel("0.9")(value)).toBeUndefined();
+    expect(readDataModel("0.9", value)).toEqual({ main: { a: 1 } });
+    expect(readDataModel("0.10", value)).toEqual({});
+    expect(checkDataModel("0.10")(value)).toBeUndefined();
+    expect(checkDataModel("0.9")({ version: "v0.9", surfaces: { main: 1 } })?.path).toBe("/surfaces/main");
+    expect(checkDataModel("0.9")({ version: "v0.9" })?.path).toBe("/surfaces");
+  });
+});
+
+describe("both choose a catalog", () => {
+  const ids = (...args: Parameters<typeof negotiate>) => negotiate(...args).map(({ catalogId }) => catalogId);
+  const client = (supportedCatalogIds: readonly string[], inlineCatalogs = [inline]) => ({
+    supportedCatalogIds,
+    inlineCatalogs,
+  });
+
+  test("the first of the client that the agent has too", () => {
+    expect(ids("0.9", { supportedCatalogIds: ["a", "b", "c"] }, client(["x", "c", "b"], []))).toEqual(["c", "b"]);
+  });
+
+  test("none, where none is in common", () => {
+    expect(ids("0.9", { supportedCatalogIds: ["a"] }, client(["b"]))).toEqual([]);
+    expect(ids("0.9", { supportedCatalogIds: ["a"] }, client([]))).toEqual([]);
+    expect(ids("0.9", {}, client(["b"]))).toEqual([]);
+  });
+
+  test("one that the client defines, where the agent accepts that, after those that both know", () => {
+    const agent = { supportedCatalogIds: ["a"], acceptsInlineCatalogs: true };
+    expect(negotiate("0.9", agent, client(["b"]))).toEqual([{ catalogId: inline.catalogId, inline }]);
+    expect(ids("0.9", agent, client(["a"]))).toEqual(["a", inline.catalogId]);
+    expect(ids("0.9", { ...agent, acceptsInlineCatalogs: false }, client(["b"]))).toEqual([]);
+  });
+
+  test("each one once, however often the client names it", () => {
+    const agent = { supportedCatalogIds: ["a"], acceptsInlineCatalogs: true };
+    const own = { ...inline, catalogId: "a" };
+    const wanted = client(
+      Array.from({ length: 1000 }, () => "a"),
+      [own, inline, inline],
+    );
+    expect(ids("0.9", agent, wanted)).toEqual(["a", inline.catalogId]);
+  });
+
+  test("the one of the version, where the client says nothing and the agent has it", () => {
+    expect(ids("0.9", { supportedCatalogIds: [own, basic] }, undefined)).toEqual([basic]);
+    expect(ids("0.9", { supportedCatalogIds: [own] }, undefined)).toEqual([]);
+  });
+});
+
+test.each(["v0_9", "v0_9_1"])(
+  "the basic catalog of 0.9.1 is taken by the id with %s (its file has one, the examples the other)",
+  (at) => {
+    const catalogId = `https://a2ui.org/specification/${at}/catalogs/basic/catalog.json`;
+    const { params } = a2ui({ version: "0.9.1" });
+    const client = { supportedCatalogIds: [catalogId], inlineCatalogs: [] };
+    expect(negotiate("0.9.1", params as A2uiParams, client)).toEqual([{ catalogId }]);
+  },
+);

@@ -1,0 +1,61 @@
+import { plain } from "@parley/a2a/internal/base/display";
+import type { Message, Part } from "@parley/a2a/internal/model/index";
+import {
+  authorizationPart,
+  readAuthorization,
+  type AgentMessage,
+  type AgentYield,
+  type AuthorizationInit,
+  type Credentials,
+  type StatusEvent,
+  type TurnBase,
+} from "@parley/a2a/internal/protocol/index";
+
+/* Requests for an authorization, as events of an agent (A2A 1.0 §7.6). */
+
+/** Without a word. */
+export const working: StatusEvent = { kind: "status", state: "TASK_STATE_WORKING" };
+
+/** The request that a message shows. */
+export function authRequired(message: AgentMessage): StatusEvent {
+  return { kind: "status", state: "TASK_STATE_AUTH_REQUIRED", message };
+}
+
+/** Shows a request, waits for its answer, and goes on. */
+export async function* authorize<Init extends AuthorizationInit>(
+  turn: TurnBase,
+  init: Init,
+): AsyncGenerator<AgentYield, Credentials[Init["form"]], void> {
+  const { shown, credential } = await turn.requestAuthorization(init);
+  // Clients that know nothing of the part show the text.
+  const link = { text: `${init.reason}\n\nOpen this link: ${shown.url ?? ""}` };
+  yield authRequired({ parts: [link, authorizationPart(shown)] });
+  const given = await credential();
+  yield working;
+  return given;
+}
+
+const mostTexts = 8;
+/** Most characters of metadata that are passed on, as JSON. */
+const mostMetadata = 64 << 10;
+
+/**
+ * The request of another agent for the own caller. A credential in a message would have to pass through this agent: only the link stays. Its
+ * metadata stays as it is, since extensions have requests of their own there.
+ */
+export function passedOn(message: Message | undefined): AgentMessage {
+  const { metadata, extensions } = message ?? {};
+  const fits = metadata !== undefined && JSON.stringify(metadata).length <= mostMetadata;
+  return {
+    parts: partsPassedOn(message),
+    ...(fits && { metadata, ...(extensions !== undefined && { extensions }) }),
+  };
+}
+
+function partsPassedOn(message: Message | undefined): readonly Part[] {
+  const texts = (message?.parts ?? []).flatMap(({ text }) => (text === undefined ? [] : [{ text: plain(text, 2000) }]));
+  const request = readAuthorization(message);
+  if (request === undefined) return texts.length === 0 ? [{ text: "Another agent needs an authorization." }] : texts;
+  const { inMessage: _, ...link } = request;
+  return [...texts.slice(0, mostTexts), authorizationPart(link)];
+}

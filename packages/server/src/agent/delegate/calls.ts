@@ -1,0 +1,301 @@
+import type { Clock } from "@parley/a2a/internal/base/index";
+import {
+  hasCode,
+  isTerminal,
+  type Message,
+  type SendMessageRequest,
+  type StreamResponse,
+  type Task,
+} from "@parley/a2a/internal/model/index";
+import {
+  idempotentSendExtension,
+  resumeExtension,
+  type DelegateCallOptions,
+  type DelegateClient,
+  type DelegateOptions,
+  type OpenDelegation,
+  type TurnBase,
+} from "@parley/a2a/internal/protocol/index";
+
+import { CallFailed, mayPass } from "./errors.ts";
+
+/* Calls to the other agent: it is sent to, followed, looked for and canceled. */
+
+/** An event of the other agent, and its number where the agent has numbers. */
+export interface Came {
+  readonly event: StreamResponse;
+  readonly seq?: number | undefined;
+}
+
+/** How many agents a message may come through. */
+const mostHops = 16;
+/** Metadata of a send request: how many agents it came through. */
+const hopsName = "urn:parley:metadata:hops";
+
+/** Milliseconds. */
+const cancelTimeout = 10_000;
+const firstPoll = 500;
+const longestPoll = 10_000;
+
+/** A stream that ends before its task: the task is read after this time, in milliseconds. */
+export const betweenStreams = 1000;
+
+const mostCancels = 6;
+/** How long to retry an agent that has the task and cannot be reached, in milliseconds. The client's own retries count. */
+const outageBudget = 60_000;
+const mostListPages = 5;
+
+/** The calls of one delegation. */
+export class DelegateCalls {
+  readonly client: DelegateClient;
+  readonly #turn: TurnBase;
+  readonly #options: DelegateOptions;
+  readonly #signal: AbortSignal;
+  readonly #extensions: readonly string[] | undefined;
+
+  constructor(
+    turn: TurnBase,
+    client: DelegateClient,
+    options: DelegateOptions,
+    signal: AbortSignal,
+    extensions: readonly string[] | undefined,
+  ) {
+    this.#extensions = extensions;
+    this.client = client;
+    this.#turn = turn;
+    this.#options = options;
+    this.#signal = signal;
+  }
+
+  /** Whether a message that is sent twice arrives once. */
+  get joins(): boolean {
+    return this.#promises(idempotentSendExtension);
+  }
+
+  /** How many agents the message of this turn came through; `undefined` where they are too many for another one. */
+  get hops(): number | undefined {
+    const before = this.#turn.metadata?.[hopsName];
+    const hops = (typeof before === "number" && before > 0 ? before : 0) + 1;
+    return hops > mostHops ? undefined : hops;
+  }
+
+  /** Sends a message, and follows its task. */
+  send(message: Message): AsyncGenerator<Came, void, void> {
+    const request = this.#requestOf(message);
+    if (this.#streams) return this.#read(() => this.client.sendStreamingMessage(request, this.#call()));
+    return this.#sendAndPoll(request);
+  }
+
+  /** Follows a task, after the event of a number where there is one. */
+  follow({ taskId = "", seq }: OpenDelegation): AsyncGenerator<Came, void, void> {
+    const after = seq !== undefined && this.#promises(resumeExtension) ? { after: seq } : {};
+    if (!this.#streams) return this.poll(taskId);
+    return this.#read(() => this.client.subscribeToTask(taskId, { ...this.#call(), ...after }), taskId);
+  }
+
+  /** Reads a task again and again, until it is over or asks. */
+  async *poll(taskId: string): AsyncGenerator<Came, void, void> {
+    for (let delay = firstPoll; ; delay = Math.min(longestPoll, delay * 1.5)) {
+      const task = await this.task(taskId);
+      yield { event: { task } };
+      if (isTerminal(task.status.state) || task.status.state === "TASK_STATE_INPUT_REQUIRED") return;
+      await this.pause(delay);
+    }
+  }
+
+  /** Reads a task. */
+  task(taskId: string): Promise<Task> {
+    return this.#again(() => this.client.getTask(taskId, this.#call()));
+  }
+
+  /** What became of a message of which it is not known whether it arrived: its task, `false` where it did not arrive. */
+  async find({ taskId, contextId, messageId, round }: OpenDelegation): Promise<string | false | undefined> {
+    if (taskId !== undefined && round > 1) {
+      const { history, status } = await this.task(taskId);
+      if (
+        status.state !== "TASK_STATE_INPUT_REQUIRED" ||
+        history?.some((each) => each.messageId === messageId) === true
+      ) {
+        return taskId;
+      }
+      return history === undefined ? undefined : false;
+    }
+    if (contextId === undefined) return undefined;
+    try {
+      for (let page = 0, token = ""; page < mostListPages; page += 1) {
+        const query = { contextId, historyLength: 100, ...(token !== "" && { pageToken: token }) };
+        const { tasks, nextPageToken } = await this.#again(() => this.client.listTasks(query, this.#call()));
+        const task = tasks.find(({ history = [] }) => history.some((each) => each.messageId === messageId));
+        if (task !== undefined) return task.id;
+        if (nextPageToken === "") break;
+        token = nextPageToken;
+      }
+    } catch (error) {
+      // Many agents cannot list tasks.
+      if (!(error instanceof CallFailed)) throw error;
+    }
+    return undefined;
+  }
+
+  /** Cancels the task of a message, and tries it for some time. It goes on after the turn. */
+  async cancel(row: OpenDelegation, message: Message | undefined): Promise<void> {
+    const { clock, logger } = this.#turn;
+    let cause: unknown;
+    let taskId = row.taskId;
+    for (let attempt = 0; attempt < mostCancels; attempt += 1) {
+      if (attempt > 0) await pause(clock, 250 * 4 ** attempt);
+      try {
+        taskId ??= await this.#taskOf(row, message);
+        if (taskId === undefined) break;
+        await this.client.cancelTask(taskId, { timeout: cancelTimeout, ...this.#trace });
+        return;
+      } catch (error) {
+        if (hasCode(error, "TaskNotCancelable", "TaskNotFound", "UnsupportedOperation")) return;
+        cause = error;
+      }
+    }
+    const fields = { delegate: row.agent, delegated: taskId, ...(cause !== undefined && { cause }) };
+    logger.warn("The task of another agent could not be canceled", fields);
+  }
+
+  /** Waits. Rejects where the delegation is left, or its turn is over. */
+  pause(ms: number): Promise<void> {
+    return abortable(pause(this.#turn.clock, ms), this.#signal);
+  }
+
+  /** Waits for something else. Rejects as `pause` does. */
+  until(work: Promise<void>): Promise<void> {
+    return abortable(work, this.#signal);
+  }
+
+  /** Monotonic time, in milliseconds. */
+  now(): number {
+    return this.#turn.clock.elapsed();
+  }
+
+  /** Whether to retry an agent that has failed since then. */
+  mayRetry(since: number): boolean {
+    return this.now() - since < outageBudget;
+  }
+
+  /** Waits after an attempt that failed, longer each time. */
+  rest(attempt: number): Promise<void> {
+    return this.pause(Math.min(longestPoll, firstPoll * 2 ** (attempt - 1)));
+  }
+
+  /** The task of a message that was sent, where its answer was not read. */
+  async #taskOf({ contextId, messageId }: OpenDelegation, message: Message | undefined): Promise<string | undefined> {
+    const options = { timeout: cancelTimeout, ...this.#trace };
+    if (message !== undefined && this.joins) {
+      const request = this.#requestOf(message);
+      const configuration = { ...request.configuration, returnImmediately: true };
+      return (await this.client.sendMessage({ ...request, configuration }, options)).task?.id;
+    }
+    if (contextId === undefined) return undefined;
+    const { tasks } = await this.client.listTasks({ contextId, historyLength: 100 }, options);
+    return tasks.find(({ history = [] }) => history.some((each) => each.messageId === messageId))?.id;
+  }
+
+  #promises(uri: string): boolean {
+    return this.client.card.capabilities.extensions?.some((each) => each.uri === uri) === true;
+  }
+
+  get #streams(): boolean {
+    return this.client.card.capabilities.streaming === true;
+  }
+
+  get #trace(): Pick<DelegateCallOptions, "trace"> {
+    const { trace } = this.#turn.call;
+    return trace === undefined ? {} : { trace };
+  }
+
+  /** The turn limits the time of its calls. */
+  #call(): DelegateCallOptions {
+    const asked = this.#extensions;
+    return { signal: this.#signal, timeout: false, ...this.#trace, ...(asked !== undefined && { extensions: asked }) };
+  }
+
+  #requestOf(message: Message): SendMessageRequest {
+    const { acceptedOutputModes, metadata } = this.#options;
+    return {
+      message,
+      ...(acceptedOutputModes && { configuration: { acceptedOutputModes } }),
+      metadata: { ...metadata, [hopsName]: this.hops ?? mostHops },
+    };
+  }
+
+  async *#sendAndPoll(request: SendMessageRequest): AsyncGenerator<Came, void, void> {
+    const configuration = { ...request.configuration, returnImmediately: true };
+    const { task, message } = await this.#called(this.client.sendMessage({ ...request, configuration }, this.#call()));
+    if (message !== undefined) yield { event: { message } };
+    if (task === undefined) return;
+    yield { event: { task } };
+    if (!isTerminal(task.status.state) && task.status.state !== "TASK_STATE_INPUT_REQUIRED") yield* this.poll(task.id);
+  }
+
+  /** `taskId`: of a subscription, which some agents refuse once the task is over. */
+  async *#read(
+    open: () => ReturnType<DelegateClient["subscribeToTask"]>,
+    taskId?: string,
+  ): AsyncGenerator<Came, void, void> {
+    const stream = open();
+    const events = stream[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        const step: IteratorResult<StreamResponse, unknown> = await this.#called(events.next());
+        if (step.done === true) return;
+        yield { event: step.value, seq: stream.seq };
+      }
+    } catch (error) {
+      if (taskId === undefined || !(error instanceof CallFailed)) throw error;
+      if (!hasCode(error.cause, "UnsupportedOperation", "InvalidParams", "InvalidRequest", "MethodNotFound"))
+        throw error;
+      yield* this.poll(taskId);
+    } finally {
+      // It may wait for the network.
+      void Promise.resolve(events.return?.()).catch(() => {});
+    }
+  }
+
+  /** A read. An agent that cannot be reached, such as one that restarts, is asked again for a minute. */
+  async #again<T>(read: () => Promise<T>): Promise<T> {
+    const since = this.now();
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#called(read());
+      } catch (error) {
+        if (!(error instanceof CallFailed) || !mayPass(error.cause) || !this.mayRetry(since)) throw error;
+      }
+      await this.rest(attempt);
+    }
+  }
+
+  async #called<T>(call: Promise<T>): Promise<T> {
+    return abortable(
+      call.catch((error: unknown) => {
+        throw this.#signal.aborted ? this.#signal.reason : new CallFailed(error);
+      }),
+      this.#signal,
+    );
+  }
+}
+
+/** A client may not listen to the signal. */
+async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  let stop = (): void => {};
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason as Error);
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop);
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+    promise.catch(() => {});
+  }
+}
+
+function pause(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => clock.after(ms, resolve));
+}

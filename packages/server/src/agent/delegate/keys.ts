@@ -1,0 +1,158 @@
+import { plain } from "@parley/a2a/internal/base/display";
+import { utf8Length } from "@parley/a2a/internal/base/index";
+import { A2AError, contentHash, jsonHash, partsOf, type Message } from "@parley/a2a/internal/model/index";
+import type {
+  DelegateClient,
+  DelegateMessage,
+  DelegateOptions,
+  Delegations,
+  DelegationWatch,
+  OpenDelegation,
+  TurnBase,
+} from "@parley/a2a/internal/protocol/index";
+import { mostId } from "./events.ts";
+
+/* Which delegation is which, in each attempt of a turn. */
+
+/** A call of `turn.delegate()`. */
+export interface DelegateCall {
+  readonly client: DelegateClient;
+  readonly message: DelegateMessage;
+  readonly options: DelegateOptions;
+  /** Is told of it. */
+  readonly watch?: DelegationWatch | undefined;
+}
+
+/** Content of a message, without what the delegation sets. */
+export type DelegatedContent = Omit<Message, "messageId" | "role">;
+
+const mostKeyBytes = 400;
+
+/** JavaScript callers can pass anything. */
+export function contentOf(message: DelegateMessage): DelegatedContent {
+  const isMessage = typeof message === "object" && message !== null && "parts" in message;
+  const content = isMessage ? message : { parts: partsOf(message) };
+  if (!Array.isArray(content.parts) || content.parts.length === 0) throw mistake("the message has no content");
+  return content;
+}
+
+export function hashOf(content: DelegatedContent): string {
+  return contentHash({ ...content, messageId: "", role: "ROLE_USER" });
+}
+
+/** What the agent is called here. */
+export function nameOf({ card }: DelegateClient): string {
+  return plain(card.name, 100) || "The other agent";
+}
+
+/** Which agent it is, however it is reached. */
+export function addressOf({ card }: DelegateClient): string {
+  return card.supportedInterfaces?.[0]?.url ?? card.name;
+}
+
+/** Which delegations of the task they are: the same in each attempt of the turn. */
+function keysOf(turn: TurnBase, calls: readonly DelegateCall[]): readonly string[] {
+  const counts = new Map<string, number>();
+  return calls.map(({ client, message, options: { key } }) => {
+    if (key !== undefined) return `=${key}`;
+    const own = jsonHash([addressOf(client), hashOf(contentOf(message))]);
+    const count = (counts.get(own) ?? 0) + 1;
+    counts.set(own, count);
+    return `${turn.number}:${own}:${count}`;
+  });
+}
+
+/**
+ * The key of the call at an index. After a restart the card of an agent may have other addresses, or the same ones in another order: its
+ * delegation is then known by its name and its message, so that nothing is sent twice.
+ */
+export function keyOf(turn: TurnBase, calls: readonly DelegateCall[], at: number, rows: Delegations): string {
+  const { client, message, options } = calls[at] as DelegateCall;
+  const { key } = options;
+  if (key !== undefined && (typeof key !== "string" || key === "" || utf8Length(key) > mostKeyBytes)) {
+    throw mistake(`key must be a text of 1 to ${mostKeyBytes} bytes`);
+  }
+  const keys = keysOf(turn, calls);
+  const own = keys[at] as string;
+  if (key !== undefined || turn.attempt === 1 || rows.open.has(own) || rows.closed.has(own)) return own;
+  const hash = hashOf(contentOf(message));
+  const agent = nameOf(client);
+  for (const [other, row] of [...rows.open, ...rows.closed]) {
+    const isFree = other.startsWith(`${turn.number}:`) && !keys.includes(other) && !rows.had.has(other);
+    if (isFree && row.hash === hash && row.agent === agent) return other;
+  }
+  return own;
+}
+
+/** A mistake of the agent. */
+export function mistake(text: string): A2AError {
+  return new A2AError("InvalidAgentResponse", `turn.delegate(): ${text}`);
+}
+
+/** The delegation that a row is made for. */
+interface NewDelegation {
+  readonly turn: TurnBase;
+  readonly rows: Delegations;
+  readonly options: DelegateOptions;
+  readonly content: DelegatedContent;
+  readonly key: string;
+  readonly agent: string;
+  readonly address: string;
+}
+
+/** How many delegations a task may have. Their rows are among those of all features. */
+const mostDelegations = 128;
+
+/** What is stored before the message is sent. */
+export async function firstRow(init: NewDelegation): Promise<OpenDelegation> {
+  const { turn, rows, content, key, agent } = init;
+  const messageId = await messageIdOf(turn, rows, key, 1);
+  const contextId = await contextOf(init);
+  const { taskId } = content;
+  if ((contextId?.length ?? 0) > mostId || (taskId?.length ?? 0) > mostId)
+    throw mistake(`contextId and taskId have at most ${mostId} characters`);
+  const { open, closed } = rows;
+  if (open.size + closed.size >= mostDelegations) throw mistake(`a task has at most ${mostDelegations} delegations`);
+  const earlier = [...closed.values()].find(({ result }) => taskId !== undefined && result?.task?.id === taskId);
+  const numbers = [...open.values(), ...closed.values()].map(({ number }) => number);
+  return {
+    number: earlier?.number ?? Math.max(0, ...numbers) + 1,
+    agent,
+    hash: hashOf(content),
+    round: 1,
+    messageId,
+    unsure: true,
+    ...(contextId !== undefined && { contextId }),
+    ...(taskId !== undefined && { taskId }),
+  };
+}
+
+/** The id of a message: the same in each attempt. */
+export function messageIdOf({ taskId }: TurnBase, rows: Delegations, key: string, round: number): Promise<string> {
+  return rows.nameOf("message", taskId, key, String(round));
+}
+
+/** The message that a row is for: that of the delegation, or the answer to a question. */
+export async function messageOf(
+  rows: Delegations,
+  content: DelegatedContent,
+  { answer, messageId, contextId, taskId }: OpenDelegation,
+): Promise<Message> {
+  const said = answer === undefined ? undefined : await rows.message(answer);
+  const { parts, ...rest } = said === undefined ? content : { parts: said.parts };
+  return {
+    ...rest,
+    messageId,
+    role: "ROLE_USER",
+    parts,
+    ...(contextId !== undefined && { contextId }),
+    ...(taskId !== undefined && { taskId }),
+  };
+}
+
+/** One conversation with each agent in each conversation of this one. */
+async function contextOf({ turn, rows, options, content, address }: NewDelegation): Promise<string | undefined> {
+  const { contextId = content.contextId } = options;
+  if (contextId !== undefined) return contextId === false ? undefined : contextId;
+  return content.taskId === undefined ? rows.nameOf("context", turn.contextId, address) : undefined;
+}

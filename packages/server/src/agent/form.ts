@@ -1,0 +1,46 @@
+import { utf8Length } from "@parley/a2a/internal/base/index";
+import { isDataPart, type JsonValue, type Part, type StandardSchema } from "@parley/a2a/internal/model/index";
+import { isObject } from "@parley/a2a/internal/model/schema";
+
+/** The media type of JSON Schema (draft 2020-12 §14.1). */
+const mediaType = "application/schema+json";
+
+/** A larger form would say more than the question, and could be too large for an event. */
+const maxBytes = 64 << 10;
+
+/** Libraries that give JSON Schema have this member too (Standard JSON Schema, https://standardschema.dev/json-schema). */
+interface GivesJsonSchema {
+  readonly jsonSchema?: { readonly input?: (options: { readonly target: string }) => unknown };
+}
+
+/**
+ * A question with the JSON Schema of the data that it asks for, as one more part. It stays as it is where it has data of its own, where
+ * the library gives no JSON Schema, and where the client reads text alone.
+ *
+ * @param modes - `acceptedOutputModes` of the request.
+ */
+export function withForm(ask: readonly Part[], schema: StandardSchema, modes: readonly string[]): readonly Part[] {
+  if (ask.some(isDataPart) || !accepts(modes)) return ask;
+  const form = jsonSchemaOf(schema);
+  return form === undefined ? ask : [...ask, { data: form, mediaType }];
+}
+
+function jsonSchemaOf(schema: StandardSchema): JsonValue | undefined {
+  const { jsonSchema } = schema["~standard"] as GivesJsonSchema;
+  try {
+    const text = JSON.stringify(jsonSchema?.input?.({ target: "draft-2020-12" })) as string | undefined;
+    if (text === undefined || utf8Length(text) > maxBytes) return undefined;
+    const form = JSON.parse(text) as JsonValue;
+    return isObject(form) ? form : undefined;
+  } catch {
+    // Libraries throw for what JSON Schema cannot say, such as a date as an object. The question is then the text alone.
+    return undefined;
+  }
+}
+
+/** Whether a client reads JSON Schema. One that names no media types reads any. */
+function accepts(modes: readonly string[]): boolean {
+  return modes.length === 0 || modes.some((mode) => json.test(mode));
+}
+
+const json = /^\s*(\*|\*\/\*|application\/\*|application\/json|application\/schema\+json)\s*(;|$)/i;

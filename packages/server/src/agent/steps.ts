@@ -1,0 +1,167 @@
+import { plain } from "@parley/a2a/internal/base/display";
+import { utf8Length } from "@parley/a2a/internal/base/index";
+import { jsonTextOf } from "@parley/a2a/internal/base/json-text";
+import { jsonAdvice, notJson } from "@parley/a2a/internal/base/not-json";
+import { A2AError } from "@parley/a2a/internal/model/index";
+import {
+  stepBounds,
+  TurnAborted,
+  type StepCall,
+  type StepOptions,
+  type StepRetry,
+  type TurnBase,
+} from "@parley/a2a/internal/protocol/index";
+
+/* Steps: effects outside that are done once (docs/decisions/waiting.md). */
+
+/** A mistake of the agent. */
+export function stepMistake(call: string, text: string): A2AError {
+  return new A2AError("InvalidAgentResponse", `turn.${call}(): ${text}`);
+}
+
+/** JavaScript callers can pass anything. */
+export function checkName(call: string, name: unknown, what = "name"): asserts name is string {
+  const bytes = typeof name === "string" ? utf8Length(name) : 0;
+  if (bytes === 0 || bytes > stepBounds.name) {
+    throw stepMistake(call, `the ${what} must be a text of 1 to ${stepBounds.name} bytes`);
+  }
+}
+
+/** A name in messages. */
+export function quoted(name: string): string {
+  return JSON.stringify(plain(name, 100));
+}
+
+/** Calls a function once in all attempts of a turn, or of its task. */
+export async function step(
+  turn: TurnBase,
+  name: string,
+  run: (call: StepCall) => unknown,
+  { scope = "turn", retry }: StepOptions = {},
+): Promise<unknown> {
+  checkName("step", name);
+  if (typeof run !== "function") throw stepMistake("step", `${quoted(name)} has no function`);
+  if (scope !== "turn" && scope !== "task") throw stepMistake("step", `scope is "turn" or "task"`);
+  checkRetry(retry);
+  const memory = await turn.memory();
+  const id = `${scope} ${name}`;
+  if (memory.running.has(id) || (scope === "turn" && memory.had.has(id))) {
+    throw stepMistake("step", `the turn has a step ${quoted(name)} already: give each its own name, as in "book 1"`);
+  }
+  const known = memory.find(scope, name);
+  if (known !== undefined) {
+    memory.had.add(id);
+    return valueOf(known);
+  }
+  turn.signal.throwIfAborted();
+  if (memory.leaving) throw new TurnAborted("waits", "The function is called again: no step begins before that");
+  memory.running.add(id);
+  try {
+    const key = await memory.keyOf(scope, name);
+    const uncertain = await stored(turn, memory.begin(scope, name));
+    const value = await tried(turn, { key, uncertain, signal: turn.signal }, run, retry);
+    const json = jsonOf(name, value);
+    checkSize(name, json, memory.room(name));
+    // Also where the turn has begun to wait meanwhile, or another agent has asked: it was done.
+    turn.signal.throwIfAborted();
+    await stored(turn, memory.remember(scope, name, json));
+    memory.had.add(id);
+    return valueOf(json);
+  } finally {
+    memory.running.delete(id);
+  }
+}
+
+/** A number that is none would try for ever. */
+function checkRetry(retry: StepRetry | undefined): void {
+  if (retry === undefined) return;
+  const { attempts, delay = 0, maxDelay = 0 } = retry;
+  if (Number.isInteger(attempts) && attempts > 0 && delay >= 0 && maxDelay >= 0) return;
+  throw stepMistake("step", "retry.attempts is a whole number from 1 on, and its times are in milliseconds");
+}
+
+/** The longest time of a timer. A longer one would be over at once. */
+const longestPause = 2 ** 31 - 1;
+
+/** A result as JSON text. Nothing is an empty text. */
+function jsonOf(name: string, value: unknown): string {
+  if (value === undefined) return "";
+  // JSON would change a `Map` without a word: the second attempt would get another value than the first.
+  const fault = notJson(value);
+  if (fault !== undefined) throw notAResult(name, `result${fault}`);
+  try {
+    return jsonTextOf(value);
+  } catch (cause) {
+    throw notAResult(name, "result nests too deep", cause);
+  }
+}
+
+function notAResult(name: string, fault: string, cause?: unknown): A2AError {
+  const text = `the result of ${quoted(name)} is not JSON: ${fault}; ${jsonAdvice("return")}`;
+  return new A2AError("InvalidAgentResponse", `turn.step(): ${text}`, { cause });
+}
+
+/** A copy in each attempt, so that all of them see the same, whatever is done to it. */
+function valueOf(json: string): unknown {
+  return json === "" ? undefined : JSON.parse(json);
+}
+
+function checkSize(name: string, json: string, room: number): void {
+  const bytes = utf8Length(json);
+  const { result, results } = stepBounds;
+  const advice = "keep it elsewhere, and return where it is";
+  if (bytes > result) {
+    throw stepMistake("step", `the result of ${quoted(name)} takes ${bytes} bytes of at most ${result}: ${advice}`);
+  }
+  if (bytes > room) {
+    throw stepMistake(
+      "step",
+      `the result of ${quoted(name)} takes ${bytes} bytes, and there is room for ${room}: all results of a turn take at most ${results}. ${advice}`,
+    );
+  }
+}
+
+/** Calls the function until it does not throw. */
+async function tried(
+  turn: TurnBase,
+  call: Omit<StepCall, "attempt">,
+  run: (call: StepCall) => unknown,
+  retry: StepRetry | undefined,
+): Promise<unknown> {
+  const { attempts = 1, delay = 1000, maxDelay = 60_000 } = retry ?? {};
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await run({ ...call, attempt, uncertain: call.uncertain || attempt > 1 });
+    } catch (error) {
+      if (attempt >= attempts || turn.signal.aborted) throw error;
+      await pause(turn, Math.min(longestPause, maxDelay, delay * 2 ** (attempt - 1)));
+    }
+  }
+}
+
+function pause({ clock, signal }: TurnBase, ms: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = (): void => {
+      clear();
+      reject(signal.reason ?? new A2AError("Aborted"));
+    };
+    const clear = clock.after(ms, () => {
+      signal.removeEventListener("abort", end);
+      resolve();
+    });
+    signal.addEventListener("abort", end, { once: true });
+  });
+}
+
+/** Where the turn is over, this is what the agent is told, and not that its row could not be stored. */
+async function stored<T>(turn: TurnBase, storing: Promise<T>): Promise<T> {
+  try {
+    const result = await storing;
+    // The task may have had no room for it, and has failed.
+    turn.signal.throwIfAborted();
+    return result;
+  } catch (error) {
+    turn.signal.throwIfAborted();
+    throw error;
+  }
+}

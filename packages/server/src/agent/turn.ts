@@ -1,0 +1,254 @@
+import {
+  partsOf,
+  type Content,
+  type JsonLike,
+  type JsonObject,
+  type JsonObjectLike,
+  type JsonValue,
+  type Part,
+  type StandardSchema,
+  type TaskState,
+} from "@parley/a2a/internal/model/index";
+import { leavable } from "@parley/a2a/internal/base/index";
+import type {
+  AgentEvent,
+  AgentMessage,
+  AgentYield,
+  ArtifactEvent,
+  ArtifactInit,
+  ArtifactWriter,
+  AuthorizationInit,
+  ByteSource,
+  CheckedWaitOptions,
+  Credentials,
+  DelegateClient,
+  DelegateMessage,
+  DelegateOptions,
+  Delegated,
+  Delegations,
+  FileContent,
+  FileInit,
+  FilesOptions,
+  KeyedWait,
+  OpenAuthorization,
+  SentFile,
+  StepCall,
+  StepOptions,
+  Turn,
+  TurnMemory,
+  WriterOptions,
+} from "@parley/a2a/internal/protocol/index";
+import { receivedFiles } from "@parley/a2a/internal/files/received";
+import type { DelegateCall } from "./delegate/keys.ts";
+import { FactsOfTurn, WaitPlaces } from "./turn-facts.ts";
+import { createWriter, streamText } from "./writer.ts";
+
+interface StatusOptions<Metadata> {
+  readonly keep?: boolean;
+  readonly metadata?: Metadata;
+  readonly messageMetadata?: JsonObject;
+}
+
+/** Metadata without a content makes a message without parts, which is refused with what is missing. */
+function messageOf(content?: Content, metadata?: JsonObject): { readonly message?: AgentMessage } {
+  if (metadata !== undefined) return { message: { parts: content === undefined ? [] : partsOf(content), metadata } };
+  return content === undefined ? {} : { message: { parts: partsOf(content) } };
+}
+
+function status(state: TaskState, content?: Content, options?: StatusOptions<unknown>): AgentEvent {
+  return {
+    kind: "status",
+    state,
+    ...messageOf(content, options?.messageMetadata),
+    ...(options?.metadata === undefined ? {} : { metadata: options.metadata as JsonObject }),
+    ...(options?.keep === undefined ? {} : { keep: options.keep }),
+  };
+}
+
+function artifactOf({ open = false, ...artifact }: ArtifactInit & { artifactId: string }): ArtifactEvent {
+  return open ? { kind: "artifact", artifact } : { kind: "artifact", artifact, lastChunk: true };
+}
+
+function appendTo(artifactId: string, parts: readonly Part[], last: boolean): ArtifactEvent {
+  return {
+    kind: "artifact",
+    artifact: { artifactId, parts },
+    append: true,
+    ...(last ? { lastChunk: true } : {}),
+  };
+}
+
+/** A turn with builders of events, around the turn that the engine passes. */
+export class AuthorTurn extends FactsOfTurn implements Turn {
+  /** The calls of `delegate()`, in their order. */
+  #calls: DelegateCall[] | undefined;
+  /** Made with the first wait, or the first `all()`. */
+  #places: WaitPlaces | undefined;
+
+  reply(content: Content): AgentEvent {
+    return { kind: "reply", message: { parts: partsOf(content) } };
+  }
+
+  working<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
+    content?: Content,
+    options?: StatusOptions<Metadata>,
+  ): AgentEvent {
+    return status("TASK_STATE_WORKING", content, options);
+  }
+
+  inputRequired<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
+    content: Content,
+    options?: Omit<StatusOptions<Metadata>, "keep">,
+  ): AgentEvent {
+    return status("TASK_STATE_INPUT_REQUIRED", content, options);
+  }
+
+  authRequired<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
+    content: Content,
+    options?: Omit<StatusOptions<Metadata>, "keep">,
+  ): AgentEvent {
+    return status("TASK_STATE_AUTH_REQUIRED", content, options);
+  }
+
+  requestAuthorization<Init extends AuthorizationInit>(init: Init): Promise<OpenAuthorization<Init["form"]>> {
+    return this.base.requestAuthorization(init);
+  }
+
+  // Few agents ask for authorizations, so the others do not load how.
+  async *authorize<Init extends AuthorizationInit>(
+    init: Init,
+  ): AsyncGenerator<AgentYield, Credentials[Init["form"]], void> {
+    const { authorize } = await import("./authorize.ts");
+    return yield* authorize(this.base, init);
+  }
+
+  delegations(): Promise<Delegations> {
+    return this.base.delegations();
+  }
+
+  delegate(
+    client: DelegateClient,
+    message: DelegateMessage,
+    options: DelegateOptions = {},
+  ): AsyncGenerator<AgentYield, Delegated, void> {
+    const base = this.base;
+    const calls = (this.#calls ??= []);
+    const at = calls.push({ client, message, options }) - 1;
+    return leavable(async function* (left) {
+      const { delegate } = await import("./delegate/delegate.ts");
+      return yield* delegate(base, calls, at, left);
+    });
+  }
+
+  all(
+    generators: readonly AsyncGenerator<AgentYield, unknown, void>[],
+    options: { readonly settled?: boolean } = {},
+    // The overloads of `Turn` say what it returns.
+  ): AsyncGenerator<AgentYield, never, void> {
+    const { clock } = this;
+    const places = this.#waitPlaces();
+    return leavable(async function* (left) {
+      const { merge } = await import("./delegate/merge.ts");
+      const over = places.race();
+      try {
+        return (yield* merge(generators, { settled: options.settled === true, left, clock })) as never;
+      } finally {
+        over();
+      }
+    });
+  }
+
+  memory(): Promise<TurnMemory> {
+    return this.base.memory();
+  }
+
+  step(name: string, run: (call: StepCall) => unknown, options?: StepOptions): Promise<never> {
+    const done = import("./steps.ts").then(({ step }) => step(this.base, name, run, options) as Promise<never>);
+    // One that nobody waits for must not end the process when its turn is over.
+    done.catch(() => {});
+    return done;
+  }
+
+  sleep(until: Date | number, { key }: KeyedWait = {}): AsyncGenerator<AgentYield, void, void> {
+    const base = this.base;
+    // Times of a calendar are computed: two dates are told apart by their order.
+    const place = this.#waitPlaces().place("s", typeof until === "number" ? `s${until}` : "d", key);
+    return (async function* () {
+      const which = place();
+      const { sleep } = await import("./waits.ts");
+      yield* sleep(base, which, until);
+    })();
+  }
+
+  waitFor<Output>(
+    name: string,
+    options?: Partial<CheckedWaitOptions<Output>>,
+  ): AsyncGenerator<AgentYield, never, void> {
+    const base = this.base;
+    const place = this.#waitPlaces().place(`e${name}`, `e${name}`, options?.key);
+    return (async function* () {
+      const which = place();
+      const { waitFor } = await import("./waits.ts");
+      return (yield* waitFor(base, which, name, options)) as never;
+    })();
+  }
+
+  #waitPlaces(): WaitPlaces {
+    return (this.#places ??= new WaitPlaces(this.base));
+  }
+
+  // Nor how data is checked.
+  async data<Output>(schema: StandardSchema<Output>, options?: { ask?: Content }): Promise<Output> {
+    const { messageData } = await import("./message-data.ts");
+    return messageData(this, schema, options?.ask);
+  }
+
+  completed(content?: Content): AgentEvent {
+    return status("TASK_STATE_COMPLETED", content);
+  }
+
+  failed(content: Content): AgentEvent {
+    return status("TASK_STATE_FAILED", content);
+  }
+
+  rejected(content: Content): AgentEvent {
+    return status("TASK_STATE_REJECTED", content);
+  }
+
+  artifact<Metadata extends JsonObjectLike<Metadata> = JsonObject>(init: ArtifactInit<Metadata>): ArtifactEvent {
+    return artifactOf({ ...(init as ArtifactInit), artifactId: init.artifactId ?? this.makeId() });
+  }
+
+  append(artifactId: string, parts: readonly Part[], options?: { last?: boolean }): ArtifactEvent {
+    return appendTo(artifactId, parts, options?.last === true);
+  }
+
+  writer<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
+    options: WriterOptions<Metadata> = {},
+  ): ArtifactWriter {
+    return createWriter(options.artifactId ?? this.makeId(), options as WriterOptions, this.clock);
+  }
+
+  stream<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
+    source: AsyncIterable<string>,
+    options: WriterOptions<Metadata> = {},
+  ): AsyncGenerator<AgentEvent, void, void> {
+    return streamText(source, options.artifactId ?? this.makeId(), options as WriterOptions, this.clock);
+  }
+
+  // Loaded by agents of files alone.
+  async *file(source: ByteSource, init: FileInit): AsyncGenerator<AgentEvent, SentFile, void> {
+    const artifactId = init.artifactId ?? this.makeId();
+    const { sendFile } = await import("@parley/a2a/internal/files/send");
+    return yield* sendFile(source, artifactId, init, this.signal, this.base.outside);
+  }
+
+  files(options?: FilesOptions): readonly FileContent[] {
+    const { parts = this.message.parts } = options ?? {};
+    return receivedFiles(parts, options, () => this.signal, this.base.outside);
+  }
+
+  saveCheckpoint<Value extends JsonLike<Value>>(value: Value): AgentEvent {
+    return { kind: "checkpoint", value: value as JsonValue };
+  }
+}

@@ -1,0 +1,143 @@
+import type { JsonValue, StandardSchema } from "@parley/a2a/internal/model/index";
+import type {
+  AgentYield,
+  CheckedWaitOptions,
+  OpenWait,
+  TurnBase,
+  TurnMemory,
+} from "@parley/a2a/internal/protocol/index";
+import { checkData } from "@parley/a2a/internal/schema/check-data";
+import { checkName, quoted, stepMistake } from "./steps.ts";
+
+/* Waits without a process (docs/decisions/waiting.md). The engine ends the function at the event that they yield, and calls it again. */
+
+/** How a wait ended, as it is remembered. */
+interface Ended {
+  /** The data of the event. Absent: the time was over. */
+  readonly data?: JsonValue;
+}
+
+/** Waits for a time. `key`: which wait of the turn it is, the same in each attempt. */
+export async function* sleep(
+  turn: TurnBase,
+  key: string,
+  until: Date | number,
+): AsyncGenerator<AgentYield, void, void> {
+  const time = typeof until === "number" ? turn.clock.now() + until : timeOf(until);
+  if (Number.isNaN(time)) throw stepMistake("sleep", "takes a Date, or milliseconds");
+  checkKey("sleep", key);
+  const memory = await turn.memory();
+  useKey("sleep", memory, key);
+  if (memory.waiting(key) === undefined && time <= turn.clock.now()) return;
+  yield* wait(turn, memory, key, { until: whole(time) }, () => Promise.resolve(undefined));
+}
+
+/** A key of the agent begins with `=`. */
+function checkKey(call: string, key: string): void {
+  if (key.startsWith("=")) checkName(call, key.slice(1), "key");
+}
+
+/** A second wait with the key of one that is over would be over at once. */
+function useKey(call: string, memory: TurnMemory, key: string): void {
+  if (!key.startsWith("=")) return;
+  if (memory.had.has(`wait ${key}`)) {
+    throw stepMistake(call, `the turn has a wait with the key ${quoted(key.slice(1))} already: give each its own`);
+  }
+  memory.had.add(`wait ${key}`);
+}
+
+/** JavaScript callers can pass anything. */
+function timeOf(until: unknown): number {
+  return until instanceof Date ? until.getTime() : NaN;
+}
+
+/** The last moment that a store takes: a longer wait has no end. */
+function whole(time: number): number {
+  return Math.min(Math.ceil(time), Number.MAX_SAFE_INTEGER);
+}
+
+/** Waits for an event. */
+export async function* waitFor<Output>(
+  turn: TurnBase,
+  key: string,
+  name: string,
+  { timeout, schema }: Partial<CheckedWaitOptions<Output>> = {},
+): AsyncGenerator<AgentYield, Output | undefined, void> {
+  checkName("waitFor", name);
+  if (timeout !== undefined && !(timeout >= 0)) throw stepMistake("waitFor", "timeout is in milliseconds");
+  checkKey("waitFor", key);
+  const memory = await turn.memory();
+  useKey("waitFor", memory, key);
+  /** The value of the event that came now. An earlier one is checked again. */
+  let fitting: { readonly value: Output } | undefined;
+  const take = async (): Promise<Taken | undefined> => {
+    for (;;) {
+      const event = await memory.event(name);
+      if (event === undefined) return undefined;
+      fitting = await fits(turn, name, event.data, schema);
+      if (fitting !== undefined) return { data: event.data, event: event.key };
+      memory.drop(event.key);
+    }
+  };
+  const until = timeout === undefined || timeout === Infinity ? undefined : whole(turn.clock.now() + timeout);
+  const first = { event: name, ...(until !== undefined && { until }) };
+  const { data } = yield* wait(turn, memory, key, first, take);
+  if (data === undefined) return undefined;
+  const value = fitting ?? (await fits(turn, name, data, schema));
+  if (value === undefined)
+    throw stepMistake("waitFor", `the event that came in an earlier attempt does not fit the schema`);
+  return value.value;
+}
+
+/** An event that ends a wait. */
+interface Taken {
+  readonly data: JsonValue;
+  /** Its row. */
+  readonly event: string;
+}
+
+async function* wait(
+  turn: TurnBase,
+  memory: TurnMemory,
+  key: string,
+  first: OpenWait,
+  take: () => Promise<Taken | undefined>,
+): AsyncGenerator<AgentYield, Ended, void> {
+  const before = memory.ended(key);
+  if (before !== undefined) return JSON.parse(before) as Ended;
+  const open = memory.waiting(key) ?? first;
+  memory.wait(key, open);
+  let isOver = false;
+  const end = (ended: Ended, event?: string): Ended => {
+    isOver = true;
+    memory.over(key, JSON.stringify(ended), event);
+    return ended;
+  };
+  try {
+    for (;;) {
+      turn.signal.throwIfAborted();
+      const taken = await take();
+      if (taken !== undefined) return end({ data: taken.data }, taken.event);
+      if (open.until !== undefined && open.until <= turn.clock.now()) return end({});
+      yield { kind: "wait", waits: [{ key, wait: open }] };
+    }
+  } finally {
+    // Where the turn lets go of the process, the wait goes on.
+    if (!isOver && !memory.leaving && !turn.signal.aborted) memory.leave(key);
+  }
+}
+
+/** The data as the schema reads it; `undefined` where it does not fit. */
+async function fits<Output>(
+  { logger }: TurnBase,
+  name: string,
+  data: JsonValue,
+  schema: StandardSchema<Output> | undefined,
+): Promise<{ readonly value: Output } | undefined> {
+  if (schema === undefined) return { value: data as Output };
+  const checked = await checkData([{ field: "data", value: data }], schema);
+  if (checked.fits) return checked;
+  const fields = checked.fields.map(({ field, description }) => `${field} ${description}`);
+  logger.error("An event does not fit its schema, and is dropped", { name, fields });
+  return undefined;
+}

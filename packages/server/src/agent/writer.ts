@@ -1,0 +1,104 @@
+import type { Clock } from "@parley/a2a/internal/base/index";
+import type { Artifact } from "@parley/a2a/internal/model/index";
+import type { AgentEvent, ArtifactWriter, WriterOptions } from "@parley/a2a/internal/protocol/index";
+
+const defaultMaxDelay = 50;
+
+/** A writer whose pending text can be sent although no new text came. `streamText` needs that. */
+interface FlushableWriter extends ArtifactWriter {
+  readonly hasPending: boolean;
+  flush(): readonly AgentEvent[];
+}
+
+/**
+ * A writer that collects tokens into chunks by size and time. An answer of ten thousand tokens is then stored and sent as
+ * some dozens of events.
+ */
+export function createWriter(artifactId: string, options: WriterOptions, clock: Clock): FlushableWriter {
+  const maxChars = options.maxChars ?? 4096;
+  const maxDelay = options.maxDelay ?? defaultMaxDelay;
+  const { name, description, metadata, mediaType } = options;
+  let pending = "";
+  let begun = false;
+  let ended = false;
+  let sentAt = clock.elapsed();
+
+  function chunk(last: boolean): readonly AgentEvent[] {
+    const part = { text: pending, ...(mediaType === undefined ? {} : { mediaType }) };
+    const head = begun
+      ? {}
+      : {
+          ...(name === undefined ? {} : { name }),
+          ...(description === undefined ? {} : { description }),
+          ...(metadata === undefined ? {} : { metadata }),
+        };
+    const artifact: Artifact = { artifactId, ...head, parts: [part] };
+    const event: AgentEvent = {
+      kind: "artifact",
+      artifact,
+      ...(begun ? { append: true } : {}),
+      ...(last ? { lastChunk: true } : {}),
+    };
+    begun = true;
+    pending = "";
+    sentAt = clock.elapsed();
+    return [event];
+  }
+
+  return {
+    artifactId,
+    get hasPending() {
+      return pending !== "";
+    },
+    flush: () => (pending === "" ? [] : chunk(false)),
+    write(text) {
+      if (ended) throw new Error(`The writer of artifact ${artifactId} has ended`);
+      pending += text;
+      // The first piece is sent at once, so that a reader soon sees the beginning of the answer.
+      const due = !begun || pending.length >= maxChars || clock.elapsed() - sentAt >= maxDelay;
+      return due && pending !== "" ? chunk(false) : [];
+    },
+    end() {
+      if (ended) return [];
+      ended = true;
+      return chunk(true);
+    },
+  };
+}
+
+/** The chunks of a source of text. Pending text is sent after the delay, also while the source pauses. */
+export async function* streamText(
+  source: AsyncIterable<string>,
+  artifactId: string,
+  options: WriterOptions,
+  clock: Clock,
+): AsyncGenerator<AgentEvent, void, void> {
+  const writer = createWriter(artifactId, options, clock);
+  const tokens = source[Symbol.asyncIterator]();
+  let finished = false;
+  try {
+    while (!finished) {
+      const token = tokens.next();
+      if (writer.hasPending && (await passesFirst(token, options.maxDelay ?? defaultMaxDelay, clock)))
+        yield* writer.flush();
+      const next = await token;
+      finished = next.done === true;
+      yield* next.done === true ? writer.end() : writer.write(next.value);
+    }
+  } finally {
+    if (!finished) await tokens.return?.();
+  }
+}
+
+/** Whether `ms` milliseconds pass before the promise settles. */
+async function passesFirst(promise: Promise<unknown>, ms: number, clock: Clock): Promise<boolean> {
+  let clearTimer = (): void => {};
+  const delay = new Promise<true>((resolve) => {
+    clearTimer = clock.after(ms, () => resolve(true));
+  });
+  const settled = promise.then(
+    () => false,
+    () => false,
+  );
+  return Promise.race([settled, delay]).finally(clearTimer);
+}

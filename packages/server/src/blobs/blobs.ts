@@ -1,0 +1,271 @@
+import type { Bytes } from "@parley/a2a/internal/base/index";
+import { decoded, sizeOfBase64 } from "@parley/a2a/internal/files/content";
+import { A2AError, type Part } from "@parley/a2a/internal/model/index";
+import type {
+  ByteBudget,
+  IncomingFile,
+  UniversalRequest,
+  UniversalResponse,
+} from "@parley/a2a/internal/protocol/index";
+import { createSeal, type Seal } from "../seal/index.ts";
+import type { FeatureEffect, TaskKey } from "../store/index.ts";
+import { Collector } from "./collector.ts";
+import { deleteBlobsOf, deleteIncomingBlobs } from "./delete.ts";
+import { ByteHash } from "@parley/a2a/internal/base/byte-hash";
+import type { BlobRooms, BlobSettings } from "./lazy.ts";
+import { aboutOf, answerLink, linkTo } from "./links.ts";
+import { BlobReader } from "./reader.ts";
+import { moveBlob } from "./receive.ts";
+import { Uploads } from "./uploads.ts";
+import {
+  blobFeature,
+  blobId,
+  idOf,
+  prefixOf,
+  refOf,
+  refUrl,
+  rowOf,
+  type BlobAbout,
+  type BlobOwner,
+  type BlobRef,
+  type BlobRow,
+} from "./ref.ts";
+
+/** The files of a task, while more of them are stored. */
+export interface BlobRoom {
+  /** What they may still take. */
+  bytes: number;
+  /** Who has sent a file that does not fit: a client, or the agent. */
+  readonly sender: "client" | "agent";
+  /** Ids of the blobs that have a row, or that get one with the record that refers to them. */
+  readonly ids: Set<string>;
+  /** Rows of blobs that no record refers to yet, by their key. */
+  readonly rows: Map<string, FeatureEffect>;
+  /** What a lost run may have stored, and the run after it stores again. */
+  readonly earlier: Pick<BlobRef, "key" | "hash" | "size">[];
+  /** URLs of the copies of files of other tasks, by their keys. */
+  readonly copies: Map<string, string>;
+  /** Is called now and then while a file waits to be stored. */
+  onWait?: () => void;
+}
+
+/** Times to wait before a part that is in memory is stored again. Milliseconds. */
+const retries = [100, 1000];
+
+/** Files outside of the database: stores them, links to them, reads them, and deletes those that no task has. */
+export class Blobs extends BlobReader {
+  readonly settings: BlobSettings;
+  readonly #rooms: BlobRooms;
+  readonly #seal: Seal;
+  readonly #collector: Collector;
+  readonly #uploads: Uploads;
+
+  constructor(settings: BlobSettings, rooms: BlobRooms) {
+    super(settings.store);
+    this.settings = settings;
+    this.#rooms = rooms;
+    this.#seal = createSeal(settings.keyring);
+    this.#collector = new Collector(settings, rooms);
+    this.#uploads = new Uploads(settings.uploadBytes, settings.store.uploadBytes ?? 1 << 20, rooms.clock);
+  }
+
+  /** The files of a task, by its rows. `resumes`: a run was lost, whose files may be stored again. */
+  async roomOf(task: TaskKey, sender: BlobRoom["sender"], resumes = false): Promise<BlobRoom> {
+    const rows = await this.#rooms.tasks.features(task, task.taskId, blobFeature);
+    const prefix = await prefixOf(task.agent, task.owner, task.taskId);
+    const blobs = rows.map(({ key, value }) => {
+      const { bytes, hash } = JSON.parse(value) as BlobRow;
+      return { key: prefix + key, hash, size: bytes };
+    });
+    const taken = blobs.reduce((sum, { size }) => sum + size, 0);
+    const ids = new Set(rows.map(({ key }) => key));
+    return {
+      bytes: this.settings.taskBytes - taken,
+      sender,
+      ids,
+      rows: new Map(),
+      earlier: resumes ? blobs : [],
+      copies: new Map(),
+    };
+  }
+
+  /**
+   * The URL of a part that an agent sends on. A file of this task, which a step of a lost run may have remembered, is kept with it. One of
+   * another task of the owner is copied, since it is deleted with that one.
+   */
+  async keep(task: TaskKey, url: string, about: BlobAbout, room: BlobRoom): Promise<string> {
+    const ref = refOf(url);
+    if (ref === undefined || room.ids.has(idOf(ref.key))) return url;
+    if (ref.key.startsWith(await prefixOf(task.agent, task.owner, task.taskId))) {
+      take(room, ref);
+      return url;
+    }
+    const copied = room.copies.get(ref.key);
+    if (copied !== undefined) return copied;
+    if ((await this.owned(url, task)) === undefined) return url;
+    let isGone = false;
+    const open = (): Promise<AsyncIterable<Bytes> | undefined> => this.open(ref);
+    // Opened when there is room for the copy: a bucket ends an answer that nobody reads.
+    const body = async function* (): AsyncGenerator<Bytes, void, void> {
+      const found = await open();
+      isGone = found === undefined;
+      if (found === undefined) throw new Error("The file is gone");
+      yield* found;
+    };
+    const copy = await this.store(task, body(), about, room).catch((thrown: unknown) => {
+      if (isGone) return { url };
+      throw thrown;
+    });
+    room.copies.set(ref.key, copy.url);
+    return copy.url;
+  }
+
+  /** The parts, with those that are large files outside. Resolves when they are durable. */
+  async storeParts(task: TaskKey, parts: readonly Part[], room: BlobRoom): Promise<readonly Part[]> {
+    const stored: Part[] = [];
+    for (const part of parts) {
+      if (typeof part.raw !== "string" || sizeOfBase64(part.raw) <= this.settings.inlineBytes) {
+        stored.push(part);
+        continue;
+      }
+      const { raw: _, ...rest } = part;
+      stored.push({ ...rest, url: await this.#storeBase64(task, part, room) });
+    }
+    return stored;
+  }
+
+  async #storeBase64(task: TaskKey, part: Part & { readonly raw: string }, room: BlobRoom): Promise<string> {
+    for (let tries = 0; ; tries += 1) {
+      try {
+        return (await this.store(task, asAsync(decoded(part.raw)), part, room)).url;
+      } catch (error) {
+        const wait = retries[tries];
+        if (wait === undefined || !(error instanceof A2AError) || error.code !== "Unavailable") throw error;
+        await new Promise<void>((resolve) => this.#rooms.clock.after(wait, resolve));
+      }
+    }
+  }
+
+  /** Stores a file of a task once there is room for it. Resolves to the URL of its part, once it is durable. */
+  async store(
+    task: TaskKey,
+    bytes: AsyncIterable<Uint8Array>,
+    about: BlobAbout,
+    room: BlobRoom,
+  ): Promise<{ readonly url: string; readonly size: number }> {
+    const { store, fileBytes, taskBytes } = this.settings;
+    const hash = new ByteHash();
+    const most = Math.max(room.bytes, ...room.earlier.map(({ size }) => size));
+    const again: { key?: string } = {};
+    async function* counted(): AsyncGenerator<Bytes, void, void> {
+      for await (const piece of bytes) {
+        hash.add(piece as Bytes);
+        if (hash.size > fileBytes) throw tooLarge(room, "blobs.fileBytes", fileBytes);
+        if (hash.size > most) throw tooLarge(room, "blobs.taskBytes", taskBytes);
+        yield piece as Bytes;
+      }
+      const earlier = takeEarlier(room, hash);
+      if (earlier !== undefined) {
+        again.key = earlier;
+        throw new Error("The lost run has stored the same bytes");
+      }
+      if (hash.size > room.bytes) throw tooLarge(room, "blobs.taskBytes", taskBytes);
+    }
+    const key = (await prefixOf(task.agent, task.owner, task.taskId)) + blobId();
+    await this.#uploads
+      .run(task.owner, () => store.put(key, counted()), room.onWait)
+      .catch((thrown: unknown) => {
+        if (again.key === undefined) throw thrown;
+      });
+    const { size } = hash;
+    const ref = { hash: hash.digest(), size, key: again.key ?? key };
+    if (again.key === undefined) take(room, ref);
+    return { url: refUrl({ ...ref, about: aboutOf(about) }), size };
+  }
+
+  /** The part of a message whose file was stored while the message was read. From now on the file is one of the task. */
+  async adopt(task: TaskKey, file: IncomingFile, part: Part, room: BlobRoom): Promise<Part> {
+    const { taskBytes } = this.settings;
+    if (file.taken) throw new A2AError("Unavailable", "The request of a file is over");
+    if (file.size > room.bytes) {
+      throw tooLarge(room, "blobs.taskBytes", taskBytes);
+    }
+    file.taken = true;
+    const prefix = await prefixOf(task.agent, task.owner, task.taskId);
+    try {
+      if (!file.key.startsWith(prefix)) file.key = await this.#move(task, file.key, prefix + idOf(file.key), room);
+    } catch (error) {
+      file.taken = false;
+      throw error;
+    }
+    take(room, file);
+    return { ...part, url: refUrl({ ...file, about: aboutOf(part) }) } as Part;
+  }
+
+  /** A store that moves nothing reads the file and stores it again, which takes the memory of an upload. */
+  #move({ owner }: TaskKey, from: string, to: string, room: BlobRoom): Promise<string> {
+    const { store } = this.settings;
+    const move = (): Promise<string> => moveBlob(store, from, to);
+    return store.move === undefined ? this.#uploads.run(owner, move, room.onWait) : move();
+  }
+
+  /** A link for a reference. */
+  async link({ key, about }: BlobRef): Promise<string> {
+    const { store, links, linkTime, url } = this.settings;
+    // A reference in data is anyone's text.
+    const said = aboutOf(about);
+    if (links === "store" && store.link !== undefined) {
+      return store.link(key, { ...said, expires: Math.ceil(linkTime / 1000) });
+    }
+    return linkTo(url, this.#seal, { ...said, key, expires: Math.floor(this.#rooms.clock.now() + linkTime) });
+  }
+
+  /** Answers a request for the file of a link to this server. `answers`: the memory that readers may hold. */
+  answer(request: UniversalRequest, answers: ByteBudget): Promise<UniversalResponse> {
+    const { store } = this.settings;
+    return answerLink(request, { store, seal: this.#seal, now: this.#rooms.clock.now(), answers });
+  }
+
+  /** Deletes those of the files of a task that it has no row for. Nothing may be about to store one. */
+  async deleteUnnamed(task: TaskKey, keys: readonly string[]): Promise<void> {
+    const rows = await this.#rooms.tasks.features(task, task.taskId, blobFeature);
+    const named = new Set(rows.map(({ key }) => key));
+    const unnamed = keys.filter((key) => !named.has(idOf(key)));
+    if (unnamed.length > 0) await this.settings.store.delete(unnamed);
+  }
+
+  /** Deletes all files of an owner, also those that no task has. */
+  async deleteOf(owner: BlobOwner): Promise<void> {
+    await deleteBlobsOf(this.settings.store, owner);
+    await deleteIncomingBlobs(this.settings.store, owner.owner);
+  }
+
+  /** Deletes the files that no task has, and that are old enough. `stopped`: whether to end. */
+  collect(stopped: () => boolean): Promise<number> {
+    return this.#collector.collect(stopped);
+  }
+}
+
+/** The blob belongs to the task with the record that refers to it. */
+function take(room: BlobRoom, ref: Pick<BlobRef, "key" | "hash" | "size">): void {
+  room.bytes -= ref.size;
+  room.ids.add(idOf(ref.key));
+  room.rows.set(ref.key, rowOf(ref));
+}
+
+/** The key of the same bytes, where a lost run has stored them. Each counts for one file. */
+function takeEarlier(room: BlobRoom, hash: ByteHash): string | undefined {
+  const [digest, { size }] = [hash.digest(), hash];
+  const at = room.earlier.findIndex((each) => each.hash === digest && each.size === size);
+  return at === -1 ? undefined : room.earlier.splice(at, 1)[0]?.key;
+}
+
+function tooLarge({ sender }: BlobRoom, limit: string, bytes: number): A2AError {
+  return sender === "client"
+    ? new A2AError("RequestTooLarge", `A file of the message does not fit: ${limit} is ${bytes}`)
+    : new A2AError("InvalidAgentResponse", `A file does not fit: ${limit} is ${bytes}`);
+}
+
+async function* asAsync(pieces: Iterable<Bytes>): AsyncGenerator<Bytes, void, void> {
+  for (const piece of pieces) yield await Promise.resolve(piece);
+}

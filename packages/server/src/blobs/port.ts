@@ -1,0 +1,85 @@
+import type { Bytes } from "@parley/a2a/internal/base/index";
+
+/** What a link to a blob says about it, so that its reader knows what it gets. */
+export interface BlobLink {
+  /** How long the link works, in seconds. */
+  readonly expires: number;
+  /** Name for the file that a browser saves. It is safe: no folders, no control characters. */
+  readonly filename?: string;
+  /** Media type, such as `application/pdf`. */
+  readonly mediaType?: string;
+}
+
+/** Bytes of a blob that are wanted. */
+export interface BlobRange {
+  /** The first byte, from 0. */
+  readonly start: number;
+  /** The last byte. Absent, or beyond the end: up to the end. */
+  readonly end?: number;
+}
+
+/** A blob that is read. */
+export interface BlobContent {
+  /** Size of the whole blob in bytes, also where a range is read. */
+  readonly size: number;
+  /** The bytes in pieces, once. Iterate it, or call `return()` of its iterator: else what it reads from stays open. */
+  readonly body: AsyncIterable<Bytes>;
+}
+
+/** A blob in a list. */
+export interface BlobEntry {
+  /** Its key. */
+  readonly key: string;
+  /** Size in bytes. */
+  readonly size: number;
+  /** When it was stored, or its upload began, in milliseconds since the Unix epoch. */
+  readonly time: number;
+}
+
+/** Which blobs are listed. */
+export interface BlobQuery {
+  /** Only keys that begin with it. It is empty, or ends with a slash. */
+  readonly prefix: string;
+  /** `next` of the page before. */
+  readonly after?: string;
+  /** Most entries of the page. */
+  readonly limit: number;
+}
+
+/** A page of a list. */
+export interface BlobPage {
+  /** At most as many as were asked for. */
+  readonly blobs: readonly BlobEntry[];
+  /** Where the next page begins. Absent: this is the last one. */
+  readonly next?: string;
+}
+
+/**
+ * Keeps large files outside of the database. A blob is written once, under a key of its own, and never changed. Keys are segments of
+ * `A-Z a-z 0-9 _ - ~` with slashes between them, at most 800 characters.
+ *
+ * Every method rejects with an `A2AError` of code `Unavailable` when the store cannot work now. Its errors name no credential and no
+ * signed URL. `blobStoreContract()` of `@parley/testing` tests a blob store.
+ */
+export interface BlobStore {
+  /** Most bytes of memory that one `put` holds of its body. A server stores as many files at a time as its limit has room for. Default 1 MiB. */
+  readonly uploadBytes?: number;
+  /**
+   * Stores a blob. Resolves when it is durable. Where `body` throws, or the process dies, there is no blob under the key. At most a
+   * bounded part of the body is in memory.
+   */
+  put(key: string, body: AsyncIterable<Bytes>): Promise<void>;
+  /** Reads a blob, or a range of it. `undefined`: there is none under the key. A range that begins beyond the end has no bytes. */
+  get(key: string, range?: BlobRange): Promise<BlobContent | undefined>;
+  /**
+   * Gives a blob another key. It may be under both for a moment, and never under none. Rejects where there is no blob under `from`. Absent:
+   * the server reads the blob and stores it again.
+   */
+  move?(from: string, to: string): Promise<void>;
+  /** Deletes blobs. Those that do not exist are left out. */
+  delete(keys: readonly string[]): Promise<void>;
+  /** Lists blobs, in an order of the store's own. A blob that exists during the whole list is in exactly one of its pages. */
+  list(query: BlobQuery): Promise<BlobPage>;
+  /** A URL at which anyone can read the blob for a while. Absent: the server makes URLs of its own. */
+  link?(key: string, about: BlobLink): Promise<string>;
+}

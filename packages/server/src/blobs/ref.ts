@@ -1,0 +1,172 @@
+import { fromBase64Url, toBase64Url } from "@parley/a2a/internal/base/base64";
+import type { FeatureEffect } from "../store/index.ts";
+import { isBlobKey } from "./segments.ts";
+
+/* How the log of a task names a blob: a part whose URL has a scheme that never leaves the server. */
+
+/** The scheme of a reference to a blob. */
+export const blobScheme = "parley-blob:";
+
+/** What a reference becomes that its reader may not follow, or whose file is not there any more. */
+export const unreadable = "about:blank#unavailable";
+
+/** A reference as it is in JSON text: the name of the member, and the rest of the URL. In a string its quotes would be escaped. */
+const inText = /"(url|uri|fileWithUri)":"parley-blob:([^"\\]*)"/g;
+
+/** The agent in the keys of files of messages whose agent is not known yet. No agent is called so. */
+export const unknownAgent = "~~incoming";
+
+/** Whose a blob is. */
+export interface BlobOwner {
+  readonly agent: string;
+  readonly owner: string;
+}
+
+/** A reference. */
+export interface BlobRef {
+  /** A hash of the bytes. It tells a repetition, and protects against nobody. */
+  readonly hash: string;
+  /** Size in bytes. */
+  readonly size: number;
+  readonly key: string;
+  /** What the part says of its file: a link says it too. */
+  readonly about: BlobAbout;
+}
+
+/** Name and type of a file, for its link. */
+export interface BlobAbout {
+  readonly filename?: string;
+  readonly mediaType?: string;
+}
+
+/** The URL of a reference. It needs no escape in JSON. */
+export function refUrl({ hash, size, key, about }: BlobRef): string {
+  const said = toBase64Url(new TextEncoder().encode(JSON.stringify(about)));
+  return `${blobScheme}${hash}.${size}/${key}:${said}`;
+}
+
+/** The reference of a URL; `undefined` where it is none. */
+export function refOf(url: string | undefined): BlobRef | undefined {
+  const [, hash, size, key, said] = whole.exec(url ?? "") ?? [];
+  if (hash === undefined || size === undefined || key === undefined || said === undefined) return undefined;
+  const about = placeOf(key) === undefined ? undefined : aboutOf(said);
+  return about && { hash, size: Number(size), key, about };
+}
+
+const whole = /^parley-blob:([\w-]{1,64})\.(\d{1,15})\/([\w~/-]{1,800}):([\w-]{1,1000})$/;
+
+function aboutOf(said: string): BlobAbout | undefined {
+  try {
+    const about = JSON.parse(textOf(`~${said}`) ?? "") as BlobAbout | null;
+    return typeof about === "object" ? (about ?? undefined) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a text can have references. */
+export function mayHaveRefs(text: string): boolean {
+  return text.includes(`":"${blobScheme}`);
+}
+
+/** A reference in a text, with what is around it. */
+export interface FoundRef {
+  /** The text before it, from the end of the one before. */
+  readonly before: string;
+  /** The name of its member: `url`, or what a version calls it. */
+  readonly member: string;
+  readonly url: string;
+}
+
+/** The references in a text, in order, and the text after the last one. */
+export function splitRefs(text: string): { readonly refs: readonly FoundRef[]; readonly rest: string } {
+  const refs: FoundRef[] = [];
+  let at = 0;
+  for (const match of text.matchAll(inText)) {
+    refs.push({
+      before: text.slice(at, match.index),
+      member: match[1] as string,
+      url: blobScheme + (match[2] as string),
+    });
+    at = match.index + match[0].length;
+  }
+  return { refs, rest: text.slice(at) };
+}
+
+/** The text without what differs when the same bytes are stored again: the keys of its blobs. */
+export function withoutKeys(text: string): string {
+  return mayHaveRefs(text) ? text.replace(/":"(parley-blob:[\w-]+\.\d+)\/[\w~/-]+:/g, '":"$1:') : text;
+}
+
+/** What is before the keys of all blobs of an agent, and of one of its owners or tasks. */
+export async function prefixOf(agent: string, owner?: string, taskId?: string): Promise<string> {
+  const parts = [segment(agent)];
+  if (owner !== undefined) parts.push(await ownerSegment(owner));
+  if (owner !== undefined && taskId !== undefined) parts.push(segment(taskId));
+  return `${parts.join("/")}/`;
+}
+
+/** What a key says. `undefined`: it is none that a server has made. */
+export function placeOf(
+  key: string,
+): { readonly agent: string; readonly taskId: string; readonly id: string } | undefined {
+  const [, agent, task, id] = made.exec(key) ?? [];
+  if (agent === undefined || task === undefined || id === undefined || !isBlobKey(key)) return undefined;
+  const [first, third] = [textOf(agent), textOf(task)];
+  return first === undefined || third === undefined ? undefined : { agent: first, taskId: third, id };
+}
+
+/** Agent, 24 bytes of a hash of the owner, task, and an id of 18 bytes. */
+const made = /^([^/]+)\/[\w-]{32}\/([^/]+)\/([\w-]{24})$/;
+
+/** Whether a name is a segment of a key as it is. */
+function isSafe(name: string): boolean {
+  return name.length <= 120 && /^[A-Za-z0-9_-]+$/.test(name);
+}
+
+/** A name as one segment of a key. One with other characters is written in base64url, after a tilde. */
+function segment(name: string): string {
+  return isSafe(name) ? name : `~${toBase64Url(new TextEncoder().encode(name))}`;
+}
+
+function textOf(part: string): string | undefined {
+  if (!part.startsWith("~")) return part;
+  const bytes = fromBase64Url(part.slice(1));
+  return bytes && new TextDecoder().decode(bytes);
+}
+
+/** Owners can be long, and secret to whoever may list a bucket. */
+async function ownerSegment(owner: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(owner));
+  return toBase64Url(new Uint8Array(digest).subarray(0, 24));
+}
+
+/** An id that nobody can guess. */
+export function blobId(): string {
+  return toBase64Url(crypto.getRandomValues(new Uint8Array(18)));
+}
+
+/** The rows that name the blobs of a task, one of each. A row is stored together with the record that refers to the blob first, and ends with the task. */
+export const blobFeature = "blob";
+
+/** What a row says of its blob. Its key is the id of the blob. */
+export interface BlobRow {
+  readonly bytes: number;
+  readonly hash: string;
+}
+
+/** The row of a blob that the server has made. */
+export function rowOf({ key, size, hash }: Pick<BlobRef, "key" | "size" | "hash">): FeatureEffect {
+  const value: BlobRow = { bytes: size, hash };
+  return { effect: "feature", op: "set", feature: blobFeature, key: idOf(key), value: JSON.stringify(value) };
+}
+
+/** The id of a blob: the last segment of its key. */
+export function idOf(key: string): string {
+  return key.slice(key.lastIndexOf("/") + 1);
+}
+
+/** The keys of the blobs that a text refers to. Anyone can write such a text. */
+export function keysIn(json: string): readonly string[] {
+  return mayHaveRefs(json) ? splitRefs(json).refs.flatMap(({ url }) => refOf(url)?.key ?? []) : [];
+}

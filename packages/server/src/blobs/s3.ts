@@ -1,0 +1,253 @@
+import type { Bytes } from "@parley/a2a/internal/base/index";
+import { A2AError } from "@parley/a2a/internal/model/index";
+import { streamOf } from "@parley/a2a/internal/files/content";
+import type { BlobContent, BlobEntry, BlobLink, BlobPage, BlobQuery, BlobStore } from "./port.ts";
+import { bodyOf } from "./body.ts";
+import { checkBlobKey } from "./segments.ts";
+
+/** What is needed of a client of S3. An `S3Client` of `@bradenmacdonald/s3-lite-client` has it. */
+export interface S3Like {
+  /** Stores an object, in parts where it is large. */
+  putObject(name: string, data: ReadableStream, options: { readonly partSize: number }): Promise<unknown>;
+  /** Reads from `offset` on; `length` 0: to the end. */
+  getPartialObject(name: string, options: { readonly offset: number; readonly length: number }): Promise<Response>;
+  /** A URL that is signed. */
+  presignedGetObject(
+    name: string,
+    options: { readonly expirySeconds: number; readonly responseParams: Readonly<Record<string, string>> },
+  ): Promise<string>;
+  /** Lists a page; it returns where the next one begins. */
+  listObjectsGrouped(options: {
+    readonly prefix: string;
+    readonly delimiter: "";
+    readonly maxResults: number;
+    readonly pageSize: number;
+    readonly continuationToken?: string;
+  }): AsyncGenerator<S3Entry, string | undefined, undefined>;
+  /** Deletes an object. */
+  deleteObject(name: string): Promise<void>;
+}
+
+interface S3Entry {
+  readonly type: string;
+  readonly key?: string;
+  readonly size?: number;
+  readonly lastModified?: Date;
+}
+
+/** Options of `s3Blobs`. */
+export interface S3BlobsOptions {
+  /** What is before every key in the bucket, such as `parley/`. Default: nothing. */
+  readonly prefix?: string;
+}
+
+/** The smallest part that S3 takes. Five of them at most are in memory for one upload: 25 MiB. */
+const partSize = 5 << 20;
+/** Deletions at a time. */
+const atOnce = 16;
+
+/**
+ * Keeps blobs in a bucket of S3, or of what speaks its protocol. Give the client a bucket of its own: what is in it and no server knows
+ * is deleted after a day. A rule of the bucket should end multipart uploads that were never completed.
+ *
+ * @example
+ * ```ts
+ * import { S3Client } from "@bradenmacdonald/s3-lite-client";
+ *
+ * const { S3_KEY = "", S3_SECRET = "" } = process.env;
+ * const client = new S3Client({
+ *   endPoint: "https://s3.eu-central-1.amazonaws.com",
+ *   region: "eu-central-1",
+ *   bucket: "agents",
+ *   accessKey: S3_KEY,
+ *   secretKey: S3_SECRET,
+ * });
+ * const blobs = { store: s3Blobs(client) };
+ * ```
+ */
+export function s3Blobs(client: S3Like, { prefix = "" }: S3BlobsOptions = {}): BlobStore {
+  const nameOf = (key: string): string => {
+    checkBlobKey(key);
+    return prefix + key;
+  };
+  return {
+    // Four parts under way, and the one that is gathered.
+    uploadBytes: 5 * partSize,
+    async put(key, body) {
+      const name = nameOf(key);
+      let broken: { readonly error: unknown } | undefined;
+      async function* watched(): AsyncGenerator<Bytes, void, void> {
+        try {
+          yield* body;
+        } catch (error) {
+          broken = { error };
+          throw error;
+        }
+      }
+      try {
+        await client.putObject(name, streamOf(watched), { partSize });
+      } catch (thrown) {
+        // What the body threw is for the caller. The client may have wrapped it.
+        if (broken !== undefined) throw broken.error;
+        throw unavailable(thrown);
+      }
+    },
+    async get(key, range) {
+      const name = nameOf(key);
+      const { start = 0, end } = range ?? {};
+      try {
+        const length = end === undefined ? 0 : end - start + 1;
+        return contentOf(await client.getPartialObject(name, { offset: start, length }), { start, end });
+      } catch (thrown) {
+        if (isMissing(thrown)) return undefined;
+        if (statusOf(thrown) === 416) return emptyAt(client, name, start);
+        throw unavailable(thrown);
+      }
+    },
+    async delete(keys) {
+      const names = keys.map(nameOf);
+      for (let at = 0; at < names.length; at += atOnce) {
+        await Promise.all(names.slice(at, at + atOnce).map((name) => remove(client, name)));
+      }
+    },
+    async list(query) {
+      try {
+        return await page(client, prefix, query);
+      } catch (thrown) {
+        throw unavailable(thrown);
+      }
+    },
+    async link(key, about) {
+      const name = nameOf(key);
+      try {
+        return await client.presignedGetObject(name, {
+          expirySeconds: about.expires,
+          responseParams: responseOf(about),
+        });
+      } catch (thrown) {
+        throw unavailable(thrown);
+      }
+    },
+  };
+}
+
+/** A link makes nobody's browser run what a stranger has sent: it is saved. */
+function responseOf({ filename, mediaType }: BlobLink): Readonly<Record<string, string>> {
+  return {
+    "response-content-disposition": dispositionOf(filename),
+    ...(mediaType !== undefined && { "response-content-type": mediaType }),
+  };
+}
+
+/** `Content-Disposition` of a file that is saved (RFC 6266). */
+export function dispositionOf(filename: string | undefined): string {
+  if (filename === undefined) return "attachment";
+  // RFC 8187: what `encodeURIComponent` leaves and an `attr-char` is not.
+  const encoded = encodeURIComponent(filename).replace(/['()*]/g, (one) => `%${one.charCodeAt(0).toString(16)}`);
+  return `attachment; filename*=UTF-8''${encoded}`;
+}
+
+/** A whole blob, or a range, as it was asked for. What the answer says of its size is held against what comes. */
+function contentOf(
+  response: Response,
+  { start, end }: { readonly start: number; readonly end?: number | undefined },
+): BlobContent {
+  const isPart = response.status === 206;
+  const [, from, all] = /^bytes (\d+)-\d+\/(\d+)$/.exec(response.headers.get("content-range") ?? "") ?? [];
+  const size = Number((isPart ? all : response.headers.get("content-length")) ?? Number.NaN);
+  if (!Number.isSafeInteger(size) || (isPart && Number(from) !== start)) {
+    void response.body?.cancel().catch(() => {});
+    throw Object.assign(new Error("The answer is not what was asked for"), { code: "WrongRange" });
+  }
+  // A server that ignores the range sends all of it.
+  const skip = isPart ? 0 : start;
+  const wanted = isPart ? Math.min(end ?? Infinity, size - 1) - start + 1 : Math.max(0, size - skip);
+  return { size, body: exactly(wanted, bodyOf(response.body, skip, unavailable)) };
+}
+
+/** A body that has to have so many bytes: a file that was cut off must not look whole. */
+function exactly(bytes: number, body: AsyncIterable<Bytes>): AsyncIterable<Bytes> {
+  return {
+    [Symbol.asyncIterator]() {
+      const pieces = body[Symbol.asyncIterator]();
+      let left = bytes;
+      const end = async (): Promise<IteratorResult<Bytes, undefined>> => {
+        await pieces.return?.();
+        return { done: true, value: undefined };
+      };
+      return {
+        async next(): Promise<IteratorResult<Bytes, undefined>> {
+          const piece = await pieces.next();
+          left -= piece.done === true ? 0 : piece.value.length;
+          if (left >= 0 && !(piece.done === true && left > 0)) {
+            return piece.done === true ? { done: true, value: undefined } : piece;
+          }
+          await end();
+          throw unavailable({ code: left < 0 ? "TooManyBytes" : "TooFewBytes" });
+        },
+        return: end,
+      };
+    },
+  };
+}
+
+/** Nothing is there from `start` on: the blob is shorter, or empty. */
+async function emptyAt(client: S3Like, name: string, start: number): Promise<BlobContent | undefined> {
+  if (start === 0) return { size: 0, body: bodyOf(null, 0, unavailable) };
+  try {
+    const response = await client.getPartialObject(name, { offset: 0, length: 1 });
+    const { size } = contentOf(response, { start: 0, end: 0 });
+    await response.body?.cancel();
+    return { size, body: bodyOf(null, 0, unavailable) };
+  } catch (thrown) {
+    if (isMissing(thrown)) return undefined;
+    if (statusOf(thrown) === 416) return { size: 0, body: bodyOf(null, 0, unavailable) };
+    throw unavailable(thrown);
+  }
+}
+
+async function remove(client: S3Like, name: string): Promise<void> {
+  try {
+    await client.deleteObject(name);
+  } catch (thrown) {
+    if (!isMissing(thrown)) throw unavailable(thrown);
+  }
+}
+
+async function page(client: S3Like, before: string, { prefix, after, limit }: BlobQuery): Promise<BlobPage> {
+  const size = Math.min(limit, 1000);
+  const entries = client.listObjectsGrouped({
+    prefix: before + prefix,
+    delimiter: "",
+    maxResults: size,
+    pageSize: size,
+    ...(after !== undefined && { continuationToken: after }),
+  });
+  const blobs: BlobEntry[] = [];
+  for (;;) {
+    const next = await entries.next();
+    if (next.done === true)
+      return next.value === undefined || next.value === "" ? { blobs } : { blobs, next: next.value };
+    const { key, size: bytes = 0, lastModified } = next.value;
+    // What a server lists although nobody asked for it may be deleted by who asked.
+    if (key?.startsWith(before + prefix) === true && blobs.length < size) {
+      blobs.push({ key: key.slice(before.length), size: bytes, time: lastModified?.getTime() ?? Number.NaN });
+    }
+  }
+}
+
+function statusOf(thrown: unknown): unknown {
+  return (thrown as { readonly statusCode?: unknown } | null)?.statusCode;
+}
+
+function isMissing(thrown: unknown): boolean {
+  const { code } = (thrown ?? {}) as { readonly code?: unknown };
+  return statusOf(thrown) === 404 && code !== "NoSuchBucket";
+}
+
+/** Status and code alone: a message of S3 can repeat what was signed. */
+function unavailable(thrown: unknown): A2AError {
+  const { code, name } = (thrown ?? {}) as { readonly code?: unknown; readonly name?: unknown };
+  const what = [statusOf(thrown), code ?? name].filter((each) => typeof each === "number" || typeof each === "string");
+  return new A2AError("Unavailable", `The blob store did not do it: ${what.join(" ") || "no answer"}`);
+}

@@ -1,0 +1,195 @@
+import { utf8Length } from "@parley/a2a/internal/base/index";
+import { textOf, type JsonLike, type JsonValue, type Message } from "@parley/a2a/internal/model/index";
+import type { HistoryEntry, HistoryOptions, TurnContext } from "@parley/a2a/internal/protocol/index";
+import type {
+  AppendOutcome,
+  ContextEffect,
+  ContextStateEffect,
+  ContextKey,
+  OnceEffect,
+  Owner,
+  SaidArtifact,
+  SaidMessage,
+} from "../store/index.ts";
+import { exceeds } from "./bytes.ts";
+import { newestOf, RememberedReplies } from "./direct-replies.ts";
+import type { Committer } from "./log/index.ts";
+import { isMirror } from "./mirror.ts";
+import { agentMistake, jsonOf } from "./mistakes.ts";
+import { replyWindow } from "./options.ts";
+import type { RunSettings } from "./run-store.ts";
+
+/** How much of a conversation `turn.context.history()` returns by default: messages, and bytes. */
+const defaultLimit = 100;
+const defaultBytes = 256 << 10;
+
+/** The conversations of an engine: their state, their history, and direct replies, which belong to no task. */
+export class Conversations {
+  readonly #settings: RunSettings;
+  readonly #committer: Committer;
+  readonly #remembered = new RememberedReplies();
+
+  constructor(settings: RunSettings, committer: Committer) {
+    this.#settings = settings;
+    this.#committer = committer;
+  }
+
+  /** The context of a turn. */
+  async open(key: ContextKey, asking: AskingTurn): Promise<ContextView> {
+    const { state } = await this.#settings.store.conversation(key, { limit: 0 });
+    const { stateBytes } = this.#settings.limits;
+    return new ContextView(key, false, (options) => this.#history(key, asking, options), state, stateBytes);
+  }
+
+  /** The context of a turn whose message begins the conversation: there is nothing to read. */
+  begin(key: ContextKey, { message }: AskingTurn): ContextView {
+    const { clock, limits } = this.#settings;
+    const history = (): Promise<HistoryEntry[]> => Promise.resolve([entryOf({ time: clock.now(), message })]);
+    return new ContextView(key, true, history, undefined, limits.stateBytes);
+  }
+
+  /**
+   * Keeps a message and the JSON text of its direct reply, together with the state that the turn has set and, where answers
+   * are durable, the idempotency key. `undefined` where all of it is kept in memory.
+   */
+  keepReply(
+    view: ContextView,
+    asked: Message,
+    answer: string,
+    once: OnceEffect | undefined,
+  ): Promise<AppendOutcome> | undefined {
+    const { key, begins } = view;
+    const change = view.takeChange();
+    const time = this.#settings.clock.now();
+    if (this.#settings.conversations === "memory") {
+      this.#remembered.add(key, begins, { time, asked, answer });
+      if (change === undefined) return undefined;
+      return this.#committer.append({ context: key, effects: [change] });
+    }
+    const effects: ContextEffect[] = change === undefined ? [] : [change];
+    for (const json of [JSON.stringify(asked), answer]) effects.push({ effect: "contextMessage", json, time });
+    if (once !== undefined) effects.push({ until: time + replyWindow(this.#settings), ...once, answer });
+    return this.#committer.append({ context: key, effects });
+  }
+
+  /** Forgets what is kept in memory of an owner. */
+  forget(owner: Owner): void {
+    this.#remembered.forget(owner);
+  }
+
+  async #history(
+    key: ContextKey,
+    { taskId, turn, seq, message }: AskingTurn,
+    { limit = defaultLimit, bytes = defaultBytes }: HistoryOptions,
+  ): Promise<readonly HistoryEntry[]> {
+    const before = { taskId, turn, seq };
+    const { entries } = await this.#settings.store.conversation(key, { limit: Math.max(0, limit - 1), bytes, before });
+    const remembered = this.#remembered.messagesOf(key);
+    // Replies in memory and stored entries are sorted by time, and limited together.
+    const all =
+      remembered.length === 0
+        ? entries
+        : newestOf(
+            [
+              ...remembered.map((each) => ({ ...each, bytes: utf8Length(JSON.stringify(each.message)) })),
+              ...entries.map((entry) => Object.assign({ bytes: utf8Length(JSON.stringify(entry)) }, entry)),
+            ].sort((a, b) => a.time - b.time),
+            limit - 1,
+            bytes,
+            (each) => each.bytes,
+          );
+    const said = all.filter((entry) => !("message" in entry && isMirror(entry.message)));
+    return [...said, { time: this.#settings.clock.now(), message }].map(entryOf);
+  }
+}
+
+/** The turn that a context belongs to. */
+export interface AskingTurn {
+  readonly taskId: string;
+  readonly turn: number;
+  /** `seq` of its message. */
+  readonly seq: number;
+  readonly message: Message;
+}
+
+type ReadHistory = (options: HistoryOptions) => Promise<readonly HistoryEntry[]>;
+
+/** The context of one turn, and the state that the turn has set. */
+export class ContextView implements TurnContext {
+  readonly key: ContextKey;
+  /** Whether the context begins with this turn's message. */
+  readonly begins: boolean;
+  readonly #history: ReadHistory;
+  readonly #stateBytes: number;
+  #state: JsonValue | undefined;
+  #change: string | null | undefined;
+
+  constructor(key: ContextKey, begins: boolean, history: ReadHistory, stored: string | undefined, stateBytes: number) {
+    this.key = key;
+    this.#stateBytes = stateBytes;
+    this.begins = begins;
+    this.#history = history;
+    this.#state = stored === undefined ? undefined : (JSON.parse(stored) as JsonValue);
+  }
+
+  get id(): string {
+    return this.key.contextId;
+  }
+
+  history(options: HistoryOptions = {}): Promise<readonly HistoryEntry[]> {
+    return this.#history(options);
+  }
+
+  state<Value = JsonValue>(): Value | undefined {
+    return this.#state as Value | undefined;
+  }
+
+  setState<Value extends JsonLike<Value>>(value: Value | undefined): void {
+    // A copy by way of text: the agent may go on changing its object.
+    const json = value === undefined ? null : jsonOf(value, "context.setState()");
+    if (json !== null && exceeds(json, this.#stateBytes)) {
+      throw agentMistake(
+        `context.setState(): the value takes ${utf8Length(json)} bytes, and limits.stateBytes is ${this.#stateBytes}`,
+      );
+    }
+    this.#change = json;
+    this.#state = this.#change === null ? undefined : (JSON.parse(this.#change) as JsonValue);
+  }
+
+  /** The effect that stores what was set since the last call; `undefined`: nothing was set. */
+  takeChange(): ContextStateEffect | undefined {
+    const value = this.#change;
+    if (value === undefined) return undefined;
+    this.#change = undefined;
+    return { effect: "contextState", value };
+  }
+}
+
+function entryOf(said: SaidMessage | SaidArtifact): HistoryEntry {
+  const { time } = said;
+  if ("message" in said) {
+    const { messageId, role, parts, taskId, metadata } = said.message;
+    return {
+      role: role === "ROLE_USER" ? "user" : "agent",
+      text: textOf(said.message),
+      parts,
+      time,
+      messageId,
+      ...(taskId !== undefined && { taskId }),
+      ...(metadata !== undefined && { metadata }),
+    };
+  }
+  const { artifactId, name, description, parts, metadata } = said.artifact;
+  return {
+    role: "agent",
+    text: textOf(said.artifact),
+    parts,
+    time,
+    taskId: said.taskId,
+    artifactId,
+    ...(name !== undefined && { name }),
+    ...(description !== undefined && { description }),
+    ...(metadata !== undefined && { metadata }),
+    ...(said.cut === true && { cut: true as const }),
+  };
+}

@@ -1,0 +1,252 @@
+import { utf8Length } from "@parley/a2a/internal/base/index";
+import { isTerminal, type NewRecord, type TaskState } from "@parley/a2a/internal/model/index";
+import {
+  checkFeature,
+  delegationFeature,
+  featureBounds,
+  recordBytes,
+  type AppendOutcome,
+  type FeatureEffect,
+  type OnceRecord,
+  type StoredRun,
+  type TaskEffect,
+  type TaskHead,
+} from "../../store/index.ts";
+import type { EngineSettings } from "../options.ts";
+
+/** Effects of which a batch keeps the last one only: each replaces the one before, and a checkpoint can be large. */
+const replaceable: ReadonlySet<TaskEffect["effect"]> = new Set(["checkpoint", "taskState", "contextState"]);
+
+/** What one append stores: records in their order, effects, and the state and the run of the task after them. */
+export class Batch {
+  records: NewRecord[] = [];
+  /** UTF-8 bytes of each record, and of all together. */
+  sizes: number[] = [];
+  bytes = 0;
+  effects: TaskEffect[] = [];
+  /** How many records stood before each effect of a feature: those that it goes with. */
+  #places: Map<TaskEffect, number> | undefined;
+  /** Before the records. */
+  from: TaskState;
+  state: TaskState;
+  /** `null`: the task has no run any more. */
+  run: StoredRun | null;
+
+  /** An empty batch, for a task in this state and with this run. */
+  constructor(state: TaskState, run: StoredRun | null) {
+    this.from = state;
+    this.state = state;
+    this.run = run;
+  }
+
+  get isEmpty(): boolean {
+    return this.records.length === 0 && this.effects.length === 0;
+  }
+
+  addRecord(record: NewRecord): void {
+    const size = utf8Length(record.json);
+    this.records.push(record);
+    this.sizes.push(size);
+    this.bytes += size;
+    if (record.state !== undefined) this.state = record.state;
+  }
+
+  /** `place`: how many of the records stand before the effect of a feature. */
+  addEffect(effect: TaskEffect, place: number = this.records.length): void {
+    if (effect.effect === "run") this.run = effect.run;
+    if (replaceable.has(effect.effect)) this.effects = this.effects.filter((each) => each.effect !== effect.effect);
+    // A delegation says with each chunk how far it is: only the last word counts.
+    if (isProgressRow(effect)) {
+      this.effects = this.effects.filter((each) => !(isProgressRow(each) && each.key === effect.key));
+    }
+    this.effects.push(effect);
+    if (effect.effect === "feature") {
+      this.#place(effect, place);
+      this.bytes += rowBytes(effect);
+    }
+  }
+
+  /** Puts the first `count` records and all effects of `refused`, a batch that was not stored, before its own. */
+  prepend(refused: Batch, count: number): void {
+    const sizes = refused.sizes.slice(0, count);
+    this.from = refused.from;
+    this.records = [...refused.records.slice(0, count), ...this.records];
+    this.sizes = [...sizes, ...this.sizes];
+    this.bytes += refused.bytes - refused.sizes.slice(count).reduce((sum, size) => sum + size, 0);
+    this.effects = [...refused.effects, ...this.effects];
+    for (const [effect, place] of this.#places ?? []) this.#place(effect, place + count);
+    for (const [effect, place] of refused.#places ?? []) this.#place(effect, place);
+  }
+
+  /** How many records stand before the effect of a feature. It goes with the last of them. 0 for other effects. */
+  placeOf(effect: TaskEffect): number {
+    return this.#places?.get(effect) ?? 0;
+  }
+
+  /** The index of the last record that sets a row. */
+  get lastWithRows(): number | undefined {
+    const last = this.effects.findLast((effect) => effect.effect === "feature" && effect.op === "set");
+    return last && this.placeOf(last) - 1;
+  }
+
+  #place(effect: TaskEffect, place: number): void {
+    this.#places ??= new Map();
+    this.#places.set(effect, place);
+  }
+}
+
+function isProgressRow(effect: TaskEffect): effect is Extract<FeatureEffect, { op: "set" }> {
+  return effect.effect === "feature" && effect.op === "set" && effect.feature === delegationFeature;
+}
+
+/** What a change of a row adds to the size of a batch. */
+function rowBytes(effect: FeatureEffect): number {
+  if (effect.op === "wake") return 0;
+  return utf8Length(effect.feature) + utf8Length(effect.key) + (effect.op === "set" ? utf8Length(effect.value) : 0);
+}
+
+/**
+ * Cuts a batch that is too large for its task. `before` is the task that refused it. `kept` has the records that fit, `lost` is
+ * the first that does not. Where all of them fit, the rows were too many: `lost` is then the last record that sets one, and `rows`
+ * is true. Whether the others fit is known when they are appended. Some effects are dropped as well: a checkpoint, which would
+ * cover lost records, the end of the lease, which belongs to a lost terminal status, and the rows of features that go with lost
+ * records.
+ */
+export function cutToFit(
+  batch: Batch,
+  taskBytes: number,
+  before: Pick<TaskHead, "bytes" | "state">,
+): { readonly kept: Batch; readonly lost: NewRecord | undefined; readonly rows: boolean } {
+  let left = roomFor(batch, taskBytes, before.bytes);
+  const fits = batch.records.findIndex((record) => (left -= recordBytes(record)) < 0);
+  const withRows = fits === -1 ? batch.lastWithRows : undefined;
+  const count = fits === -1 ? (withRows ?? batch.records.length - 1) : fits;
+  const kept = new Batch(before.state, batch.run);
+  for (const record of batch.records.slice(0, count)) kept.addRecord(record);
+  for (const effect of batch.effects) {
+    const place = batch.placeOf(effect);
+    if (effect.effect === "checkpoint" || isRevoke(effect) || place > count) continue;
+    kept.addEffect(effect, place);
+  }
+  return { kept, lost: batch.records[count], rows: withRows !== undefined };
+}
+
+/**
+ * How many bytes of records a task of `before` bytes has room for, where it refused this batch. `Infinity` where the records are
+ * within the limit: their rows were refused then, also where a status that ends the task is beyond `taskBytes`.
+ */
+function roomFor(batch: Batch, taskBytes: number, before: number): number {
+  const { maxBytes = Infinity } = boundOf(batch, taskBytes);
+  const bytes = batch.records.reduce((sum, record) => sum + recordBytes(record), before);
+  return bytes > maxBytes ? taskBytes - before : Infinity;
+}
+
+function isRevoke(effect: TaskEffect): boolean {
+  return effect.effect === "lease" && effect.op === "revoke";
+}
+
+/** An effect of a feature as its caller gives it. */
+type FeatureChange<Effect extends FeatureEffect = FeatureEffect> = Effect extends unknown
+  ? Omit<Effect, "effect">
+  : never;
+
+/**
+ * Adds changes of rows to `effects`, which go with one record. Throws a `TypeError` for what no store accepts: also for more
+ * rows than a task may have. Of several changes of a row only what matters is kept, so that a hook cannot fill the memory.
+ */
+export function keepIn(effects: FeatureEffect[]): (change: FeatureChange<RowEffect>) => void {
+  /** The last change of each row, and its index in `effects`. */
+  const last = new Map<string, { readonly at: number; readonly op: RowEffect["op"] }>();
+  let rows = 0;
+  return (change) => {
+    const effect: RowEffect = { effect: "feature", ...change };
+    checkFeature(effect);
+    const { op, feature, key } = effect;
+    const name = JSON.stringify([feature, key]);
+    const before = last.get(name);
+    if (op === "set" && before?.op !== "set" && rows === featureBounds.rows) throw tooManyRows();
+    rows += Number(op === "set") - Number(before?.op === "set");
+    // A row that is deleted and set again gets a new place among the rows: both changes stay.
+    const at = before === undefined || (before.op === "delete" && op === "set") ? effects.length : before.at;
+    effects[at] = effect;
+    last.set(name, { at, op });
+  };
+}
+
+type RowEffect = Exclude<FeatureEffect, { readonly op: "wake" }>;
+
+/** For rows that are more than a task may have. */
+export function tooManyRows(): TypeError {
+  return new TypeError(`A task has at most ${featureBounds.rows} rows of features`);
+}
+
+/** Effects that end the run of a task: it has reached a terminal state, or waits for its user. */
+export const endOfRun: readonly TaskEffect[] = [
+  { effect: "run", run: null },
+  { effect: "checkpoint", value: null },
+  { effect: "lease", op: "revoke" },
+];
+
+/** The outcome of `endTurn`: the turn has ended, or a message is in the log that needs another turn. */
+export type TurnEnd = "ended" | "messageWaits";
+
+export interface Ending {
+  /** The last record of the turn, if it needs one. */
+  readonly finish: NewRecord | undefined;
+  /** Whether the turn goes on later, with its checkpoint: once its question is answered (`suspends`), or its wait is over (`waits`). */
+  readonly how: "ends" | "suspends" | "waits";
+  readonly resolve: (end: TurnEnd) => void;
+}
+
+/** The same, for a turn that goes on with its checkpoint. */
+export const endOfSuspendedRun: readonly TaskEffect[] = endOfRun.filter(({ effect }) => effect !== "checkpoint");
+
+/** The effects of a batch, and those of the end of its turn. */
+export function withEnd(effects: readonly TaskEffect[], ending: Ending | undefined): readonly TaskEffect[] {
+  if (ending === undefined) return effects;
+  return [...effects, ...(ending.how === "ends" ? endOfRun : endOfSuspendedRun)];
+}
+
+/** The effect that takes the lease of a task for this process. `now`: milliseconds since the Unix epoch. */
+export function acquireLease({ holder, term }: EngineSettings["lease"], now: number): TaskEffect {
+  return { effect: "lease", op: "acquire", holder, now, until: now + term };
+}
+
+/** A terminal status may exceed the limit of a task by this many bytes. */
+const endBytes = 8 << 10;
+
+/** The limit of the size of a task for an append. A status of the engine itself is short, and has none. */
+export function boundOf({ records, state }: Batch, taskBytes: number): { readonly maxBytes?: number } {
+  if (taskBytes === Infinity || !records.some(({ actor }) => actor !== "system")) return {};
+  return { maxBytes: isTerminal(state) ? taskBytes + endBytes : taskBytes };
+}
+
+/** What extensions keep with each of some records. */
+export type Kept = readonly (readonly FeatureEffect[])[];
+
+/** The result of an append. */
+export type AppendResult =
+  /** It is stored, and the turn goes on. Or a message was first: the batch is appended again, without the end of the turn. */
+  | { readonly kind: "open" }
+  /** The task was created. `ended`: its turn has ended too. `log`: all of its records, where its message is answered by that. */
+  | { readonly kind: "created"; readonly ended: boolean; readonly log: readonly NewRecord[] | undefined }
+  /** The turn has ended: the task is over, or waits for its user. */
+  | { readonly kind: "ended" }
+  /**
+   * The task has no room for `lost`, which is dropped with everything after it. The records before it are appended next,
+   * and leave the task in `state`. `rows`: it has too many rows of features, not too many bytes.
+   */
+  | { readonly kind: "full"; readonly lost: NewRecord | undefined; readonly rows: boolean; readonly state: TaskState }
+  /** Nothing more can be stored. `once`: the same message has made a task before. */
+  | { readonly kind: "refused"; readonly loss: Loss; readonly once: OnceRecord | undefined }
+  /** The store failed. */
+  | { readonly kind: "failed"; readonly error: unknown };
+
+/** Why a run may write no more, although its turn has not ended. */
+export type Loss = "canceled" | "fenced" | "cutOff" | "store" | "shutdown";
+
+/** The loss that a refused append shows. A cancel in another process raises the fence too: only the state of the task tells. */
+export function lossOf({ reason, head }: Extract<AppendOutcome, { readonly ok: false }>): Loss {
+  const canceled = head === undefined ? reason === "terminal" : head.state === "TASK_STATE_CANCELED";
+  return canceled ? "canceled" : "fenced";
+}

@@ -1,0 +1,225 @@
+import { type Clock, defer } from "@parley/a2a/internal/base/index";
+import { A2AError, type TaskState } from "@parley/a2a/internal/model/index";
+import {
+  auditedSubject,
+  endedBy,
+  type Audit,
+  type Observer,
+  type Principal,
+} from "@parley/a2a/internal/protocol/index";
+import type { AppendItem, AppendOutcome, Store, TaskAppend } from "../../store/index.ts";
+
+/** What caused a change of a task. */
+export interface Cause {
+  /** The caller who changed it, or whose message an agent works on. */
+  readonly by?: Principal | undefined;
+  /** The state before the change, so that a status that keeps it is not recorded. Absent: each status changes it. */
+  readonly from?: TaskState | undefined;
+}
+
+/**
+ * Something to append. `take` is called when the transaction begins, so that everything gathered until then is one item.
+ * `settle` and `storeFailed` are called in the order of the items, and must not throw.
+ */
+export interface Submission {
+  take(): AppendItem;
+  settle(outcome: AppendOutcome): void;
+  storeFailed(error: unknown): void;
+  /** What caused the item that was taken last, for the audit. Absent: the server itself. */
+  readonly cause?: Cause | undefined;
+}
+
+/**
+ * Transactions that the store has at a time, and items of each. While the store works on one, this thread handles the
+ * outcomes of the one before. A thousand tasks in one transaction would all wait for the last of them. Row `fan-in` of the
+ * benchmarks needs both: a chunk takes half the time that it takes without bounds (docs/decisions/hot-path.md).
+ */
+const mostInFlight = 2;
+const mostItems = 128;
+
+interface CommitterSettings {
+  readonly store: Store;
+  readonly observer: Observer | undefined;
+  readonly audit: Audit | undefined;
+  readonly clock: Clock;
+  /** Features whose rows each new record of their task wakes. */
+  readonly wakes: readonly string[];
+  /** Is told of each item that changed a task. Absent: nobody wants to know. */
+  readonly stored?: (item: TaskAppend) => void;
+}
+
+/** An item that the store refused to look at. */
+interface Failure {
+  readonly ok?: undefined;
+  readonly error: unknown;
+}
+
+type Result = AppendOutcome | Failure;
+
+function noOutcome(): Failure {
+  return { error: new Error("The store gave no outcome for an item") };
+}
+
+/** Tells the observer which records were stored. */
+function report(
+  append: NonNullable<Observer["append"]>,
+  items: readonly AppendItem[],
+  outcomes: readonly Result[],
+): void {
+  for (const [at, item] of items.entries()) {
+    const outcome = outcomes[at];
+    if (outcome?.ok !== true || !("records" in item) || item.records.length === 0) continue;
+    const { agent, taskId } = item.task;
+    append({ agent, taskId, records: item.records.length, seq: outcome.seq });
+  }
+}
+
+function tell(stored: (item: TaskAppend) => void, items: readonly AppendItem[], outcomes: readonly Result[]): void {
+  for (const [at, item] of items.entries()) if ("task" in item && outcomes[at]?.ok === true) stored(item);
+}
+
+/** Records the tasks that were created, and the states that they have now. `causes`: of each item; `undefined` for the server itself. */
+function auditChanges(
+  audit: Audit,
+  time: number,
+  items: readonly AppendItem[],
+  outcomes: readonly Result[],
+  causes: readonly (Cause | undefined)[],
+): void {
+  for (const [at, item] of items.entries()) {
+    if (outcomes[at]?.ok !== true || !("records" in item)) continue;
+    const { agent, taskId } = item.task;
+    const { by, from } = causes[at] ?? {};
+    let before = from;
+    for (const { kind, state, trace } of item.records) {
+      if (state === undefined || (kind !== "task" && state === before)) continue;
+      before = state;
+      const event = kind === "task" ? "task-created" : "task-state";
+      const subject = auditedSubject({ principal: by, taskId, contextId: contextOf(item), trace });
+      audit({ event, outcome: "success", time, agent, state, ...subject });
+    }
+  }
+}
+
+/** The context of a task whose state changes: a record of it says so. */
+function contextOf({ create, records }: TaskAppend): string | undefined {
+  if (create !== undefined) return create.contextId;
+  const status = records.find(({ kind }) => kind === "statusUpdate");
+  return status && (JSON.parse(status.json) as { readonly contextId?: string }).contextId;
+}
+
+/**
+ * Group commit: what is submitted in one turn of the event loop, or while the store is busy, is stored in one transaction.
+ * Under load many tasks share a commit. A single event waits only for the end of the turn.
+ */
+export class Committer {
+  readonly #store: Store;
+  readonly #queue: Submission[] = [];
+  #inFlight = 0;
+  #due = false;
+
+  readonly #observer: Observer | undefined;
+  readonly #audit: Audit | undefined;
+  readonly #clock: Clock;
+  /** Features whose rows each new record of their task wakes. */
+  readonly #wakes: readonly string[];
+  readonly #stored: ((item: TaskAppend) => void) | undefined;
+
+  constructor({ store, observer, audit, clock, wakes, stored }: CommitterSettings) {
+    this.#store = store;
+    this.#observer = observer;
+    this.#audit = audit;
+    this.#clock = clock;
+    this.#wakes = wakes;
+    this.#stored = stored;
+  }
+
+  submit(submission: Submission): void {
+    this.#queue.push(submission);
+    this.#schedule();
+  }
+
+  /**
+   * Appends one item. `onOutcome` is called in the order of the items, before the promise resolves. `cause`: for the audit.
+   */
+  append(
+    item: AppendItem,
+    onOutcome: (outcome: AppendOutcome) => void = () => {},
+    cause?: Cause,
+  ): Promise<AppendOutcome> {
+    return new Promise((resolve, reject) => {
+      const settle = (outcome: AppendOutcome): void => {
+        onOutcome(outcome);
+        resolve(outcome);
+      };
+      this.submit({ take: () => item, settle, storeFailed: reject, cause });
+    });
+  }
+
+  /** Commits after this turn of the event loop, so that a stream at full speed does not keep requests from being read. */
+  #schedule(): void {
+    if (this.#due || this.#queue.length === 0 || this.#inFlight === mostInFlight) return;
+    this.#due = true;
+    defer(() => {
+      this.#due = false;
+      void this.#commit();
+    });
+  }
+
+  /** The items, with an effect for each feature that has to see their records. A task without rows costs nothing more. */
+  #waking(items: readonly AppendItem[]): readonly AppendItem[] {
+    const due = this.#clock.now();
+    const wakes = this.#wakes.map((feature) => ({ effect: "feature", op: "wake", feature, due }) as const);
+    return items.map((item) => {
+      if (!("records" in item) || item.records.length === 0) return item;
+      return { ...item, effects: [...(item.effects ?? []), ...wakes] };
+    });
+  }
+
+  /**
+   * A store that throws what is no `A2AError` refuses something that an item has, and has stored nothing: the items then go by themselves,
+   * in their order, so that the others do not fail because of it.
+   */
+  async #alone(items: readonly AppendItem[], error: unknown): Promise<readonly Result[]> {
+    if (error instanceof A2AError || items.length === 1) return items.map(() => ({ error }));
+    const alone = async (item: AppendItem): Promise<readonly AppendOutcome[]> => this.#store.append([item]);
+    const results = await Promise.allSettled(items.map(alone));
+    return results.map((result) =>
+      result.status === "rejected" ? { error: result.reason as unknown } : (result.value[0] ?? noOutcome()),
+    );
+  }
+
+  async #commit(): Promise<void> {
+    const batch = this.#queue.splice(0, mostItems);
+    this.#inFlight += 1;
+    this.#schedule();
+    try {
+      const taken = batch.map((submission) => submission.take());
+      const items = this.#wakes.length === 0 ? taken : this.#waking(taken);
+      // Before the store is asked: by the time it answers, a writer may be at the turn of another caller.
+      const causes = this.#audit && batch.map(({ cause }) => cause);
+      const observer = this.#observer;
+      let results: readonly Result[];
+      try {
+        const stored = this.#store.append(items);
+        results = await (observer?.commit === undefined
+          ? stored
+          : endedBy(observer.commit({ items: items.length }), Promise.resolve(stored)));
+      } catch (error) {
+        results = await this.#alone(items, error);
+      }
+      if (observer?.append !== undefined) report(observer.append, items, results);
+      if (this.#audit !== undefined) auditChanges(this.#audit, this.#clock.now(), items, results, causes ?? []);
+      batch.forEach((submission, index) => {
+        const result = results[index] ?? noOutcome();
+        if (result.ok === undefined) submission.storeFailed(result.error);
+        else submission.settle(result);
+      });
+      if (this.#stored !== undefined) tell(this.#stored, items, results);
+    } catch (error) {
+      for (const submission of batch) submission.storeFailed(error);
+    }
+    this.#inFlight -= 1;
+    this.#schedule();
+  }
+}

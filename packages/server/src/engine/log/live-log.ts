@@ -1,0 +1,245 @@
+import { utf8Length } from "@parley/a2a/internal/base/index";
+import { placed, type LogRecord, type NewRecord, type TaskState } from "@parley/a2a/internal/model/index";
+import type { StoredRun, TaskKey } from "../../store/index.ts";
+import { ChurnMap } from "../churn-map.ts";
+
+/** The current head of a task, known without asking the store. */
+export interface LiveHead {
+  readonly seq: number;
+  readonly state: TaskState;
+  readonly run: StoredRun | undefined;
+}
+
+/** How much of a task is kept in memory for its readers. */
+export interface LiveLimits {
+  readonly liveRecords: number;
+  /** UTF-8 bytes of JSON. */
+  readonly liveBytes: number;
+}
+
+/** A reader that waits for the next notification. */
+export interface Waiter {
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+  /** Whether it can read on at another process, as the reader of a stream can. */
+  readonly moves: boolean;
+}
+
+/**
+ * The newest records of one task in memory, shared by all of its readers, which it notifies of new records. It is a cache: a
+ * reader whose next record is not in memory reads the store.
+ */
+export class LiveLog {
+  readonly task: TaskKey;
+  readonly contextId: string;
+  readonly #limits: LiveLimits;
+  #records: LogRecord[] = [];
+  /** Bytes of each record, and of all together. */
+  #sizes: number[] = [];
+  #bytes = 0;
+  #head: LiveHead | undefined;
+  #waiters = new Set<Waiter>();
+  /** How many notifications there were, so that a reader sees whether one came while it was reading. */
+  notifications = 0;
+  #closed: { readonly error: unknown } | undefined;
+  /** The process stops. */
+  #draining: { readonly error: unknown } | undefined;
+  /** How many readers and runs use it. `LiveLogs` drops it at zero. */
+  users = 0;
+
+  constructor(task: TaskKey, contextId: string, limits: LiveLimits) {
+    this.task = task;
+    this.contextId = contextId;
+    this.#limits = limits;
+  }
+
+  /** The head of the task while this process runs it, and so makes or sees all of its changes; else `undefined`. */
+  get head(): LiveHead | undefined {
+    return this.#head;
+  }
+
+  /** This process runs the task from now on. */
+  attach(head: LiveHead): void {
+    this.#head = head;
+    this.#clear();
+    this.notify();
+  }
+
+  /** This process runs the task no longer: its readers read the store again. */
+  detach(): void {
+    this.#head = undefined;
+    this.#clear();
+    this.notify();
+  }
+
+  /** Adds a record that this process stored outside of the run: a message, or a cancel. */
+  add(record: NewRecord, seq: number): void {
+    const head = this.#head;
+    if (head === undefined) this.notify();
+    else this.push([record], [utf8Length(record.json)], { seq, state: record.state ?? head.state, run: head.run });
+  }
+
+  /**
+   * Adds the records of a commit of this process. Called in the order of the commits. `records` are the last ones up to
+   * `head.seq`, `sizes` the bytes of each.
+   */
+  push(records: readonly NewRecord[], sizes: readonly number[], head: LiveHead): void {
+    if (this.#head !== undefined) {
+      let seq = head.seq - records.length;
+      const last = this.#records.at(-1);
+      if (last !== undefined && last.seq !== seq) this.#clear();
+      for (const [at, record] of records.entries()) {
+        seq += 1;
+        const size = sizes[at] ?? 0;
+        this.#records.push(placed(record, seq));
+        this.#sizes.push(size);
+        this.#bytes += size;
+      }
+      this.#trim();
+      this.#head = head;
+    }
+    this.notify();
+  }
+
+  /**
+   * The next records after `seq`: at least one, and no more than `bytes` together otherwise. Empty when there are none;
+   * `undefined` when they are not in memory, so that the store has to be read.
+   */
+  after(seq: number, bytes: number): readonly LogRecord[] | undefined {
+    if (this.#head === undefined) return undefined;
+    if (seq === this.#head.seq) return [];
+    const first = this.#records[0];
+    if (first === undefined || seq > this.#head.seq || seq + 1 < first.seq) return undefined;
+    const from = seq + 1 - first.seq;
+    if (this.#bytes <= bytes) return this.#records.slice(from);
+    let to = from + 1;
+    for (let sum = this.#sizes[from] ?? 0; to < this.#records.length; to += 1) {
+      sum += this.#sizes[to] ?? 0;
+      if (sum > bytes) break;
+    }
+    return this.#records.slice(from, to);
+  }
+
+  /**
+   * Calls one function of `waiter` at the next notification, or `resolve` at once when there have been more than `seen`
+   * notifications.
+   */
+  subscribe(seen: number, waiter: Waiter): void {
+    if (this.#closed !== undefined) waiter.reject(this.#closed.error);
+    else if (seen === this.notifications) this.#add(waiter);
+    else waiter.resolve();
+  }
+
+  unsubscribe(waiter: Waiter): void {
+    this.#waiters.delete(waiter);
+  }
+
+  /** Tells the waiting readers that there may be more to read. */
+  notify(): void {
+    for (const { resolve } of this.#takeWaiters()) resolve();
+  }
+
+  #add(waiter: Waiter): void {
+    if (this.#draining !== undefined && this.#head === undefined && waiter.moves) waiter.reject(this.#draining.error);
+    else this.#waiters.add(waiter);
+  }
+
+  /**
+   * The process stops: readers that can read on elsewhere do so, once they have read what there is. While this process runs the task, they
+   * stay, since most of them end with its run.
+   */
+  drain(error: unknown): void {
+    this.#draining = { error };
+    for (const waiter of this.#takeWaiters()) this.#add(waiter);
+  }
+
+  /** Tells the waiting readers that the store failed. */
+  fail(error: unknown): void {
+    for (const { reject } of this.#takeWaiters()) reject(error);
+  }
+
+  /** Tells the waiting readers, and all that would wait later, that nothing more will come. */
+  close(error: unknown): void {
+    this.#closed = { error };
+    this.fail(error);
+  }
+
+  #takeWaiters(): Iterable<Waiter> {
+    const waiters = this.#waiters;
+    if (waiters.size > 0) this.#waiters = new Set();
+    this.notifications += 1;
+    return waiters;
+  }
+
+  #clear(): void {
+    this.#records = [];
+    this.#sizes = [];
+    this.#bytes = 0;
+  }
+
+  #trim(): void {
+    const { liveRecords, liveBytes } = this.#limits;
+    if (this.#records.length <= liveRecords && this.#bytes <= liveBytes) return;
+    // Down to half, so that the cost of copying the other half is spread over many commits.
+    let from = 0;
+    while (this.#records.length - from > liveRecords / 2 || this.#bytes > liveBytes / 2) {
+      this.#bytes -= this.#sizes[from] ?? 0;
+      from += 1;
+      if (from === this.#records.length) break;
+    }
+    this.#records = this.#records.slice(from);
+    this.#sizes = this.#sizes.slice(from);
+  }
+}
+
+/** The live logs of an engine, by task: one for each task that has a run or a reader in this process. */
+export class LiveLogs {
+  readonly #logs = new ChurnMap<string, LiveLog>();
+  readonly #limits: LiveLimits;
+  #closed: { readonly error: unknown } | undefined;
+  #draining: { readonly error: unknown } | undefined;
+
+  constructor(limits: LiveLimits) {
+    this.#limits = limits;
+  }
+
+  /** The live log of a task, made when there is none. Each call needs one call of `release`. */
+  acquire(task: TaskKey, contextId: string): LiveLog {
+    let log = this.#logs.get(task.taskId);
+    if (log === undefined) {
+      log = new LiveLog(task, contextId, this.#limits);
+      this.#logs.set(task.taskId, log);
+      if (this.#closed !== undefined) log.close(this.#closed.error);
+      else if (this.#draining !== undefined) log.drain(this.#draining.error);
+    }
+    log.users += 1;
+    return log;
+  }
+
+  release(log: LiveLog): void {
+    log.users -= 1;
+    if (log.users === 0) this.#logs.delete(log.task.taskId);
+  }
+
+  find(taskId: string): LiveLog | undefined {
+    return this.#logs.get(taskId);
+  }
+
+  /** Another process may have appended: to one task, or, without `taskId`, to any that this process does not run. */
+  notifyRemote(taskId?: string): void {
+    if (taskId !== undefined) this.#logs.get(taskId)?.notify();
+    else for (const log of this.#logs.values()) if (log.head === undefined) log.notify();
+  }
+
+  /** The server begins to stop: readers of tasks that it does not run, and that can read on elsewhere, are told so. */
+  drain(error: unknown): void {
+    this.#draining = { error };
+    for (const log of this.#logs.values()) log.drain(error);
+  }
+
+  /** The server stops: all readers are told so. */
+  close(error: unknown): void {
+    this.#closed = { error };
+    for (const log of this.#logs.values()) log.close(error);
+  }
+}

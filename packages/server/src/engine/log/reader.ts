@@ -1,0 +1,275 @@
+import type { Clock } from "@parley/a2a/internal/base/index";
+import {
+  A2AError,
+  countsInGeneration,
+  isInterrupted,
+  isTerminal,
+  type LogRecord,
+} from "@parley/a2a/internal/model/index";
+import {
+  defaultPageBytes,
+  roomless,
+  type LogPage,
+  type Room,
+  type Scope,
+  type Store,
+  type TaskHead,
+  type TaskKey,
+} from "../../store/index.ts";
+import type { LiveLog, LiveLogs, Waiter } from "./live-log.ts";
+import type { StoredCall } from "./records.ts";
+
+/** Records of one page. Many readers may hold a page without reading it, so it is small. */
+export const pageSize = 256;
+/** The same in bytes of JSON. A larger record is a page of its own, and is counted (`Position.room`). */
+const pageBytes = roomless;
+
+/** A place in the log of a task, to read on from. */
+export interface Position {
+  readonly store: Store;
+  readonly liveLogs: LiveLogs;
+  readonly scope: Scope;
+  readonly task: TaskKey;
+  readonly contextId: string;
+  /** `seq` of the record before the first one to read. */
+  readonly after: number;
+  /** Asked before a record is returned that is larger than a page, where the server counts what its readers hold. */
+  readonly room?: Room;
+}
+
+/**
+ * Reads the log of a task from a position on: first the stored records, then new ones as they come. Streams and sends that wait
+ * for a task use it. It is a class because a generator that waits cannot be closed.
+ */
+export class LogReader {
+  readonly #from: Position;
+  #after: number;
+  readonly #live: LiveLog;
+  /** Notifications of the live log as of the last `poll`. */
+  #seen: number;
+  #waiter: Waiter | undefined;
+  #closed = false;
+  readonly #moves: boolean;
+
+  /** `moves`: whether who reads can read on at another process. */
+  constructor(from: Position, moves = false) {
+    this.#from = from;
+    this.#moves = moves;
+    this.#after = from.after;
+    this.#live = from.liveLogs.acquire(from.task, from.contextId);
+    this.#seen = this.#live.notifications;
+  }
+
+  /** Resolves to the next records, at least one; `undefined` once closed. */
+  async read(): Promise<readonly LogRecord[] | undefined> {
+    while (!this.#closed) {
+      const polled = this.poll();
+      const records = polled instanceof Promise ? await polled : polled;
+      if (records.length > 0) return records;
+      await this.wait();
+    }
+    return undefined;
+  }
+
+  /** The next records, or none where there are none yet. A promise only where the store is read. */
+  poll(): readonly LogRecord[] | Promise<readonly LogRecord[]> {
+    if (this.#closed) return [];
+    this.#seen = this.#live.notifications;
+    const records = this.#live.after(this.#after, pageBytes);
+    if (records === undefined) return this.#readStore();
+    const [first] = records;
+    const { room } = this.#from;
+    if (room === undefined || first === undefined || first.json.length <= pageBytes) return this.#advance(records);
+    return this.#reserve(room, records);
+  }
+
+  /** Resolves when there may be more records than at the last `poll`, or when the reader is closed. */
+  wait(): Promise<void> {
+    if (this.#closed) return Promise.resolve();
+    return new Promise<void>((resolve, reject) => {
+      this.#waiter = { resolve, reject, moves: this.#moves };
+      this.#live.subscribe(this.#seen, this.#waiter);
+    });
+  }
+
+  /** Stops reading. A `read` that waits resolves to `undefined`. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    if (this.#waiter !== undefined) {
+      this.#live.unsubscribe(this.#waiter);
+      this.#waiter.resolve();
+    }
+    this.#from.liveLogs.release(this.#live);
+  }
+
+  async #reserve(room: Room, records: readonly LogRecord[]): Promise<readonly LogRecord[]> {
+    await room.reserve(records.reduce((sum, { json }) => sum + json.length, 0));
+    return this.#closed ? [] : this.#advance(records);
+  }
+
+  async #readStore(): Promise<readonly LogRecord[]> {
+    const records = this.#advance(await readPage(this.#from, this.#after));
+    return this.#closed ? [] : records;
+  }
+
+  #advance(records: readonly LogRecord[]): readonly LogRecord[] {
+    this.#after = records.at(-1)?.seq ?? this.#after;
+    return records;
+  }
+}
+
+async function readPage(
+  { store, scope, task: { taskId }, room }: Position,
+  after: number,
+): Promise<readonly LogRecord[]> {
+  const options = { after, limit: pageSize, bytes: pageBytes };
+  const page = await store.read(scope, taskId, room === undefined ? options : { ...options, room });
+  if (page === undefined) throw new A2AError("TaskNotFound", undefined, { metadata: { taskId } });
+  // The log was compacted meanwhile, so it cannot be read on from here. A new subscription begins with the Task.
+  if (after + 1 < page.head.firstSeq) throw new A2AError("Unavailable", "This stream must be opened anew");
+  return page.records;
+}
+
+/**
+ * Whether a record answers the message at `input`, so that a send which waits for the answer returns (A2A 1.0 §3.2.2). A
+ * terminal state answers every message. An interrupted one answers the message of its own turn: an earlier turn may ask its
+ * user something while the message waits.
+ */
+export async function answers(
+  record: LogRecord,
+  input: number,
+  { liveLogs, store, scope, task }: Position,
+): Promise<boolean> {
+  if (record.state === undefined) return false;
+  if (isTerminal(record.state)) return true;
+  if (!isInterrupted(record.state)) return false;
+  const { run } = liveLogs.find(task.taskId)?.head ?? (await store.head(scope, task.taskId)) ?? {};
+  // Without a run, every message has had its turn.
+  if (run === undefined) return true;
+  if (run.turn === record.turn) return run.input >= input;
+  // A later message has its turn by now: whoever reads late still gets the answer to this one.
+  return run.input > input && record.turn >= run.turn - (await turnsAfter(store, scope, task, input, run.input));
+}
+
+/** How many turns after that of a message another one has its turn: each message begins one. */
+async function turnsAfter(
+  store: Store,
+  scope: Scope,
+  { taskId }: TaskKey,
+  message: number,
+  later: number,
+): Promise<number> {
+  let turns = 0;
+  for (let after = message; ;) {
+    const page = await store.read(scope, taskId, { after, limit: pageSize, kinds: ["message"] });
+    const messages = page?.records.filter(({ seq }) => seq <= later) ?? [];
+    turns += messages.filter((each) => !isAnswer(each)).length;
+    const last = messages.at(-1);
+    if (last === undefined || last.seq === later) return turns;
+    after = last.seq;
+  }
+}
+
+/** Resolves once the message at `input` is answered: its task waits for its user, or is over. Rejects when `signal` fires. */
+export async function waitForAnswer(from: Position, input: number, signal: AbortSignal | undefined): Promise<void> {
+  const answered = await readUntil(from, signal, (record) => answers(record, input, from));
+  if (!answered) throw new A2AError("Aborted", "The caller is gone");
+}
+
+/** Reads records until one is the `last`. `false`: `signal` fired, or the `timeout` in milliseconds was over, before. */
+async function readUntil(
+  from: Position,
+  signal: AbortSignal | undefined,
+  last: (record: LogRecord) => boolean | Promise<boolean>,
+  limit?: { readonly clock: Clock; readonly timeout: number },
+): Promise<boolean> {
+  if (signal?.aborted === true) return false;
+  const reader = new LogReader(from);
+  const close = (): void => reader.close();
+  const clearTimer = limit?.clock.after(limit.timeout, close);
+  signal?.addEventListener("abort", close, { once: true });
+  try {
+    for (;;) {
+      const records = await reader.read();
+      if (records === undefined) return false;
+      for (const record of records) if (await last(record)) return true;
+    }
+  } finally {
+    clearTimer?.();
+    signal?.removeEventListener("abort", close);
+    reader.close();
+  }
+}
+
+/** The messages of a log after that of the last turn. */
+interface NextMessage {
+  readonly head: TaskHead;
+  /** The oldest of them, which waits for a turn; absent when there is none. */
+  readonly message: LogRecord | undefined;
+  /** Whether there is another one after it. */
+  readonly more: boolean;
+}
+
+/** Reads the message after `seq`, which is that of the last turn. Answers to requests for an authorization need no turn. */
+export async function readNextMessage(store: Pick<Store, "read">, task: TaskKey, seq: number): Promise<NextMessage> {
+  const page = await store.read(task, task.taskId, { after: seq, limit: 2, kinds: ["message"] });
+  if (page === undefined) throw new Error(`Task ${task.taskId} is gone from the store`);
+  const [message, second] = page.records;
+  if (message !== undefined && isAnswer(message)) return readNextMessage(store, task, message.seq);
+  if (message === undefined) return { head: page.head, message, more: false };
+  const more = second !== undefined || (await hasMessageAfter(store, task, message, page));
+  return { head: page.head, message, more };
+}
+
+function isAnswer({ call = "null" }: LogRecord): boolean {
+  return (JSON.parse(call) as StoredCall | null)?.answers !== undefined;
+}
+
+/** Whether there is another message. The page does not tell where the first one has filled it. */
+async function hasMessageAfter(
+  store: Pick<Store, "read">,
+  task: TaskKey,
+  { seq }: LogRecord,
+  { head }: LogPage,
+): Promise<boolean> {
+  if (head.seq === seq || head.bytes <= defaultPageBytes) return false;
+  const page = await store.read(task, task.taskId, { after: seq, limit: 1, kinds: ["message"] });
+  return page !== undefined && page.records.length > 0;
+}
+
+/**
+ * Resolves once a task is beyond a generation, is over, or `timeout` milliseconds have passed. Generations count the changes of
+ * a task that readers see: its creation, statuses and artifacts, but no messages of the user (1.1 draft, §3.2.7).
+ */
+export async function waitForGeneration(
+  from: Position,
+  head: TaskHead,
+  beyond: number,
+  timeout: number,
+  clock: Clock,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  let { generation } = head;
+  if (generation > beyond || isTerminal(head.state)) return;
+  const isLast = ({ kind, state }: LogRecord): boolean => {
+    if (countsInGeneration(kind)) generation += 1;
+    return generation > beyond || (state !== undefined && isTerminal(state));
+  };
+  await readUntil(from, signal, isLast, { clock, timeout });
+}
+
+/** The generation of a task at a `seq` of its log: that of its head, minus the records after `seq` that count. */
+export async function generationAt({ store, scope, task: { taskId } }: Position, seq: number): Promise<number> {
+  let messages = 0;
+  for (let after = seq; ;) {
+    const page = await store.read(scope, taskId, { after, limit: pageSize, kinds: ["message"] });
+    if (page === undefined) throw new A2AError("TaskNotFound", undefined, { metadata: { taskId } });
+    messages += page.records.length;
+    const last = page.records.at(-1);
+    if (last === undefined || last.seq === page.head.seq) {
+      return page.head.generation - (page.head.seq - seq - messages);
+    }
+    after = last.seq;
+  }
+}

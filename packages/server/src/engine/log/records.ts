@@ -1,0 +1,175 @@
+import { jsonTextOf } from "@parley/a2a/internal/base/json-text";
+import {
+  artifactSchema,
+  check,
+  isHistory,
+  isTaskState,
+  messageSchema,
+  type Artifact,
+  type JsonObject,
+  type Message,
+  type NewRecord,
+  type Schema,
+  type TaskState,
+} from "@parley/a2a/internal/model/index";
+import type { AgentMessage, ArtifactEvent, Principal } from "@parley/a2a/internal/protocol/index";
+import { agentMistake } from "../mistakes.ts";
+
+/** The task, the turn and the call that a record belongs to. */
+export interface Origin {
+  readonly taskId: string;
+  readonly contextId: string;
+  readonly turn: number;
+  readonly attempt: number;
+  readonly extensions: readonly string[];
+  readonly trace: string | undefined;
+}
+
+/** What a turn needs of the call that brought its message. It is stored with the message, so that a lost run can be resumed. */
+export interface StoredCall {
+  /** The result of `storedPrincipal`. */
+  readonly principal: Principal;
+  readonly version: string;
+  readonly extensions: readonly string[];
+  readonly acceptedOutputModes: readonly string[];
+  readonly metadata?: JsonObject | undefined;
+  readonly trace?: string;
+  /** Headers of the request that the agent declares with `store`. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Id of the request for an authorization that the message answers. It begins no turn. */
+  readonly answers?: string;
+}
+
+/**
+ * The part of a caller that is stored: the identity that owns its tasks, its scopes and schemes, and the claims that the agent
+ * declares (`keepClaims`). Other claims of a token are known to the turn that begins with it, and are never stored.
+ */
+export function storedPrincipal(
+  { subject, organization, scopes, schemes, claims }: Principal,
+  keepClaims: readonly string[],
+): Principal {
+  const kept = claims && keepClaims.filter((name) => claims[name] !== undefined).map((name) => [name, claims[name]]);
+  return {
+    subject,
+    ...(organization !== undefined && { organization }),
+    ...(scopes !== undefined && { scopes }),
+    ...(schemes !== undefined && { schemes }),
+    ...(kept !== undefined && kept.length > 0 && { claims: Object.fromEntries(kept) as Record<string, unknown> }),
+  };
+}
+
+type Common = Pick<NewRecord, "time" | "turn" | "attempt" | "extensions" | "trace">;
+
+function common(origin: Origin, time: number): Common {
+  return {
+    time,
+    turn: origin.turn,
+    attempt: origin.attempt,
+    ...(origin.extensions.length > 0 && { extensions: origin.extensions }),
+    ...(origin.trace !== undefined && { trace: origin.trace }),
+  };
+}
+
+/** The first record of a task: the new task, with the message that made it. */
+export function taskRecord(
+  origin: Origin,
+  state: TaskState,
+  message: Message,
+  call: StoredCall,
+  time: number,
+): NewRecord {
+  const { taskId, contextId } = origin;
+  const status = { state, timestamp: new Date(time).toISOString() };
+  return {
+    kind: "task",
+    json: JSON.stringify({ id: taskId, contextId, status, history: [Object.assign({}, message, { taskId })] }),
+    actor: "user",
+    state,
+    call: JSON.stringify(call),
+    ...common(origin, time),
+  };
+}
+
+/** A message of the user to a task that exists. */
+export function messageRecord(origin: Origin, message: Message, call: StoredCall, time: number): NewRecord {
+  return {
+    kind: "message",
+    json: JSON.stringify(message),
+    actor: "user",
+    call: JSON.stringify(call),
+    ...common(origin, time),
+  };
+}
+
+export interface MessageIds {
+  readonly messageId: string;
+  readonly contextId: string;
+  readonly taskId?: string;
+}
+
+/** A message of the agent, with ids and role. Throws `InvalidAgentResponse` when it is not valid. */
+export function agentMessage(message: AgentMessage, ids: MessageIds): Message {
+  const { messageId = ids.messageId } = message;
+  return checked(messageSchema, Object.assign({}, message, ids, { messageId, role: "ROLE_AGENT" }), "message");
+}
+
+export interface StatusInit {
+  readonly state: TaskState;
+  readonly message?: AgentMessage;
+  readonly metadata?: JsonObject;
+  readonly keep?: boolean;
+}
+
+export function statusRecord(
+  origin: Origin,
+  init: StatusInit,
+  actor: "agent" | "system" | "delegate",
+  messageId: string,
+  time: number,
+): NewRecord {
+  const { taskId, contextId } = origin;
+  const { state, metadata } = init;
+  if (!isTaskState(state))
+    throw agentMistake(
+      `status.state ${JSON.stringify(state)} is no task state: use the builders of the turn, or a TaskState`,
+    );
+  const message = init.message && agentMessage(init.message, { messageId, contextId, taskId });
+  const status = { state, ...(message && { message }), timestamp: new Date(time).toISOString() };
+  return {
+    kind: "statusUpdate",
+    json: jsonTextOf({ taskId, contextId, status, ...(metadata && { metadata }) }),
+    actor,
+    state,
+    ...(message && isHistory({ ...init, kind: "statusUpdate" }) && { keep: true }),
+    ...common(origin, time),
+  };
+}
+
+export function artifactRecord(
+  origin: Origin,
+  event: ArtifactEvent,
+  actor: "agent" | "delegate",
+  time: number,
+): NewRecord {
+  const { taskId, contextId } = origin;
+  const artifact: Artifact = checked(artifactSchema, event.artifact, "artifact");
+  const json = jsonTextOf({
+    taskId,
+    contextId,
+    artifact,
+    ...(event.append === true && { append: true }),
+    ...(event.lastChunk === true && { lastChunk: true }),
+    ...(event.metadata && { metadata: event.metadata }),
+  });
+  return { kind: "artifactUpdate", json, actor, ...common(origin, time) };
+}
+
+/** Checks what an agent yielded against the protocol, and copies it without unknown members. */
+function checked<T>(schema: Schema<T>, value: unknown, what: string): T {
+  const result = check(schema, value, "copy");
+  if (result.ok) return result.value;
+  const list = result.violations.map(
+    ({ field, description }) => `${field === "" ? what : `${what}.${field}`} ${description}`,
+  );
+  throw agentMistake(list.join("; "));
+}

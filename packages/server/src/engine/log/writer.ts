@@ -1,0 +1,296 @@
+import { Waiters } from "@parley/a2a/internal/base/index";
+import { A2AError, isInterrupted, isTerminal, type NewRecord, type TaskState } from "@parley/a2a/internal/model/index";
+import type { AppendOutcome, StoredRun, TaskAppend, TaskEffect, TaskHead } from "../../store/index.ts";
+import {
+  acquireLease,
+  Batch,
+  boundOf,
+  cutToFit,
+  endOfRun,
+  lossOf,
+  withEnd,
+  type Ending,
+  type AppendResult,
+  type Kept,
+  type TurnEnd,
+} from "./append.ts";
+import type { Cause, Submission } from "./committer.ts";
+import type { LiveLog } from "./live-log.ts";
+import type { WriterInit } from "./writer-init.ts";
+
+const none: readonly never[] = [];
+
+/**
+ * Writes the log of one task under a fence. Records and effects gather in a batch, which the next commit stores. One batch
+ * is in flight at a time, so that records stay in order. Both batches together are limited, so that a fast agent waits for a
+ * slow store.
+ *
+ * Messages depend on this invariant: a task without a run has no unread message. So a turn ends only if the log has no record
+ * that the writer does not know (`expect`). The end of a turn raises the fence, and a message is accepted only under the fence
+ * that its sender saw.
+ */
+export class LogWriter implements Submission {
+  /** Who sent the message of the turn, for the audit. */
+  by: Cause["by"];
+  readonly #init: WriterInit;
+  readonly #live: LiveLog;
+  #pending: Batch;
+  #inFlight: Batch | undefined;
+  #ending: Ending | undefined;
+  /** The committer has it in its queue, or in a commit. */
+  #submitted = false;
+  // As of the last commit.
+  #seq: number;
+  #fence: number;
+  #storedRun: StoredRun | null;
+  #isCreated: boolean;
+  /** The log may hold messages that the run has not read. */
+  #unreadMessages: boolean;
+  /** A record did not fit into the task, which is about to fail. */
+  #isFull = false;
+  #closed = false;
+  /** It was closed before everything was stored. */
+  #isLost = false;
+  readonly #waiters = new Waiters();
+
+  constructor(init: WriterInit) {
+    const { liveLogs, task, contextId, start } = init;
+    this.#init = init;
+    this.#isCreated = start !== undefined;
+    this.#seq = start?.seq ?? 0;
+    this.#fence = start?.fence ?? 0;
+    this.#storedRun = start?.run ?? null;
+    this.#unreadMessages = start?.mayHaveMessages ?? false;
+    this.#pending = new Batch(start?.state ?? "TASK_STATE_SUBMITTED", this.#storedRun);
+    this.#live = liveLogs.acquire(task, contextId);
+    if (start !== undefined) this.#live.attach({ seq: start.seq, state: start.state, run: start.run });
+  }
+
+  /** The run as of the last commit. */
+  get storedRun(): StoredRun | null {
+    return this.#storedRun;
+  }
+
+  /** The fence of the last commit; `undefined` before the task is stored. */
+  get fence(): number | undefined {
+    return this.#isCreated ? this.#fence : undefined;
+  }
+
+  /** Nothing more is written. */
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /**
+   * Adds records and effects to the batch. Those of one call are stored together, unless the task becomes full. `kept`: the
+   * rows that go with each record, and stay out where it does. A terminal state also ends the run. Returns the state of the
+   * task after everything written so far.
+   */
+  write(records: readonly NewRecord[], effects: readonly TaskEffect[], kept: Kept = none): TaskState {
+    const pending = this.#pending;
+    if (this.#closed) return pending.state;
+    records.forEach((record, at) => {
+      pending.addRecord(record);
+      for (const effect of kept[at] ?? none) pending.addEffect(effect);
+      for (const effect of this.#init.files?.(record) ?? none) pending.addEffect(effect);
+    });
+    for (const effect of effects) pending.addEffect(effect);
+    if (isTerminal(pending.state)) {
+      pending.run = null;
+      pending.effects.push(...endOfRun);
+    }
+    this.#submit();
+    return pending.state;
+  }
+
+  /** Ends the turn. `finish` is its last record; a task that is interrupted, or waits, needs none. */
+  endTurn(finish: NewRecord | undefined, how: Ending["how"]): Promise<TurnEnd> {
+    if (this.#closed) return Promise.resolve("ended");
+    return new Promise((resolve) => {
+      this.#ending = { finish, how, resolve };
+      this.#submit();
+    });
+  }
+
+  /** The log was read up to `seq` while nothing was in flight. `unreadMessages`: it holds messages that were not read. */
+  sawLog(seq: number, unreadMessages: boolean): void {
+    this.#seq = seq;
+    this.#unreadMessages = unreadMessages;
+  }
+
+  /** Resolves once the batches are below their limits; `undefined` while they are. */
+  room(): Promise<void> | undefined {
+    return this.#isWindowFull ? this.#untilRoom() : undefined;
+  }
+
+  /** Resolves once everything written so far is stored; rejects when it cannot be. */
+  async flush(): Promise<void> {
+    while (this.#hasPending || (this.#inFlight !== undefined && !this.#closed)) await this.settled();
+    if (this.#isLost) throw new A2AError("Unavailable", "What was yielded last is not stored");
+  }
+
+  /** Resolves after the append that is in flight, or else after the next one, or once the writer is closed. */
+  settled(): Promise<void> {
+    return this.#waiters.wait();
+  }
+
+  get cause(): Cause {
+    return { by: this.by, from: this.#inFlight?.from };
+  }
+
+  /** For the committer: the item that stores the batch. */
+  take(): TaskAppend {
+    const { task, contextId, settings } = this.#init;
+    // It was closed while it waited in the queue: this item changes nothing.
+    if (this.#closed) return { task, records: [] };
+    const ending = this.#endingNow();
+    const batch = this.#pending;
+    this.#pending = new Batch(batch.state, batch.run);
+    this.#inFlight = batch;
+    const effects = withEnd(batch.effects, ending);
+    if (ending !== undefined) {
+      if (ending.finish !== undefined) batch.addRecord(ending.finish);
+      batch.run = null;
+    }
+    const { records } = batch;
+    const bound = boundOf(batch, this.#taskBytes);
+    if (!this.#isCreated) {
+      const lease = acquireLease(settings.lease, settings.clock.now());
+      return { task, create: { contextId }, records, ...bound, effects: [lease, ...effects] };
+    }
+    const expect = ending === undefined || ending.how === "waits" ? {} : { expect: this.#seq };
+    return { task, fence: this.#fence, ...expect, records, ...bound, effects };
+  }
+
+  /** For the committer: the outcome of the item that it took last. */
+  settle(outcome: AppendOutcome): void {
+    this.#submitted = false;
+    const batch = this.#inFlight;
+    this.#inFlight = undefined;
+    if (batch === undefined || this.#closed) return;
+    const result = this.#resultOf(batch, outcome);
+    this.#waiters.wake();
+    this.#init.onResult(result);
+    if (this.#hasPending) this.#submit();
+  }
+
+  /** For the committer. */
+  storeFailed(error: unknown): void {
+    if (!this.#closed) this.#init.onResult({ kind: "failed", error });
+  }
+
+  /** Ends all writing. `lost`: whatever is not stored by now never will be. `error`: the store failed. */
+  close(lost: boolean, error?: A2AError): void {
+    this.#closed = true;
+    this.#isLost = lost;
+    this.#endingIs("ended");
+    if (error !== undefined) this.#live.fail(error);
+    // A terminal task does not change any more: its readers may go on reading from memory.
+    if (this.#live.head === undefined || !isTerminal(this.#live.head.state)) this.#live.detach();
+    this.#init.liveLogs.release(this.#live);
+    this.#waiters.wake();
+  }
+
+  /** What is left of a full task has been cut, and has no limit. */
+  get #taskBytes(): number {
+    return this.#isFull ? Infinity : this.#init.settings.limits.taskBytes;
+  }
+
+  get #hasPending(): boolean {
+    return !this.#closed && (!this.#pending.isEmpty || this.#ending !== undefined);
+  }
+
+  #submit(): void {
+    if (this.#submitted) return;
+    this.#submitted = true;
+    this.#init.committer.submit(this);
+  }
+
+  #resultOf(batch: Batch, outcome: AppendOutcome): AppendResult {
+    if (outcome.ok) return this.#stored(batch, outcome.seq, outcome.fence);
+    if (outcome.reason === "stale" && this.#ending !== undefined) return this.#putBack(batch, this.#ending);
+    if (outcome.reason === "full") return this.#leaveOut(batch) ?? this.#cut(batch, outcome.head);
+    const once = outcome.reason === "duplicate" ? outcome.once : undefined;
+    return { kind: "refused", loss: lossOf(outcome), once };
+  }
+
+  #stored({ records, sizes, state, run }: Batch, seq: number, fence: number): AppendResult {
+    const isNew = !this.#isCreated;
+    this.#init.source?.additions?.forget(records);
+    if (!isNew && seq - records.length !== this.#seq) this.#unreadMessages = true;
+    this.#seq = seq;
+    this.#fence = fence;
+    this.#isCreated = true;
+    this.#storedRun = run;
+    const head = { seq, state, run: run ?? undefined };
+    if (isNew) this.#live.attach({ seq: 0, state, run: head.run });
+    this.#live.push(records, sizes, head);
+    if (run === null) this.#pending.state = state;
+    const ended = run === null;
+    if (!isNew) return { kind: ended ? "ended" : "open" };
+    // A turn that let go of its process while it waits has ended here, and its message has no answer yet.
+    const isAnswered = ended && (isTerminal(state) || isInterrupted(state));
+    return { kind: "created", ended, log: isAnswered ? records : undefined };
+  }
+
+  /** The log holds messages that the run has not read: the turn does not end. */
+  #putBack(batch: Batch, { finish }: Ending): AppendResult {
+    this.#unreadMessages = true;
+    this.#pending.prepend(batch, batch.records.length - (finish === undefined ? 0 : 1));
+    this.#endingIs("messageWaits");
+    return { kind: "open" };
+  }
+
+  /** The task is full: the batch is appended again without what it can do without. `undefined`: there is no such thing. */
+  #leaveOut(batch: Batch): AppendResult | undefined {
+    const left = this.#init.source?.additions?.withoutAny(batch);
+    if (left === undefined) return undefined;
+    const end = this.#ending;
+    const hasEnd = end?.finish !== undefined && batch.records.at(-1) === end.finish;
+    this.#pending.prepend(left, left.records.length - Number(hasEnd));
+    if (hasEnd) this.#ending = { ...end, finish: left.records.at(-1) };
+    return { kind: "open" };
+  }
+
+  /**
+   * The task is full: the records that still fit are appended next, the others are dropped. Where the rows of those that were
+   * kept do not fit either, one more of them is dropped, and the status that ends the task stays.
+   */
+  #cut(batch: Batch, head: TaskHead | undefined): AppendResult {
+    const before = head ?? { bytes: 0, state: this.#pending.state };
+    const { kept, lost, rows } = cutToFit(batch, this.#taskBytes, before);
+    kept.run = this.#pending.run;
+    this.#pending = kept;
+    const end = batch.records.at(-1);
+    if (this.#isFull && rows && lost !== end && end?.actor === "system" && isTerminal(batch.state)) {
+      this.write([end], none);
+      return { kind: "open" };
+    }
+    this.#isFull = true;
+    this.#endingIs("ended");
+    return { kind: "full", lost, rows, state: kept.state };
+  }
+
+  /** The end of the turn that is part of the next append; none while a message is known to wait. */
+  #endingNow(): Ending | undefined {
+    // A turn that waits is not over: messages go on waiting for it.
+    if (this.#unreadMessages && this.#ending?.how !== "waits") this.#endingIs("messageWaits");
+    return this.#ending;
+  }
+
+  #endingIs(end: TurnEnd): void {
+    const ending = this.#ending;
+    this.#ending = undefined;
+    ending?.resolve(end);
+  }
+
+  get #isWindowFull(): boolean {
+    const { pendingEvents, pendingBytes } = this.#init.settings.limits;
+    const events = this.#pending.records.length + (this.#inFlight?.records.length ?? 0);
+    return events >= pendingEvents || this.#pending.bytes + (this.#inFlight?.bytes ?? 0) >= pendingBytes;
+  }
+
+  async #untilRoom(): Promise<void> {
+    while (this.#isWindowFull && !this.#closed) await this.settled();
+  }
+}

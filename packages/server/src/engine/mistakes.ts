@@ -1,0 +1,141 @@
+import { utf8Length } from "@parley/a2a/internal/base/index";
+import { jsonTextOf } from "@parley/a2a/internal/base/json-text";
+import { jsonAdvice, notJson } from "@parley/a2a/internal/base/not-json";
+import {
+  A2AError,
+  type Artifact,
+  type NewRecord,
+  type Part,
+  type TaskArtifactUpdateEvent,
+  type TaskState,
+} from "@parley/a2a/internal/model/index";
+import type { AgentEvent, AgentMessage } from "@parley/a2a/internal/protocol/index";
+
+/** An error in what an agent yielded. The text is for the log. The client gets a general sentence. */
+export function agentMistake(text: string): A2AError {
+  return new A2AError("InvalidAgentResponse", text);
+}
+
+export function isMistake(error: unknown): error is A2AError {
+  return error instanceof A2AError && error.code === "InvalidAgentResponse";
+}
+
+/** Adds the event to the text of a mistake, so that its line in the code can be found. Other errors are returned unchanged. */
+export function mistakeOf(event: AgentEvent, place: string, error: unknown): unknown {
+  const mistake = asMistake(error);
+  return isMistake(mistake) ? agentMistake(`${nameOf(event)}, ${place}: ${mistake.message}`) : error;
+}
+
+/**
+ * A value of an agent as JSON text. `name`: the call that the agent gave it to.
+ *
+ * @param own - What of it the agent has made and is not checked yet. Default: all of it.
+ */
+export function jsonOf(value: unknown, name: string, own: unknown = value): string {
+  try {
+    checkJson(own, "value");
+    return jsonTextOf(value);
+  } catch (error) {
+    const mistake = asMistake(error);
+    throw isMistake(mistake) ? agentMistake(`${name}: ${mistake.message}`) : error;
+  }
+}
+
+/** @throws A2AError `InvalidAgentResponse` with the path of what is not JSON. `undefined` is nothing. */
+function checkJson(value: unknown, path: string): void {
+  const fault = value === undefined ? undefined : notJson(value);
+  if (fault !== undefined) throw agentMistake(`it is not JSON: ${path}${fault}; ${jsonAdvice("use")}`);
+}
+
+/**
+ * Checks the free JSON of an event that an agent has made by hand or with a builder: metadata and data.
+ *
+ * @throws A2AError `InvalidAgentResponse` with the path of what is not JSON.
+ */
+export function checkFreeJson(event: AgentEvent): void {
+  // Agents in JavaScript can yield anything. What is no event is refused when it becomes a record.
+  const { artifact, message, metadata } = (event ?? {}) as Partial<
+    Record<"artifact" | "message" | "metadata", unknown>
+  >;
+  checkJson(metadata, "metadata");
+  if (artifact !== undefined) checkContent(artifact as Partial<Artifact>, "artifact");
+  if (message !== undefined) checkContent(message as Partial<AgentMessage>, "message");
+}
+
+/** The same for a direct reply, before extensions add to it. */
+export function checkReply(event: AgentEvent): void {
+  try {
+    checkFreeJson(event);
+  } catch (error) {
+    throw isMistake(error) ? agentMistake(`turn.reply(): ${error.message}`) : error;
+  }
+}
+
+function checkContent({ metadata, parts }: Partial<Artifact> | Partial<AgentMessage>, path: string): void {
+  checkJson(metadata, `${path}.metadata`);
+  if (!Array.isArray(parts)) return;
+  for (let at = 0; at < parts.length; at += 1) {
+    const part = parts[at] as Part | undefined;
+    if (part?.data !== undefined) checkJson(part.data, `${path}.parts[${at}].data`);
+    if (part?.metadata !== undefined) checkJson(part.metadata, `${path}.parts[${at}].metadata`);
+  }
+}
+
+/** `jsonTextOf` throws for what nests too deep. Its error names neither the event nor what to do. */
+function asMistake(error: unknown): unknown {
+  if (!(error instanceof TypeError || error instanceof RangeError)) return error;
+  return agentMistake(`it is not JSON: ${error.message}; ${jsonAdvice("use")}`);
+}
+
+/** For an event that does not fit into its task. */
+export function eventDoesNotFit(record: NewRecord, taskBytes: number): A2AError {
+  const event = `${nameOfRecord(record)} of ${utf8Length(record.json)} bytes`;
+  return agentMistake(`${event} does not fit: limits.taskBytes is ${taskBytes}`);
+}
+
+const builders: { readonly [State in TaskState]?: string } = {
+  TASK_STATE_WORKING: "working",
+  TASK_STATE_INPUT_REQUIRED: "inputRequired",
+  TASK_STATE_AUTH_REQUIRED: "authRequired",
+  TASK_STATE_COMPLETED: "completed",
+  TASK_STATE_FAILED: "failed",
+  TASK_STATE_REJECTED: "rejected",
+};
+
+/** An event as the code that made it. */
+export function nameOf(event: AgentEvent): string {
+  switch (event?.kind) {
+    case "status": {
+      const builder = builders[event.state];
+      return builder === undefined ? `A status ${describe(event.state)}` : `turn.${builder}()`;
+    }
+    case "artifact": {
+      const id = describe(event.artifact?.artifactId);
+      return event.append === true ? `turn.append(${id})` : `turn.artifact({ artifactId: ${id} })`;
+    }
+    case "reply":
+      return "turn.reply()";
+    case "checkpoint":
+      return "turn.saveCheckpoint()";
+    case "wait":
+      return "A wait";
+    default:
+      return `What was yielded, ${describe(event)}`;
+  }
+}
+
+/** The same for the record of an event. */
+function nameOfRecord({ kind, json, state }: NewRecord): string {
+  if (kind !== "artifactUpdate") return state === undefined ? "A record" : `A status ${describe(state)}`;
+  const { artifact } = JSON.parse(json) as TaskArtifactUpdateEvent;
+  return `An update of artifact ${describe(artifact.artifactId)}`;
+}
+
+/** The beginning of a value as JSON. */
+function describe(value: unknown): string {
+  try {
+    return (JSON.stringify(value) ?? String(value)).slice(0, 200);
+  } catch {
+    return typeof value;
+  }
+}

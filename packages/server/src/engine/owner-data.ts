@@ -1,0 +1,112 @@
+import { deferred } from "@parley/a2a/internal/base/index";
+import type { Principal } from "@parley/a2a/internal/protocol/index";
+import type { Owner } from "../store/index.ts";
+import { agentsOf, erase, exported, goesOn, upkeepOf, type Erasure } from "../store/owner-data.ts";
+import type { Conversations } from "./conversations.ts";
+import type { Committer } from "./log/index.ts";
+import type { EngineSettings } from "./options.ts";
+import type { Sends } from "./service/index.ts";
+import type { Runs } from "./supervise/index.ts";
+
+export type { Erasure } from "../store/owner-data.ts";
+
+/** Options of `deleteOwner()`. */
+export interface DeleteOwnerOptions {
+  /**
+   * Whether the files of the database are rewritten, so that nothing of the deleted data is left in them. SQLite copies its whole file, and
+   * nobody can write meanwhile: runs of other processes that wait for more than 5 seconds are given up, whoever their owner is. Default false.
+   */
+  readonly scrub?: boolean;
+}
+
+interface Rooms {
+  readonly settings: EngineSettings;
+  readonly committer: Pick<Committer, "append">;
+  readonly runs: Pick<Runs, "all" | "endTask">;
+  readonly conversations: Pick<Conversations, "forget">;
+  readonly sends: Pick<Sends, "forget">;
+  /** Ids of the agents of this server. */
+  readonly agents: readonly string[];
+}
+
+/** Milliseconds for runs to end that were canceled. What they store later is refused, with their task gone. */
+const endTimeout = 2_000;
+/** How often is begun again for an owner whose messages go on coming. */
+const mostRounds = 20;
+
+/** Deletes all that a principal owns: in the store, with whatever agent, and in the memory of this process. */
+export async function deleteOwner(
+  rooms: Rooms,
+  of: Principal | string,
+  { scrub = false }: DeleteOwnerOptions = {},
+): Promise<Erasure> {
+  const { store, ownerOf, blobs } = rooms.settings;
+  const upkeep = upkeepOf(store);
+  const name = typeof of === "string" ? of : ownerOf(of);
+  let [tasks, canceled] = [0, 0];
+  const agents = new Set<string>();
+  for (let round = 0; ; round += 1) {
+    if (round === mostRounds) throw goesOn();
+    await endMessages(rooms, name);
+    for (const agent of await agentsOf(upkeep, name, rooms.agents)) {
+      agents.add(agent);
+      const erased = await eraseWith(rooms, { agent, owner: name });
+      tasks += erased.tasks;
+      canceled += erased.canceled;
+    }
+    const left = runsOf(rooms, name).map(({ done }) => done);
+    if (left.length === 0) break;
+    await waitFor(rooms, left);
+  }
+  // Last: where they are kept may be out of reach, and the rest is gone by then.
+  const files = await blobs?.load();
+  for (const agent of agents) await files?.deleteOf({ agent, owner: name });
+  if (scrub) await upkeep.scrub();
+  return { tasks, canceled };
+}
+
+function runsOf({ runs }: Rooms, name: string) {
+  return [...runs.all()].filter(({ key }) => key.owner === name);
+}
+
+async function waitFor({ settings }: Rooms, ending: readonly Promise<void>[]): Promise<void> {
+  const timeout = deferred<void>();
+  const clear = settings.clock.after(endTimeout, () => timeout.resolve());
+  await Promise.race([Promise.all(ending), timeout.promise]);
+  clear();
+}
+
+/** Ends the runs of messages that have no task: nothing in the store could be canceled, and what they yield would make one. */
+async function endMessages(rooms: Rooms, name: string): Promise<void> {
+  const own = runsOf(rooms, name).filter(({ phase }) => phase.fence === undefined);
+  for (const { phase } of own) phase.lose("canceled");
+  // What they have submitted is stored once this is refused, and deleted with the rest.
+  await Promise.all(own.map(({ key }) => rooms.committer.append({ task: key, records: [] })));
+}
+
+/** Deletes what an owner has with an agent, after its tasks were canceled wherever they run. */
+async function eraseWith(rooms: Rooms, owner: Owner): Promise<Erasure> {
+  const { settings, runs, conversations, sends, agents } = rooms;
+  const message = { parts: [{ text: "The data of this user is deleted, and the task was canceled." }] };
+  const ending = runsOf(rooms, owner.owner).map(({ done }) => done);
+  const erased = await erase(settings.store, owner, {
+    ...(agents.includes(owner.agent) && {
+      cancel: (head) => runs.endTask(head, { state: "TASK_STATE_CANCELED", message }, {}),
+    }),
+    onCanceled: () => waitFor(rooms, ending),
+  });
+  conversations.forget(owner);
+  sends.forget(owner);
+  return erased;
+}
+
+/** All that a principal owns, with whatever agent, as JSON Lines. */
+export async function* exportOwned(
+  { store, ownerOf, blobs }: EngineSettings,
+  agents: readonly string[],
+  of: Principal | string,
+): AsyncGenerator<string, void, void> {
+  const name = typeof of === "string" ? of : ownerOf(of);
+  const pieces = exported(store, name, await agentsOf(upkeepOf(store), name, agents));
+  yield* blobs?.inlined(pieces, name) ?? pieces;
+}

@@ -1,0 +1,132 @@
+import type { Clock } from "@parley/a2a/internal/base/index";
+import type { Message } from "@parley/a2a/internal/model/index";
+import type { AgentMessage, ClosedDelegation, Delegations, OpenDelegation } from "@parley/a2a/internal/protocol/index";
+import {
+  delegatedFeature,
+  delegationFeature,
+  type FeatureEffect,
+  type Store,
+  type TaskKey,
+} from "../../store/index.ts";
+import { messageOf } from "./inputs.ts";
+import type { Phase } from "./phase.ts";
+import type { TurnInput } from "./turn-input.ts";
+
+/** The run whose turn delegates. */
+interface DelegatingRun {
+  readonly store: Pick<Store, "features" | "read">;
+  readonly clock: Clock;
+  readonly task: TaskKey;
+  readonly input: TurnInput;
+  readonly phase: () => Phase;
+  readonly onCancel: (cancel: () => void) => void;
+}
+
+/** What delegations keep with a task: read once in a turn, because only this run changes it. */
+export async function openDelegations(run: DelegatingRun): Promise<Delegations> {
+  const { store, task } = run;
+  // A message without a task has no rows.
+  const isStored = run.phase().fence !== undefined;
+  const rowsOf = async <Row>(feature: string): Promise<Map<string, Row>> => {
+    const rows = isStored ? await store.features(task, task.taskId, feature) : [];
+    return new Map(rows.map(({ key, value }) => [key, JSON.parse(value) as Row]));
+  };
+  const open = await rowsOf<OpenDelegation>(delegationFeature);
+  const closed = await rowsOf<ClosedDelegation>(delegatedFeature);
+  return new TurnDelegations(run, open, closed);
+}
+
+/** A run that has waited for so long has not caused the crash of the one before, in milliseconds. */
+const quietAfter = 1000;
+
+class TurnDelegations implements Delegations {
+  readonly open: Map<string, OpenDelegation>;
+  readonly closed: Map<string, ClosedDelegation>;
+  readonly authorizations = new Map<string, AgentMessage | undefined>();
+  readonly running = new Set<string>();
+  readonly had = new Set<string>();
+  readonly #run: DelegatingRun;
+  #waiting = 0;
+  /** Ends the timer of `quietAfter`. */
+  #quiet: () => void = () => {};
+
+  constructor(run: DelegatingRun, open: Map<string, OpenDelegation>, closed: Map<string, ClosedDelegation>) {
+    this.#run = run;
+    this.open = open;
+    this.closed = closed;
+  }
+
+  get asking(): boolean {
+    const { suspends, waits } = this.#run.phase();
+    return suspends || waits !== undefined;
+  }
+
+  get answer(): number | undefined {
+    const { input } = this.#run;
+    return input.resumes === undefined ? undefined : input.input;
+  }
+
+  async message(seq: number): Promise<Message | undefined> {
+    const { store, task } = this.#run;
+    const page = await store.read(task, task.taskId, { after: seq - 1, limit: 1 });
+    const record = page?.records[0];
+    return record && messageOf(record.kind, record.json);
+  }
+
+  store(key: string, row: OpenDelegation): Promise<void> {
+    this.open.set(key, row);
+    return this.#keep([{ effect: "feature", op: "set", feature: delegationFeature, key, value: JSON.stringify(row) }]);
+  }
+
+  async keepAnswer(): Promise<void> {
+    const { answer } = this;
+    if (answer === undefined) return;
+    const unsent = [...this.open].filter(([, row]) => row.asked === true && row.unsentAnswer === undefined);
+    await Promise.all(unsent.map(([key, row]) => this.store(key, { ...row, unsentAnswer: answer })));
+  }
+
+  close(key: string, row: ClosedDelegation): Promise<void> {
+    this.open.delete(key);
+    this.closed.set(key, row);
+    return this.#keep([
+      { effect: "feature", op: "delete", feature: delegationFeature, key },
+      { effect: "feature", op: "set", feature: delegatedFeature, key, value: JSON.stringify(row) },
+    ]);
+  }
+
+  onCancel(cancel: () => void): void {
+    this.#run.onCancel(cancel);
+  }
+
+  async nameOf(...parts: readonly string[]): Promise<string> {
+    const { agent, owner } = this.#run.task;
+    const text = new TextEncoder().encode(JSON.stringify(["parley delegation 1", agent, owner, ...parts]));
+    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", text));
+    return Array.from(digest.subarray(0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  }
+
+  wait(): () => void {
+    const { phase, clock } = this.#run;
+    this.#waiting += 1;
+    if (this.#waiting === 1) {
+      phase().rest(true, false);
+      // What it took over might crash the process. Once nothing comes, it is a wait like any other, however often processes end.
+      this.#quiet = clock.after(quietAfter, () => phase().rest(true, true));
+    }
+    let waits = true;
+    return () => {
+      if (!waits) return;
+      waits = false;
+      this.#waiting -= 1;
+      if (this.#waiting > 0) return;
+      this.#quiet();
+      phase().rest(false, false);
+    };
+  }
+
+  #keep(effects: readonly FeatureEffect[]): Promise<void> {
+    const { phase } = this.#run;
+    phase().makeTask();
+    return phase().keep(effects);
+  }
+}

@@ -1,0 +1,95 @@
+import type { A2AError } from "@parley/a2a/internal/model/index";
+import {
+  AuthorizationNotGiven,
+  MessageRefused,
+  TurnAborted,
+  type AgentOutput,
+  type AgentYield,
+} from "@parley/a2a/internal/protocol/index";
+import type { ExtensionsOfTurn } from "@parley/a2a/internal/extensions/turn";
+import type { ContextView } from "../conversations.ts";
+import { isOfStore } from "../run-store.ts";
+import { isGenerator, questionOf } from "./checks.ts";
+import type { Phase } from "./phase.ts";
+
+/* One turn of an agent, step by step. */
+
+/**
+ * How many steps of a turn are not paced, so that a short answer takes one commit, and no read of the store, however busy the
+ * server is ("a short answer" in test/engine/cost.test.ts).
+ */
+const freeSteps = 8;
+
+/** The run whose agent is driven. */
+export interface Driven {
+  readonly phase: Phase;
+  readonly storeError: A2AError | undefined;
+  accept(yielded: AgentYield, context: ContextView): boolean | Promise<boolean>;
+  rest(): Promise<void> | undefined;
+}
+
+/** Takes what the agent yields in one turn, until it returns or the turn is over. Rejects with what it threw. */
+export async function drive(output: AgentOutput, run: Driven, context: ContextView): Promise<void> {
+  if (!isGenerator(output)) {
+    try {
+      const event = await output;
+      if (event !== undefined) await run.accept(event, context);
+    } catch (error) {
+      await refused(error, run, context);
+    }
+    return;
+  }
+  try {
+    // It waits only where there is something to wait for: every chunk passes here.
+    for (let steps = 1; ; steps += 1) {
+      const step = await output.next();
+      const accepted = step.value === undefined ? !run.phase.stopped : run.accept(step.value, context);
+      const goesOn = typeof accepted === "boolean" ? accepted : await accepted;
+      if (step.done === true) return;
+      if (!goesOn) break;
+      const rest = steps > freeSteps ? run.rest() : undefined;
+      if (rest === undefined) continue;
+      await rest;
+      if (run.phase.stopped) break;
+    }
+  } catch (error) {
+    // Before the agent cleans up: what it does there must not be lost either.
+    if (isOfStore(error)) run.phase.lose("store", error);
+    // An error of the agent has ended its generator. One of the engine has not, and the agent may have to clean up.
+    void output.return().catch(() => {});
+    // The message that came instead of an authorization begins the next turn.
+    if (error instanceof AuthorizationNotGiven && error.kind === "message") return;
+    return refused(error, run, context);
+  }
+  // The task or the turn is over before the agent has returned. A failed append is thrown at its `yield`.
+  if (run.storeError === undefined) await left(output);
+  else await output.throw(run.storeError);
+}
+
+/** Ends the function. A step in its `finally` does not begin where the turn goes on later, and says so: that is no error. */
+async function left(output: Extract<AgentOutput, AsyncGenerator<unknown, unknown, void>>): Promise<void> {
+  try {
+    await output.return();
+  } catch (error) {
+    if (!(error instanceof TurnAborted && error.kind === "waits")) throw error;
+  }
+}
+
+/** What the agent says about its message goes to the client. Rejects with any other error. */
+async function refused(error: unknown, run: Driven, context: ContextView): Promise<void> {
+  if (!(error instanceof MessageRefused)) throw error;
+  if (!run.phase.refuse(error)) await run.accept(questionOf(error), context);
+}
+
+/** A turn with its extensions, which begin before it and end after it. */
+export async function during(extensions: ExtensionsOfTurn, run: () => Promise<void>): Promise<void> {
+  try {
+    extensions.start();
+    await extensions.ready;
+    await run();
+  } catch (error) {
+    extensions.end({ error });
+    throw error;
+  }
+  extensions.end({});
+}

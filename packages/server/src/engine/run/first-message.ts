@@ -1,0 +1,205 @@
+import { A2AError, type Message } from "@parley/a2a/internal/model/index";
+import type { AgentEvent, MessageRefused, TurnAbortKind } from "@parley/a2a/internal/protocol/index";
+import type { ContextView } from "../conversations.ts";
+import { agentMessage, type Loss } from "../log/index.ts";
+import { agentMistake, checkReply } from "../mistakes.ts";
+import { DirectReply } from "../direct-replies.ts";
+import { turnIsLost } from "../refusals.ts";
+import {
+  lossReasons,
+  noEvent,
+  safeSentences,
+  type FirstMessageInit,
+  type FirstResult,
+  type Phase,
+  type PhaseHost,
+  type RunRooms,
+} from "./phase.ts";
+import { Recorder } from "./recorder.ts";
+import { isReference, type RunFiles } from "./run-files.ts";
+import { TaskRun } from "./task-run.ts";
+import type { TurnInput } from "./turn-input.ts";
+
+type ReplyEvent = Extract<AgentEvent, { kind: "reply" }>;
+
+/** A message that has no task yet: the agent answers it directly, or its first event makes the task. */
+export class FirstMessage implements Phase {
+  stopped = false;
+  readonly resting = false;
+  readonly suspends = false;
+  readonly waits = undefined;
+  readonly #rooms: RunRooms;
+  readonly #host: PhaseHost;
+  readonly #init: FirstMessageInit;
+  readonly #input: TurnInput;
+  /** Wall time at which the message came: the time of the task's first record. */
+  readonly #arrived: number;
+  /** A direct reply is being stored. */
+  #answering = false;
+
+  constructor(rooms: RunRooms, host: PhaseHost, init: FirstMessageInit, input: TurnInput) {
+    this.#rooms = rooms;
+    this.#host = host;
+    this.#init = init;
+    this.#input = input;
+    this.#arrived = rooms.settings.clock.now();
+  }
+
+  get fence(): undefined {
+    return undefined;
+  }
+
+  get isInterrupted(): boolean {
+    return false;
+  }
+
+  accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean> {
+    if (this.stopped) return false;
+    const [first] = events;
+    if (events.length === 1 && first?.kind === "reply") return this.#answer(first, context);
+    const recorder = this.#recorder();
+    const recorded = recorder.takeFirst(events);
+    const task = this.#become(first?.kind === "status" ? "TASK_STATE_SUBMITTED" : "TASK_STATE_WORKING", recorder);
+    return task.store(recorded, context);
+  }
+
+  makeTask(): void {
+    if (!this.stopped && !this.#answering) this.#become("TASK_STATE_SUBMITTED", this.#recorder());
+  }
+
+  fail(sentence: string, cause: unknown, kind: TurnAbortKind): void {
+    if (!this.stopped) this.#become("TASK_STATE_WORKING", this.#recorder()).fail(sentence, cause, kind);
+  }
+
+  refuse({ ask, code, message, fields }: MessageRefused): boolean {
+    if (this.stopped) return true;
+    if (ask !== undefined) return false;
+    this.stopped = true;
+    // A copy: an agent in this process that called this one must not seem to refuse its own message.
+    this.#init.result.reject(new A2AError(code, message, { fields }));
+    this.#host.end();
+    return true;
+  }
+
+  lose(loss: Loss): void {
+    if (this.stopped) return;
+    this.stopped = true;
+    this.#init.result.reject(turnIsLost());
+    this.#host.abort(...lossReasons[loss]);
+    this.#host.end();
+  }
+
+  stop(): Promise<void> {
+    this.lose("shutdown");
+    return Promise.resolve();
+  }
+
+  flush(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  keep(): Promise<void> {
+    return Promise.reject(new A2AError("Unavailable", "The message has no task"));
+  }
+
+  rest(): void {}
+
+  /** A turn that made no task and gave no answer has failed. */
+  endTurn(): Promise<undefined> {
+    this.fail(safeSentences.silent, agentMistake(noEvent), "failed");
+    return Promise.resolve(undefined);
+  }
+
+  /** Only a task that is stored can be taken over after a crash. */
+  proven(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  acquit(): void {}
+
+  excuse(): void {}
+
+  joined(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** Answers directly, which ends the turn. */
+  #answer(given: ReplyEvent, context: ContextView): false | Promise<false> {
+    const { settings } = this.#rooms;
+    const { contextId } = this.#init;
+    const state = this.#host.takeState();
+    if (state !== undefined && state.value !== null) throw agentMistake(noPlaceForState);
+    checkReply(given);
+    const event = this.#extended(given);
+    const message = agentMessage(event.message, { messageId: settings.ids.next(), contextId });
+    const files = this.#host.outside;
+    const asked = this.#input.message;
+    if (files !== undefined && [message, asked].some(({ parts }) => parts.some(isReference))) {
+      return this.#inlined(files, message, context);
+    }
+    return this.#reply(message, asked, context);
+  }
+
+  /** Neither has a task that could keep its files. */
+  async #inlined(files: RunFiles, given: Message, context: ContextView): Promise<false> {
+    this.#answering = true;
+    const message = await files.inlined(given);
+    if (message.parts.some(({ url }, at) => url !== given.parts[at]?.url && url !== undefined))
+      throw agentMistake(noPlaceForFile);
+    const asked = await files.inlined(this.#input.message);
+    return this.stopped ? false : this.#reply(message, asked, context);
+  }
+
+  #reply(message: Message, asked: Message, context: ContextView): false | Promise<false> {
+    const { conversations } = this.#rooms;
+    const reply = new DirectReply(message);
+    const stored = conversations.keepReply(context, asked, reply.text, this.#init.once);
+    if (stored === undefined) return this.#answered({ kind: "message", reply });
+    this.#answering = true;
+    return stored.then((outcome) => {
+      const before = outcome.ok ? undefined : outcome.once;
+      return this.#answered(before === undefined ? { kind: "message", reply } : { kind: "duplicate", once: before });
+    });
+  }
+
+  /** What extensions make of a direct reply. */
+  #extended(event: ReplyEvent): ReplyEvent {
+    const { active, call, message } = this.#input;
+    const { extensions } = call;
+    if (extensions.length === 0) return event;
+    const { clock } = this.#rooms.settings;
+    const turn = { contextId: this.#init.contextId, message, extensions, clock };
+    const extended = this.#rooms.settings.extensions.append(event, turn, active);
+    if (extended?.kind === "reply") return extended;
+    throw agentMistake("an extension turned a direct reply into another event");
+  }
+
+  #answered(result: FirstResult): false {
+    if (this.stopped) return false;
+    this.stopped = true;
+    this.#init.result.resolve(result);
+    this.#host.end();
+    return false;
+  }
+
+  #become(state: "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING", recorder: Recorder): TaskRun {
+    const { hosted, key, contextId, once, kept, result } = this.#init;
+    this.stopped = true;
+    const start = { run: null, state, once, kept, result };
+    const task = new TaskRun(this.#rooms, this.#host, { hosted, key, contextId, input: this.#input, recorder, start });
+    this.#host.becomes(task);
+    return task;
+  }
+
+  #recorder(): Recorder {
+    const { key, contextId } = this.#init;
+    const task = { key, contextId, isNew: true, arrived: this.#arrived, logger: this.#host.logger };
+    return new Recorder(this.#rooms.settings, task, this.#input);
+  }
+}
+
+const noPlaceForState =
+  "turn.setState(): a direct reply has no task that could keep a state; use turn.context.setState(), or yield an event before";
+
+const noPlaceForFile =
+  "turn.reply(): a direct reply has no task that could keep a file of more than 6 MiB; yield an artifact instead";

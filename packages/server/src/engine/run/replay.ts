@@ -1,0 +1,262 @@
+import { withoutKeys } from "../../blobs/ref.ts";
+import {
+  eventOf,
+  TaskFold,
+  type Artifact,
+  type LogRecord,
+  type NewRecord,
+  type TaskArtifactUpdateEvent,
+} from "@parley/a2a/internal/model/index";
+import type { Store, TaskKey } from "../../store/index.ts";
+import type { Additions } from "../log/index.ts";
+
+const pageSize = 256;
+
+/** Events that do not count: `seq` of the first and of the last one. */
+export type LostRange = readonly [first: number, last: number];
+
+/** The events of a lost run. */
+interface EarlierEvents {
+  readonly store: Pick<Store, "read">;
+  readonly task: TaskKey;
+  readonly turn: number;
+  /** The turn of the run, where that goes on with an earlier one. */
+  readonly last: number;
+  /** `seq` of the turn's message. */
+  readonly after: number;
+  /** How many events of the turn its last checkpoint covers. */
+  readonly skip: number;
+  /** Those after it that do not count. */
+  readonly lost: readonly LostRange[];
+  /** Takes out of a record what a run that repeats it may make anew. */
+  readonly repeatable: ((record: NewRecord) => NewRecord) | undefined;
+}
+
+/** What is new of the records of a run. */
+interface Compared {
+  /** How many of them, from the first on, are stored already. */
+  readonly repeated: number;
+  /** The others, as they are to be stored. */
+  readonly added: readonly NewRecord[];
+}
+
+/**
+ * Compares the events of a resumed run with those that the lost run had stored after its last checkpoint. Events that are the
+ * same are not stored twice. From the first difference on all events are new, and those that the lost run had stored beyond
+ * that point are lost.
+ */
+export class Replay {
+  readonly #store: Pick<Store, "read">;
+  readonly #task: TaskKey;
+  readonly #turn: number;
+  readonly #last: number;
+  readonly #repeatable: EarlierEvents["repeatable"];
+  readonly #ranges: readonly LostRange[];
+  #skip: number;
+  /** `seq` of the last record that was read, of the last one that was looked at, and of the last one that was repeated. */
+  #after: number;
+  #at: number;
+  #repeated: number;
+  /** The last `seq` of the log when it was read last. What follows it is of this run. */
+  #end = Infinity;
+  #page: LogRecord[] = [];
+  #over = false;
+  #passed = 0;
+  #tail: LostRange | undefined;
+  readonly #lost: LostEvents;
+
+  constructor({ store, task, turn, last, after, skip, lost, repeatable }: EarlierEvents) {
+    this.#repeatable = repeatable;
+    this.#store = store;
+    this.#task = task;
+    this.#turn = turn;
+    this.#last = last;
+    this.#after = this.#at = this.#repeated = after;
+    this.#skip = skip;
+    this.#ranges = lost;
+    this.#lost = new LostEvents(store, task);
+  }
+
+  /** The agent has yielded something new. */
+  get over(): boolean {
+    return this.#over;
+  }
+
+  /** `seq` of the last record that was looked at. */
+  get at(): number {
+    return this.#at;
+  }
+
+  /** Once it is over: the events that this run is the first not to repeat, if there are any. */
+  get tail(): LostRange | undefined {
+    return this.#tail;
+  }
+
+  /** The events that do not count, as far as the log was looked at. */
+  get lost(): LostEvents {
+    return this.#lost;
+  }
+
+  /** How many events were passed that do not count, since this was called last. */
+  takePassed(): number {
+    const passed = this.#passed;
+    this.#passed = 0;
+    return passed;
+  }
+
+  /** `additions`: what extensions have added to the records. Where the task had no room for an addition, the record is stored without it. */
+  async compare(records: readonly NewRecord[], additions: Additions | undefined): Promise<Compared> {
+    for (const [at, given] of records.entries()) {
+      const stored = await this.#next();
+      const record = await this.#lost.replaceIn(given);
+      if (stored === undefined || !this.#isStored(stored, record, additions?.bareOf(given))) {
+        this.#over = true;
+        if (stored !== undefined) await this.#loseFrom(stored);
+        return { repeated: at, added: await this.#lost.replaceInAll([record, ...records.slice(at + 1)]) };
+      }
+      this.#repeated = stored.seq;
+    }
+    return { repeated: records.length, added: [] };
+  }
+
+  #isStored(stored: LogRecord, record: NewRecord, bare: NewRecord | undefined): boolean {
+    return (
+      isRepeated(stored, record, this.#repeatable) || (bare !== undefined && isRepeated(stored, bare, this.#repeatable))
+    );
+  }
+
+  async #loseFrom(first: LogRecord): Promise<void> {
+    for (let record: LogRecord | undefined = first; record !== undefined; record = await this.#next()) {
+      this.#pass(record);
+      this.#tail = [first.seq, record.seq];
+    }
+  }
+
+  #pass(record: LogRecord): void {
+    this.#passed += 1;
+    this.#lost.add(record, this.#repeated);
+  }
+
+  async #next(): Promise<LogRecord | undefined> {
+    for (;;) {
+      const record = this.#page.shift() ?? (await this.#read());
+      if (record === undefined) return undefined;
+      this.#at = record.seq;
+      // What came from other agents is not repeated: delegations go on where they were.
+      if (record.actor !== "agent" || record.turn < this.#turn || record.turn > this.#last) continue;
+      if (this.#skip > 0) {
+        this.#skip -= 1;
+        this.#repeated = record.seq;
+      } else if (this.#ranges.some(([first, last]) => first <= record.seq && record.seq <= last)) this.#pass(record);
+      else return record;
+    }
+  }
+
+  async #read(): Promise<LogRecord | undefined> {
+    if (this.#after >= this.#end) return undefined;
+    const page = await this.#store.read(this.#task, this.#task.taskId, {
+      after: this.#after,
+      limit: pageSize,
+      kinds: ["statusUpdate", "artifactUpdate"],
+    });
+    const last = page?.records.at(-1);
+    if (page === undefined || last === undefined) return undefined;
+    this.#after = last.seq;
+    this.#end = page.head.seq;
+    this.#page = [...page.records];
+    return this.#page.shift();
+  }
+}
+
+/**
+ * Events of a lost run that a run after it did not repeat. Their statuses stay: they are history. Their chunks do not
+ * count: the next chunk of such an artifact replaces the artifact by what it was before the first difference, and the chunk.
+ */
+export class LostEvents {
+  readonly #store: Pick<Store, "read">;
+  readonly #task: TaskKey;
+  /** Artifacts that still hold lost chunks, with the `seq` of the last record before these. */
+  readonly #artifacts = new Map<string, number>();
+
+  constructor(store: Pick<Store, "read">, task: TaskKey) {
+    this.#store = store;
+    this.#task = task;
+  }
+
+  get artifacts(): Iterable<string> {
+    return this.#artifacts.keys();
+  }
+
+  add(record: LogRecord, from: number): void {
+    if (record.kind !== "artifactUpdate") return;
+    const { artifactId } = updateOf(record).artifact;
+    if (!this.#artifacts.has(artifactId)) this.#artifacts.set(artifactId, from);
+  }
+
+  /** The records, where one that appends to an artifact with lost chunks replaces that artifact instead. */
+  async replaceInAll(records: readonly NewRecord[]): Promise<readonly NewRecord[]> {
+    if (this.#artifacts.size === 0) return records;
+    const replaced: NewRecord[] = [];
+    for (const record of records) replaced.push(await this.replaceIn(record));
+    return replaced;
+  }
+
+  /** The same, of one record. */
+  async replaceIn(record: NewRecord): Promise<NewRecord> {
+    return this.#artifacts.size === 0 || record.kind !== "artifactUpdate" ? record : this.#replace(record);
+  }
+
+  async #replace(record: NewRecord): Promise<NewRecord> {
+    const { append, ...update } = updateOf(record);
+    const { artifactId } = update.artifact;
+    const from = this.#artifacts.get(artifactId);
+    this.#artifacts.delete(artifactId);
+    if (from === undefined || append !== true) return record;
+    const fold = await this.#foldOf(artifactId, from);
+    fold.apply({ artifactUpdate: { ...update, append } });
+    const artifact = fold.snapshot().artifacts?.[0] as Artifact;
+    return { ...record, json: JSON.stringify({ ...update, artifact }) };
+  }
+
+  /** An artifact as it was before the first difference. */
+  async #foldOf(artifactId: string, from: number): Promise<TaskFold> {
+    const { taskId } = this.#task;
+    const fold = new TaskFold({ id: taskId, contextId: "", status: { state: "TASK_STATE_WORKING" } });
+    for (let after = 0; after < from;) {
+      const page = await this.#store.read(this.#task, taskId, { after, limit: pageSize, kinds: ["artifactUpdate"] });
+      const records = page?.records.filter(({ seq }) => seq <= from) ?? [];
+      for (const record of records) {
+        const artifactUpdate = updateOf(record);
+        if (artifactUpdate.artifact.artifactId === artifactId) fold.apply({ artifactUpdate });
+      }
+      after = records.at(-1)?.seq ?? from;
+    }
+    return fold;
+  }
+}
+
+function updateOf(record: NewRecord): TaskArtifactUpdateEvent {
+  return JSON.parse(record.json) as TaskArtifactUpdateEvent;
+}
+
+/** Whether a record has the content of a stored one. Times and ids of messages are new in each run. */
+function isRepeated(stored: NewRecord, record: NewRecord, repeatable: EarlierEvents["repeatable"]): boolean {
+  if (stored.kind !== record.kind) return false;
+  if (stored.json === record.json) return true;
+  const [one, other] = [withoutKeys(stored.json), withoutKeys(record.json)];
+  if (one === other) return true;
+  // The same file is stored again under another key, which the rest of the comparison must not see.
+  if (one !== stored.json || other !== record.json) {
+    return isRepeated({ ...stored, json: one }, { ...record, json: other }, repeatable);
+  }
+  if (repeatable !== undefined) return isRepeated(repeatable(stored), repeatable(record), undefined);
+  return stored.kind === "statusUpdate" && contentOf(stored) === contentOf(record);
+}
+
+function contentOf(record: NewRecord): string {
+  const { statusUpdate } = eventOf(record);
+  if (statusUpdate === undefined) return "";
+  const { timestamp: _, message, ...status } = statusUpdate.status;
+  const { messageId: __, ...content } = message ?? {};
+  return JSON.stringify({ ...statusUpdate, status: { ...status, content } });
+}

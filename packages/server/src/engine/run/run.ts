@@ -1,0 +1,290 @@
+import { FieldsLogger } from "@parley/a2a/internal/base/fields-logger";
+import type { Logger } from "@parley/a2a/internal/base/index";
+import type { A2AError, Task } from "@parley/a2a/internal/model/index";
+import {
+  endedBy,
+  taskFields,
+  type AgentEvent,
+  type AgentYield,
+  type ObservedTurn,
+  type TurnAbortKind,
+} from "@parley/a2a/internal/protocol/index";
+import type { TaskKey, TaskStateEffect } from "../../store/index.ts";
+import type { ContextView } from "../conversations.ts";
+import { endsSilently } from "../mirror.ts";
+import type { Loss } from "../log/index.ts";
+import type { HostedAgent } from "../options.ts";
+import { isOfStore } from "../run-store.ts";
+import { isArray, sentenceFor } from "./checks.ts";
+import { drive, during, type Driven } from "./drive.ts";
+import { FirstMessage } from "./first-message.ts";
+import { contextOf, firstTurnInput } from "./inputs.ts";
+import type { NextTurn, OwnRooms, Phase, PhaseHost, RunInit, TaskRunInit } from "./phase.ts";
+import { Recorder } from "./recorder.ts";
+import { TaskRun } from "./task-run.ts";
+import { EngineTurn } from "./turn.ts";
+import { activeIn, type TurnInput } from "./turn-input.ts";
+import { RunHost, type HostedRun } from "./run-host.ts";
+
+/** Calls the agent, one turn after the other, until its task is over, waits for its user, or is lost. */
+export class Run implements HostedRun, PhaseHost, Driven {
+  readonly key: TaskKey;
+  readonly contextId: string;
+  readonly hosted: HostedAgent;
+  /** When the turn began; monotonic time. */
+  startedAt: number;
+  /** When the agent yielded last, or the turn began; monotonic time. */
+  lastEventAt: number;
+
+  readonly #rooms: OwnRooms;
+  #phase: Phase;
+  /** The turn that is under way. */
+  input: TurnInput;
+  /** Bytes of the budget that it holds. */
+  #bytes: number;
+  /** As it was at the beginning of the turn; absent in the turn that makes it. */
+  #task: Task | undefined;
+  /** The context begins with the message of this turn. */
+  #isNewContext: boolean;
+  #ended = false;
+  #storeError: A2AError | undefined;
+  #loss: Loss | undefined;
+  #executing: Promise<void> | undefined;
+  #waiters: readonly (() => void)[] = none;
+  readonly #host: RunHost;
+  #logger: Logger | undefined;
+  /** Of `#bytes`: what the turn remembers. */
+  #resultBytes = 0;
+
+  constructor(rooms: OwnRooms, init: RunInit) {
+    this.#rooms = rooms;
+    this.key = init.key;
+    this.hosted = init.hosted;
+    this.contextId = init.contextId;
+    this.#bytes = init.bytes;
+    this.startedAt = this.lastEventAt = rooms.settings.clock.elapsed();
+    this.input = firstTurnInput(init);
+    this.#host = new RunHost(rooms.settings, this, init.start && init.taskState);
+    this.#isNewContext = init.start === undefined && init.isNewContext;
+    if (init.start === undefined) {
+      this.#phase = new FirstMessage(rooms, this, init, this.input);
+    } else {
+      this.#task = init.task;
+      this.#phase = this.#taskRun(init);
+    }
+  }
+
+  /** Adds the task, its context and the trace of the turn to each line. */
+  get logger(): Logger {
+    return (this.#logger ??= new FieldsLogger(this.#rooms.settings.logger, () => {
+      const { agent, taskId } = this.key;
+      return taskFields({ agent, taskId, contextId: this.contextId, trace: this.input.call.trace });
+    }));
+  }
+
+  /** Resolves when nothing more will be written. */
+  get done(): Promise<void> {
+    if (this.#ended) return Promise.resolve();
+    return new Promise((resolve) => void (this.#waiters = [...this.#waiters, resolve]));
+  }
+
+  /** What the run works on: a message that has no task yet, or a task. */
+  get phase(): Phase {
+    return this.#phase;
+  }
+
+  /** What cancels the tasks of other agents, where the task waits for the answer to a question of one of them. */
+  get cancels(): readonly (() => void)[] {
+    return this.#phase.suspends ? this.#host.cancels : none;
+  }
+
+  /** Runs until the task is over, waits for its user, or is lost. */
+  start(): void {
+    this.#executing = this.#execute();
+  }
+
+  /** Resolves once the function of the agent has returned and no step of it is under way, so that nothing of the run acts any more. */
+  async returned(): Promise<void> {
+    await this.done;
+    await this.#executing;
+    await this.#host.stepsOver();
+  }
+
+  /** Never rejects. */
+  async #execute(): Promise<void> {
+    try {
+      const loading = activeIn(this.input).length === 0 ? undefined : this.#rooms.settings.extensions.ready();
+      if (loading !== undefined) await loading;
+      if (this.hosted.agent.mayReplyDirectly === false) this.#phase.makeTask();
+      for (;;) {
+        const { conversations, settings } = this.#rooms;
+        const opening = contextOf(conversations, this.key, this.contextId, this.input, this.#isNewContext);
+        this.#isNewContext = false;
+        // A conversation that begins is there at once.
+        const context = opening instanceof Promise ? await opening : opening;
+        await (settings.observer?.turn === undefined
+          ? this.#runTurn(context)
+          : endedBy(
+              settings.observer.turn(this.#observed()),
+              Promise.resolve().then(() => this.#runTurn(context)),
+            ));
+        // A direct reply is over here: what ends a turn is two promises, and an error for the operator.
+        if (this.#phase.stopped) return;
+        // The turn goes on later: what a step does by then must not be lost. `idleTimeout` bounds it.
+        if (this.inStep && (this.#phase.suspends || this.#phase.waits !== undefined)) {
+          await Promise.race([this.#host.stepsOver(), this.done]);
+        }
+        const next = await this.#phase.endTurn(context);
+        if (next === undefined) return;
+        this.#begin(next);
+      }
+    } catch (error) {
+      this.#agentFailed(error);
+    }
+  }
+
+  #runTurn(context: ContextView): Promise<void> {
+    const turn = this.#turn(context);
+    const extensions = this.#rooms.settings.extensions.turn(turn);
+    if (extensions === undefined) return drive(this.hosted.agent.execute(turn), this, context);
+    this.input.active = extensions;
+    return during(extensions, () => drive(this.hosted.agent.execute(turn), this, context));
+  }
+
+  #observed(): ObservedTurn {
+    const { turn, attempt, call } = this.input;
+    const { agent, taskId } = this.key;
+    return { agent, taskId, contextId: this.contextId, turn, attempt, trace: call.trace };
+  }
+
+  /** The agent is alive. */
+  progressed(): void {
+    this.lastEventAt = this.#rooms.settings.clock.elapsed();
+  }
+
+  /** For `drive()`: takes what the agent yielded in one step. Whether the turn goes on. */
+  accept(yielded: AgentYield, context: ContextView): boolean | Promise<boolean> {
+    this.progressed();
+    const events = isArray(yielded) ? yielded : [yielded];
+    // The end repeats what is stored, so what goes with it is stored first.
+    const end = this.hosted.agent.mirrorArtifactText === true && events.length > 1 ? events.at(-1) : undefined;
+    if (endsSilently(end)) return this.#acceptBefore(end, events.slice(0, -1), context);
+    return this.#accept(events, context);
+  }
+
+  async #acceptBefore(
+    end: AgentEvent | undefined,
+    events: readonly AgentEvent[],
+    context: ContextView,
+  ): Promise<boolean> {
+    const goesOn = await this.#accept(events, context);
+    return goesOn && end !== undefined && this.#accept([end], context);
+  }
+
+  #accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean> {
+    const files = this.#host.outside;
+    const accept = (given: readonly AgentEvent[]): boolean | Promise<boolean> => this.#phase.accept(given, context);
+    // Files are durable before the record that refers to them.
+    const isOutside = files?.has(events) === true && !this.#phase.stopped;
+    const take = isOutside ? () => files.stored(events).then(accept) : () => accept(events);
+    return this.#host.pass(events, take);
+  }
+
+  get outside(): PhaseHost["outside"] {
+    return this.#host.outside;
+  }
+
+  get files(): PhaseHost["files"] {
+    const { outside } = this.#host;
+    return outside && ((record) => outside.rowsOf(record));
+  }
+
+  /** For `drive()`: lets other runs of a busy process go on. `undefined`: there is no need to. */
+  rest(): Promise<void> | undefined {
+    return this.#rooms.pace.rest();
+  }
+
+  /** For `drive()`: why nothing more can be stored, where the store has failed. */
+  get storeError(): A2AError | undefined {
+    return this.#storeError;
+  }
+
+  /** Why nothing more is written, where the turn has not ended. */
+  get loss(): Loss | undefined {
+    return this.#loss;
+  }
+
+  // For the phases (`PhaseHost`).
+
+  becomes(task: Phase): void {
+    this.#phase = task;
+  }
+
+  abort(kind: TurnAbortKind, text: string, cause?: unknown): void {
+    this.#host.abort.abort(kind, text, cause);
+  }
+
+  takeState(): TaskStateEffect | undefined {
+    return this.#host.takeState();
+  }
+
+  hold(bytes: number): void {
+    this.#rooms.budget.change(this.key.owner, this.#bytes, bytes);
+    this.#bytes = bytes;
+    this.#resultBytes = 0;
+  }
+
+  get inStep(): boolean {
+    return this.#host.inStep;
+  }
+
+  end(loss?: Loss, storeError?: A2AError): void {
+    this.#ended = true;
+    this.#loss = loss;
+    this.#storeError = storeError;
+    this.#host.abort.end();
+    this.#rooms.budget.give(this.key.owner, this.#bytes);
+    this.#rooms.onOver(this);
+    for (const resolve of this.#waiters) resolve();
+  }
+
+  #taskRun({ hosted, key, contextId, start }: TaskRunInit): TaskRun {
+    const { settings } = this.#rooms;
+    const input = this.input;
+    const { logger } = this;
+    const task = { key, contextId, isNew: false, arrived: settings.clock.now(), logger };
+    const recorder = new Recorder(settings, task, input);
+    return new TaskRun(this.#rooms, this, { hosted, key, contextId, input, recorder, start });
+  }
+
+  /** For the turn: how many bytes it remembers. */
+  holdResults(bytes: number): void {
+    if (this.#ended) return;
+    this.hold(this.#bytes - this.#resultBytes + bytes);
+    this.#resultBytes = bytes;
+  }
+
+  #turn(context: ContextView): EngineTurn {
+    const { clock } = this.#rooms.settings;
+    const { taskId } = this.key;
+    const { skills } = this.hosted.card;
+    const { input, logger } = this;
+    const init = { input, taskId, contextId: this.contextId, task: this.#task, context, skills, logger, clock };
+    return new EngineTurn(init, this.#host);
+  }
+
+  #begin({ input, task }: NextTurn): void {
+    this.#host.begin();
+    this.input = input;
+    this.#task = task;
+    this.startedAt = this.lastEventAt = this.#rooms.settings.clock.elapsed();
+  }
+
+  #agentFailed(error: unknown): void {
+    if (isOfStore(error)) this.#phase.lose("store", error);
+    if (this.#phase.stopped) this.logger.debug("An agent threw after its task was over", { cause: error });
+    else this.#phase.fail(sentenceFor(error), error, "failed");
+  }
+}
+
+const none: readonly (() => void)[] = [];

@@ -1,0 +1,377 @@
+import type { Resolver } from "@parley/a2a/internal/base/index";
+import { A2AError, isInterrupted, isTerminal, type NewRecord, type TaskState } from "@parley/a2a/internal/model/index";
+import type { AgentEvent, TurnAbortKind } from "@parley/a2a/internal/protocol/index";
+import { replayFeature, type FeatureEffect, type StoredRun, type TaskEffect, type TaskKey } from "../../store/index.ts";
+import type { ContextView } from "../conversations.ts";
+import {
+  readNextMessage,
+  tooManyRows,
+  type AppendResult,
+  type LogWriter,
+  type Loss,
+  type StatusInit,
+} from "../log/index.ts";
+import { endsSilently, mirrorOf } from "../mirror.ts";
+import { agentMistake, eventDoesNotFit } from "../mistakes.ts";
+import type { HostedAgent } from "../options.ts";
+import { isOutage } from "../run-store.ts";
+import { runIsGivenUp, taskIsFull, turnIsLost } from "../refusals.ts";
+import {
+  lossReasons,
+  noEvent,
+  safeSentences,
+  type FirstResult,
+  type NextTurn,
+  type Phase,
+  type PhaseHost,
+  type RunRooms,
+  type Waiting,
+} from "./phase.ts";
+import {
+  acquitted,
+  excused,
+  handBack,
+  isProgress,
+  isSuspect,
+  logFailure,
+  showsWork,
+  withStates,
+  working,
+} from "./checks.ts";
+import { writerOf, type Recorded, type TaskRunParts } from "./recorded.ts";
+import type { Recorder } from "./recorder.ts";
+import { readNextTurn, runEffect } from "./inputs.ts";
+import { hasWaits } from "./step-rows.ts";
+import type { TurnInput } from "./turn-input.ts";
+
+/** Writes what an agent yields in the turns of one task, under one lease. */
+export class TaskRun implements Phase {
+  stopped = false;
+  readonly #rooms: RunRooms;
+  readonly #host: PhaseHost;
+  readonly #hosted: HostedAgent;
+  readonly #key: TaskKey;
+  readonly #writer: LogWriter;
+  readonly #recorder: Recorder;
+  #input: TurnInput;
+  suspends = false;
+  waits: Waiting | undefined;
+  /** For the sender of the message that made the task; used once, then released. */
+  #result: Resolver<FirstResult> | undefined;
+  /** After everything written, stored or not. */
+  #state: TaskState;
+  #resting = false;
+  /** The run as it was taken over from a process that crashed, until it writes something new: it may have caused the crash. */
+  #suspect: StoredRun | undefined;
+  /** The crash that was counted in advance has been taken back. */
+  #excused = false;
+  /** `seq` of the last event that the replay of a suspect has repeated. 0: not known yet. */
+  #replayed = 0;
+  /** The task is being left for another process: `stopped` stays true, also when the task turns out to be full. */
+  #leaving = false;
+
+  constructor(rooms: RunRooms, host: PhaseHost, parts: TaskRunParts) {
+    const { key, start } = parts;
+    this.#rooms = rooms;
+    this.#host = host;
+    this.#hosted = parts.hosted;
+    this.#key = key;
+    this.#input = parts.input;
+    this.#recorder = parts.recorder;
+    this.#state = start.state;
+    this.#writer = writerOf(rooms, host.files, parts, (result) => this.#appended(result));
+    if (start.run === null) {
+      this.#result = start.result;
+      const { once, kept } = start;
+      const begun = [runEffect(this.#input), ...(once === undefined ? [] : [once]), ...kept];
+      this.#append([parts.recorder.task(start.state)], begun);
+    } else if (isSuspect(start.run)) this.#suspect = start.run;
+    this.#writer.by = this.#input.principal;
+  }
+
+  get fence(): number | undefined {
+    return this.#writer.fence;
+  }
+
+  get isInterrupted(): boolean {
+    return isInterrupted(this.#state);
+  }
+
+  accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean> {
+    if (this.stopped) return false;
+    if (this.#mirrors && events.length === 1 && endsSilently(events[0])) return this.#acceptEnd(events[0], context);
+    return this.#take(events, context);
+  }
+
+  #take(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean> {
+    const recorded = this.#recorder.take(events, this.#state);
+    if (recorded instanceof Promise) return recorded.then((later) => this.store(later, context));
+    return this.store(recorded, context);
+  }
+
+  get #mirrors(): boolean {
+    return this.#hosted.agent.mirrorArtifactText === true;
+  }
+
+  /** Takes the end of the task, with the text of the artifacts before it. */
+  async #acceptEnd(event: AgentEvent | undefined, context: ContextView): Promise<boolean> {
+    const message = await this.#mirror();
+    if (this.stopped) return false;
+    return this.#take([{ ...event, ...message } as AgentEvent], context);
+  }
+
+  async #mirror(): Promise<Pick<StatusInit, "message">> {
+    await this.flush();
+    const { turn, input } = this.#input.resumes ?? this.#input;
+    const message = await mirrorOf(this.#rooms.settings.store, this.#key, { turn, after: input });
+    return message === undefined ? {} : { message };
+  }
+
+  /** Writes what the recorder made of events. Whether the turn goes on. */
+  store(recorded: Recorded, context: ContextView): boolean | Promise<boolean> {
+    if (this.stopped) return false;
+    const { records, kept, effects, endsTurn, suspends, waits } = recorded;
+    this.suspends = suspends === true;
+    this.waits = waits;
+    const works = showsWork(records[0], this.#state) || (waits !== undefined && this.#state === "TASK_STATE_SUBMITTED");
+    if (works) this.#append([this.#recorder.systemStatus(working)], []);
+    const all = withStates(effects, context, this.#host);
+    if (records.length > 0 || all.length > 0) this.#append(records, all, kept);
+    else if (this.#suspect !== undefined) this.#noteReplay();
+    const room = this.#writer.room();
+    if (room !== undefined) return room.then(() => !endsTurn && !this.stopped);
+    return !endsTurn && !this.stopped;
+  }
+
+  flush(): Promise<void> {
+    return this.#writer.flush();
+  }
+
+  /** The task exists. */
+  makeTask(): void {}
+
+  keep(effects: readonly FeatureEffect[]): Promise<void> {
+    if (this.stopped) return Promise.reject(new A2AError("Unavailable", "The turn is over"));
+    this.#append([], effects);
+    return this.flush();
+  }
+
+  /** A step beside what waits is work. */
+  get resting(): boolean {
+    return this.#resting && !this.#host.inStep;
+  }
+
+  rest(resting: boolean, acquits: boolean): void {
+    this.#resting = resting;
+    if (resting) this.#rooms.onRest?.();
+    // It has come to where the lost run waited, so it did not cause the crash.
+    if (acquits && resting && this.#suspect !== undefined && !this.stopped) {
+      this.#suspect = undefined;
+      this.#append([], [runEffect(this.#input)]);
+    }
+  }
+
+  async endTurn(context: ContextView): Promise<NextTurn | undefined> {
+    if (this.waits !== undefined) return this.#letGo(context);
+    if (!this.#recorder.hasEvents) this.fail(safeSentences.silent, agentMistake(noEvent), "failed");
+    while (!this.stopped) {
+      const changes = withStates([], context, this.#host);
+      if (changes.length > 0) this.#append([], changes);
+      const mirror = this.#mirrors && !this.isInterrupted ? await this.#mirror() : {};
+      if (this.stopped) return undefined;
+      const finish = this.isInterrupted
+        ? undefined
+        : this.#recorder.endStatus({ state: "TASK_STATE_COMPLETED", ...mirror });
+      if ((await this.#writer.endTurn(finish, this.suspends ? "suspends" : "ends")) === "ended" || this.stopped)
+        return undefined;
+      const next = await this.#nextTurn();
+      if (next !== undefined) return next;
+    }
+    return undefined;
+  }
+
+  /** The turn waits: its run ends, and messages that wait for a turn of their own go on waiting. */
+  async #letGo(context: ContextView): Promise<undefined> {
+    const changes = withStates([], context, this.#host);
+    if (changes.length > 0) this.#append([], changes);
+    if (!this.stopped) await this.#writer.endTurn(undefined, "waits");
+    return undefined;
+  }
+
+  fail(sentence: string, cause: unknown, kind: TurnAbortKind): void {
+    if (this.stopped) return;
+    logFailure(this.#host.logger, { owner: this.#key.owner, turn: this.#input.turn }, kind, cause);
+    const status = { state: "TASK_STATE_FAILED", message: { parts: [{ text: sentence }] } } as const;
+    // A task that is full has no room for more.
+    const isFull = sentence === safeSentences.full;
+    this.#append([isFull ? this.#recorder.systemStatus(status) : this.#recorder.endStatus(status)], []);
+    this.#host.abort(kind, sentence, cause);
+  }
+
+  /** A question that is open stays: a second one would not be stored. */
+  refuse(): boolean {
+    return this.stopped || this.#state === "TASK_STATE_INPUT_REQUIRED";
+  }
+
+  lose(loss: Loss, cause?: unknown): void {
+    this.#close(loss, cause);
+  }
+
+  async stop(): Promise<void> {
+    if (this.#writer.closed) return;
+    const { turn } = this.#input.resumes ?? this.#input;
+    const isWaiting = (): Promise<boolean> => hasWaits(this.#rooms.settings.store, this.#key, turn).catch(() => false);
+    if (this.#resting || this.#hosted.agent.resumable === true || (await isWaiting())) await this.#handBack();
+    else this.fail(safeSentences.stopped, new Error("The server was stopped"), "shutdown");
+  }
+
+  async proven(): Promise<void> {
+    while (isSuspect(this.#writer.storedRun) && !this.#writer.closed) await this.#writer.settled();
+  }
+
+  acquit(): void {
+    if (this.#suspect === undefined || this.stopped) return;
+    const run = acquitted(this.#suspect);
+    // Its start may be watched twice.
+    if (run.outlived === this.#suspect.outlived) return;
+    this.#suspect = run;
+    this.#append([], [{ effect: "run", run }]);
+  }
+
+  excuse(): void {
+    if (this.#suspect === undefined || this.stopped) return;
+    this.#suspect = excused(this.#suspect);
+    this.#append([], [{ effect: "run", run: this.#suspect }]);
+    this.#excused = true;
+  }
+
+  async joined(): Promise<void> {
+    if (this.#suspect?.alone !== true || this.stopped) return;
+    const { alone: _, ...run } = this.#suspect;
+    this.#suspect = run;
+    this.#append([], [{ effect: "run", run }]);
+    await this.flush().catch(() => {});
+  }
+
+  /** Stores how far the replay has come. If an attempt before this one died earlier, this one is cleared of that crash. */
+  #noteReplay(): void {
+    const to = this.#recorder.replayedTo;
+    if (to <= this.#replayed) return;
+    const begins = this.#replayed === 0;
+    this.#replayed = to;
+    if (begins) void this.#storeReplay().catch(() => {});
+  }
+
+  async #storeReplay(): Promise<void> {
+    const { store } = this.#rooms.settings;
+    const [row] = await store.features(this.#key, this.#key.taskId, replayFeature);
+    const before = Number(row?.value ?? 0);
+    for (let noted = before; !this.stopped && this.#suspect !== undefined; await this.flush()) {
+      if (this.#replayed <= noted) return void (this.#replayed = 0);
+      noted = this.#replayed;
+      // A position of an earlier turn says nothing about this one.
+      if (before > this.#input.input) this.acquit();
+      this.#append([], [{ effect: "feature", op: "set", feature: replayFeature, key: "seq", value: `${noted}` }]);
+    }
+  }
+
+  #append(records: readonly NewRecord[], effects: readonly TaskEffect[], kept?: Recorded["kept"]): void {
+    const cleared = this.#suspect !== undefined && isProgress(records, effects);
+    if (cleared) this.#suspect = undefined;
+    this.#state = this.#writer.write(records, cleared ? [runEffect(this.#input), ...effects] : effects, kept);
+    if (isTerminal(this.#state)) this.stopped = true;
+  }
+
+  /** Called by the writer after each append. */
+  #appended(result: AppendResult): void {
+    switch (result.kind) {
+      case "created":
+        this.#takeResult()?.resolve({ kind: "task", log: result.log });
+        if (result.ended) this.#close(undefined);
+        break;
+      case "ended":
+        this.#close(undefined);
+        break;
+      case "full":
+        this.#state = result.state;
+        this.stopped = this.#leaving;
+        if (result.lost !== undefined || result.rows) this.#isFull(result.lost, result.rows);
+        break;
+      case "refused":
+        if (result.once !== undefined) this.#takeResult()?.resolve({ kind: "duplicate", once: result.once });
+        this.#close(result.loss);
+        break;
+      case "failed":
+        this.#close("store", result.error);
+        break;
+      default:
+    }
+  }
+
+  /** Begins the turn of the oldest message that waits, if one does. */
+  async #nextTurn(): Promise<NextTurn | undefined> {
+    const { store } = this.#rooms.settings;
+    await this.#writer.flush();
+    const { head, message, more } = await readNextMessage(store, this.#key, this.#input.input);
+    this.#writer.sawLog(head.seq, more);
+    // A run that was lost meanwhile has given its part of the budget back.
+    if (message === undefined || this.#writer.closed) return undefined;
+    this.#host.hold(head.bytes);
+    const next = await readNextTurn(store, this.#key, message, this.#input.turn + 1, this.suspends);
+    this.#input = next.input;
+    const { resumes } = this.#input;
+    this.suspends = false;
+    this.#recorder.begin(this.#input);
+    this.#writer.by = this.#input.principal;
+    const forgotten: readonly TaskEffect[] = resumes === undefined ? [{ effect: "checkpoint", value: null }] : [];
+    this.#append(this.isInterrupted ? [this.#recorder.systemStatus(working)] : [], [
+      runEffect(this.#input),
+      ...forgotten,
+    ]);
+    return next;
+  }
+
+  /** The task has no room for an event of the agent, for the rows that extensions keep with it, or for the message that was to make it. */
+  #isFull(lost: NewRecord | undefined, rows: boolean): void {
+    const { taskBytes } = this.#rooms.settings.limits;
+    if (lost?.kind === "task") {
+      this.#takeResult()?.reject(taskIsFull(taskBytes));
+      this.#close("canceled");
+      return;
+    }
+    if (rows || lost === undefined) this.fail(safeSentences.failed, tooManyRows(), "failed");
+    else this.fail(safeSentences.full, eventDoesNotFit(lost, taskBytes), "failed");
+  }
+
+  /** Leaves the task for another process. */
+  async #handBack(): Promise<void> {
+    this.#leaving = this.stopped = true;
+    this.#host.abort(...lossReasons.shutdown);
+    this.#append([], handBack(this.#excused ? undefined : this.#suspect));
+    await this.flush().catch(() => {});
+    this.#close("shutdown");
+  }
+
+  /** Nothing more will be written: the turn has ended (`undefined`), or the run is lost. */
+  #close(loss: Loss | undefined, cause?: unknown): void {
+    if (this.#writer.closed) return;
+    const error = loss === "store" ? runIsGivenUp(cause) : undefined;
+    // An outage is logged once, with the number of runs.
+    if (error !== undefined && !isOutage(cause)) {
+      this.#host.logger.error("A run was given up because the store failed", { cause });
+    }
+    this.stopped = true;
+    this.#writer.close(loss !== undefined, error);
+    if (loss !== undefined) {
+      this.#takeResult()?.reject(turnIsLost(cause));
+      this.#host.abort(...lossReasons[loss], cause);
+    }
+    this.#host.end(loss, error);
+  }
+
+  #takeResult(): Resolver<FirstResult> | undefined {
+    const result = this.#result;
+    this.#result = undefined;
+    return result;
+  }
+}

@@ -1,0 +1,190 @@
+import type { Clock, Logger } from "@parley/a2a/internal/base/index";
+import {
+  textOf,
+  type AgentCard,
+  type JsonObject,
+  type JsonLike,
+  type JsonValue,
+  type Message,
+  type Task,
+} from "@parley/a2a/internal/model/index";
+import {
+  unmet,
+  type AuthorizationInit,
+  type DelegatingCall,
+  type DelegationWatch,
+  type Delegations,
+  type OpenAuthorization,
+  type TurnBase,
+  type TurnContext,
+  type TurnFiles,
+  type TurnMemory,
+  type TurnRows,
+  type TurnSignal,
+} from "@parley/a2a/internal/protocol/index";
+import type { TaskValue } from "./task-value.ts";
+import { activeIn, attemptOf, type TurnInput } from "./turn-input.ts";
+
+export interface TurnInit {
+  readonly input: TurnInput;
+  readonly taskId: string;
+  readonly contextId: string;
+  readonly task: Task | undefined;
+  readonly context: TurnContext;
+  /** The skills on the card. */
+  readonly skills: AgentCard["skills"];
+  readonly logger: Logger;
+  readonly clock: Clock;
+}
+
+/** What a turn needs of its run. */
+export interface TurnHost {
+  readonly signal: TurnSignal;
+  readonly state: TaskValue;
+  flush(): Promise<void>;
+  authorization<Init extends AuthorizationInit>(
+    init: Init,
+    makeId: () => string,
+  ): Promise<OpenAuthorization<Init["form"]>>;
+  delegations(): Promise<Delegations>;
+  memory(): Promise<TurnMemory>;
+  /** What an extension keeps with the task, by its URI. */
+  rows(feature: string): TurnRows;
+  /** Its files outside of the store. `undefined`: there are none. */
+  readonly outside: TurnFiles | undefined;
+  /** Whether the agent is called again for a turn whose run was lost. */
+  readonly resumable: boolean;
+}
+
+/** A turn as an executor sees it. It is made for every message, so members that few agents read are getters. */
+export class EngineTurn implements TurnBase {
+  readonly message: Message;
+  readonly taskId: string;
+  readonly contextId: string;
+  readonly task: Task | undefined;
+  readonly context: TurnContext;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly #input: TurnInput;
+  readonly #skills: AgentCard["skills"];
+  readonly #host: TurnHost;
+
+  constructor({ input, taskId, contextId, task, context, skills, logger, clock }: TurnInit, host: TurnHost) {
+    this.message = (input.resumes ?? input).message;
+    this.taskId = taskId;
+    this.contextId = contextId;
+    this.task = task;
+    this.context = context;
+    this.logger = logger;
+    this.clock = clock;
+    this.#input = input;
+    this.#skills = skills;
+    this.#host = host;
+  }
+
+  get text(): string {
+    return textOf(this.message);
+  }
+
+  get number(): number {
+    return (this.#input.resumes ?? this.#input).turn;
+  }
+
+  get attempt(): number {
+    return attemptOf(this.#input);
+  }
+
+  get checkpoint(): JsonValue | undefined {
+    return this.#input.checkpoint?.value;
+  }
+
+  state(): JsonValue | undefined {
+    return this.#host.state.read();
+  }
+
+  setState<Value extends JsonLike<Value>>(value: Value | undefined): void {
+    this.#host.state.set(value);
+  }
+
+  get principal(): TurnBase["principal"] {
+    return this.#input.principal;
+  }
+
+  allows(skillId: string): boolean {
+    const skill = this.#skills.find(({ id }) => id === skillId);
+    return skill !== undefined && unmet(skill.securityRequirements, this.principal) === undefined;
+  }
+
+  get call(): TurnBase["call"] {
+    return this.#input.call;
+  }
+
+  get headers(): TurnBase["headers"] {
+    // Without a prototype, since a name may be that of one of its members.
+    return Object.assign(Object.create(null) as Record<string, string>, this.#input.headers);
+  }
+
+  get metadata(): JsonObject | undefined {
+    return (this.#input.resumes ?? this.#input).call.metadata;
+  }
+
+  get acceptedOutputModes(): readonly string[] {
+    return (this.#input.resumes ?? this.#input).call.acceptedOutputModes;
+  }
+
+  extension(uri: string): unknown {
+    return this.#input.active?.get(uri);
+  }
+
+  extensionRows(uri: string): TurnRows {
+    return this.#host.rows(uri);
+  }
+
+  watchDelegation(call: DelegatingCall): DelegationWatch | undefined {
+    return this.#input.active?.delegating(call);
+  }
+
+  get resumable(): boolean {
+    return this.#host.resumable;
+  }
+
+  get outside(): TurnFiles | undefined {
+    return this.#host.outside;
+  }
+
+  get extensions(): readonly string[] {
+    return activeIn(this.#input);
+  }
+
+  get signal(): TurnSignal {
+    return this.#host.signal;
+  }
+
+  makeId(): string {
+    this.#input.ids += 1;
+    return `${this.number}-${this.#input.ids}`;
+  }
+
+  count(of: string, more: number): number {
+    const counts = (this.#input.counts ??= new Map<string, number>());
+    const count = (counts.get(of) ?? 0) + more;
+    if (more > 0) counts.set(of, count);
+    return count;
+  }
+
+  delegations(): Promise<Delegations> {
+    return this.#host.delegations();
+  }
+
+  memory(): Promise<TurnMemory> {
+    return this.#host.memory();
+  }
+
+  flush(): Promise<void> {
+    return this.#host.flush();
+  }
+
+  requestAuthorization<Init extends AuthorizationInit>(init: Init): Promise<OpenAuthorization<Init["form"]>> {
+    return this.#host.authorization(init, () => this.makeId());
+  }
+}

@@ -1,0 +1,289 @@
+import { taskFields } from "@parley/a2a/internal/protocol/index";
+import { A2AError, invalidParams, isTerminal, type NewRecord } from "@parley/a2a/internal/model/index";
+import { inTaskFeature } from "../../intask/index.ts";
+import type { AcceptedConfig } from "../../push/index.ts";
+import {
+  recordBytes,
+  type AppendOutcome,
+  type FeatureEffect,
+  type StoredRun,
+  type TaskAppend,
+  type TaskHead,
+  type TaskKey,
+} from "../../store/index.ts";
+import { sizeOf } from "../bytes.ts";
+import { readResumed, waitingRun } from "../run/index.ts";
+import { acquireLease, messageRecord, statusRecord, tooManyRows } from "../log/index.ts";
+import { taskIsFull, taskIsOver, taskNotFound } from "../refusals.ts";
+import { configsOf, inContext, joined, webhookPath, type Accepted, type Send, type SendRooms } from "./admission.ts";
+import {
+  beginsTurn,
+  checkContext,
+  generationMismatch,
+  originOf,
+  recordsOf,
+  renewed,
+  wantedGeneration,
+  type FollowUp,
+} from "./follow-up.ts";
+import type { Retries } from "./retries.ts";
+
+/** Accepts messages for existing tasks (A2A 1.0 §3.4.3). */
+export class FollowUps {
+  readonly #rooms: SendRooms;
+  readonly #retries: Retries;
+
+  constructor(rooms: SendRooms, retries: Retries) {
+    this.#rooms = rooms;
+    this.#retries = retries;
+  }
+
+  /** Tries again when the task changes between the read and the append. */
+  async take(first: Send, task: TaskKey): Promise<Accepted> {
+    const { store } = this.#rooms.settings;
+    const { budget, queue, runs } = this.#rooms;
+    const wanted = wantedGeneration(first);
+    let webhook: AcceptedConfig | undefined;
+    for (let send = first; ; send = await renewed(send)) {
+      const { message } = send.request;
+      const head = await store.head(task, task.taskId);
+      if (head === undefined) throw taskNotFound(task.taskId);
+      checkContext(message, head);
+      if (wanted !== undefined && wanted !== head.generation) throw generationMismatch(head, wanted);
+      if (isTerminal(head.state)) throw taskIsOver(head);
+      const mayRun = beginsTurn(head) && !queue.isCrowded;
+      const bytes = sizeOf(message) + (mayRun ? head.bytes : 0);
+      const whole = inContext(message, head.contextId);
+      const kept = await this.#keptFor(send, head);
+      webhook ??= await this.#webhookOf(send, task);
+      if (!budget.tryTake(task.owner, bytes)) await budget.take(task.owner, bytes);
+      // Room is looked at and taken at once: many answers may come together, and each of them waited.
+      const reserved = mayRun && !queue.isCrowded && runs.reserve(task.taskId);
+      const next: FollowUp = {
+        send: { ...send, kept },
+        head,
+        message: whole,
+        unchanged: wanted !== undefined,
+        crowded: !reserved,
+        bytes,
+        passedOn: false,
+      };
+      try {
+        const accepted = await (webhook === undefined ? this.#store(next) : this.#storeWith(webhook, next));
+        if (accepted !== undefined) return accepted;
+      } finally {
+        if (!next.passedOn) {
+          budget.give(task.owner, bytes);
+          if (reserved) runs.release(task.taskId);
+          if (reserved) queue.freed();
+        }
+      }
+    }
+  }
+
+  /**
+   * What is kept with the message: also its answer to a request for an authorization. A turn that waits for an authorization finds out
+   * by its row that another message has come.
+   */
+  async #keptFor({ kept, answer }: Send, { task, state }: TaskHead): Promise<readonly FeatureEffect[]> {
+    if (answer !== undefined) return [...kept, ...(await answer.effects(task))];
+    if (state !== "TASK_STATE_AUTH_REQUIRED") return kept;
+    const due = Math.floor(this.#rooms.settings.clock.now());
+    return [...kept, { effect: "feature", op: "wake", feature: inTaskFeature, due }];
+  }
+
+  /** The checked webhook of a message; `undefined` where it has none. */
+  async #webhookOf({ request, call }: Send, task: TaskKey): Promise<AcceptedConfig | undefined> {
+    const config = request.configuration?.taskPushNotificationConfig;
+    if (config === undefined) return undefined;
+    const configs = await configsOf(this.#rooms);
+    return configs.accept({
+      config,
+      task,
+      version: call.version,
+      extensions: call.extensions,
+      path: `${webhookPath}.`,
+    });
+  }
+
+  /** Stores the webhook together with the message. */
+  async #storeWith(webhook: AcceptedConfig, next: FollowUp): Promise<Accepted | undefined> {
+    const { send, head } = next;
+    const configs = await configsOf(this.#rooms);
+    return configs.store(webhook, head, webhookPath, async (rows) => {
+      const withRows: FollowUp = { ...next, send: { ...send, kept: [...send.kept, ...rows] } };
+      const accepted = await this.#store(withRows);
+      next.passedOn = withRows.passedOn;
+      return accepted;
+    });
+  }
+
+  #store(next: FollowUp): Promise<Accepted | undefined> {
+    return beginsTurn(next.head) ? this.#wake(next) : this.#queue(next);
+  }
+
+  /** A run works on the task, or its turn waits for room, a time or an event: the message waits in the log for the next turn. */
+  async #queue(followUp: FollowUp): Promise<Accepted | undefined> {
+    const { send, head, message, unchanged } = followUp;
+    const { committer, liveLogs, settings } = this.#rooms;
+    const { call, attempt, kept } = send;
+    const answers = send.answer === undefined ? call : { ...call, answers: send.answer.id };
+    const { turn } = head.run ?? waitingRun(head) ?? { turn: await this.#lastTurn(head) };
+    const record = messageRecord(originOf(head, turn, send), message, answers, settings.clock.now());
+    const item: TaskAppend = {
+      task: head.task,
+      // Only while that run has the task. If the run ended before this append, nobody would read the message.
+      fence: head.fence,
+      ...(unchanged && { expect: head.seq }),
+      records: [record],
+      maxBytes: settings.limits.taskBytes,
+      effects: [...(attempt === undefined ? [] : [attempt.once]), ...kept],
+    };
+    const outcome = await committer.append(item, (stored) => {
+      if (stored.ok) liveLogs.find(head.task.taskId)?.add(record, stored.seq);
+    });
+    if (!outcome.ok) return this.#refused(followUp, outcome, [record]);
+    if (send.answer !== undefined) send.answer.stored(head.task);
+    else settings.authorizations?.changed(head.task);
+    return joined(head, outcome.seq);
+  }
+
+  /** No run works on the task: the message begins a turn, and ends an interrupted state. */
+  async #wake(followUp: FollowUp): Promise<Accepted | undefined> {
+    const { runs } = this.#rooms;
+    const { owner } = followUp.head.task;
+    runs.enter(owner);
+    try {
+      const joined = runs.beforeStart();
+      if (joined !== undefined) await joined;
+      return await (followUp.crowded ? this.#enter(followUp) : this.#begin(followUp));
+    } finally {
+      if (!followUp.passedOn) runs.leave(owner);
+    }
+  }
+
+  /** The message begins a turn once a process has room for it. */
+  async #enter(followUp: FollowUp): Promise<Accepted | undefined> {
+    const { send, head, message } = followUp;
+    const { committer, liveLogs, queue, settings } = this.#rooms;
+    const { attempt, kept, principal: by } = send;
+    const turn = (await this.#lastTurn(head)) + 1;
+    const now = Math.max(settings.clock.now(), head.statusTime);
+    const origin = originOf(head, turn, send);
+    const records = [
+      statusRecord(origin, { state: "TASK_STATE_SUBMITTED" }, "system", "", now),
+      messageRecord(origin, message, send.call, now),
+    ];
+    const run = { turn, input: head.seq + records.length };
+    const item: TaskAppend = { task: head.task, expect: head.seq, records, maxBytes: settings.limits.taskBytes };
+    const outcome = await queue.enter(head.task, run, (row) => {
+      const effects = [...(attempt === undefined ? [] : [attempt.once]), ...kept, row];
+      return committer.append({ ...item, effects }, undefined, { by });
+    });
+    if (!outcome.ok) return this.#refused(followUp, outcome, records);
+    liveLogs.notifyRemote(head.task.taskId);
+    return joined(head, outcome.seq);
+  }
+
+  async #begin(followUp: FollowUp): Promise<Accepted | undefined> {
+    const { send, head } = followUp;
+    const { committer, settings } = this.#rooms;
+    const { clock, lease, limits } = settings;
+    const { attempt, kept } = send;
+    const turn = (await this.#lastTurn(head)) + 1;
+    const now = Math.max(clock.now(), head.statusTime);
+    const records = recordsOf(followUp, turn, now);
+    const run = { turn, attempt: 1, input: head.seq + records.length };
+    const item: TaskAppend = {
+      task: head.task,
+      expect: head.seq,
+      records,
+      maxBytes: limits.taskBytes,
+      effects: [
+        acquireLease(lease, now),
+        { effect: "run", run },
+        ...(attempt === undefined ? [] : [attempt.once]),
+        ...kept,
+      ],
+    };
+    const outcome = await committer.append(item, undefined, { by: send.principal });
+    if (!outcome.ok) return this.#refused(followUp, outcome, records);
+    try {
+      await this.#start(followUp, run, outcome);
+    } catch (cause) {
+      await this.#putBack(followUp, run, outcome.fence, cause);
+    }
+    return joined(head, outcome.seq);
+  }
+
+  /** The message is stored, so it is accepted: its turn begins once a process can begin it. */
+  async #putBack({ head, send }: FollowUp, run: StoredRun, fence: number, cause: unknown): Promise<void> {
+    const { queue, liveLogs, settings } = this.#rooms;
+    const { taskId } = head.task;
+    const about = taskFields({ ...head.task, contextId: head.contextId, trace: send.call.trace });
+    if (!this.#rooms.runs.stopping)
+      settings.logger.error("A turn could not begin, and waits in the queue", { ...about, cause });
+    // Where that fails too, the task is found as one that was left.
+    await queue.putBack(head, run, fence).catch(() => {});
+    liveLogs.notifyRemote(taskId);
+  }
+
+  async #start(
+    followUp: FollowUp,
+    run: StoredRun,
+    { seq, fence }: Extract<AppendOutcome, { readonly ok: true }>,
+  ): Promise<void> {
+    const { send, head, message, bytes } = followUp;
+    const { settings, runs } = this.#rooms;
+    const { checkpoint } = head;
+    // A task that waits for an answer has a checkpoint only where the question was one of a delegation.
+    const resumes = checkpoint === undefined ? undefined : await readResumed(settings.store, head.task, checkpoint);
+    const snapshot =
+      resumes?.turn === 1 ? undefined : await settings.store.load(head.task, head.task.taskId, { artifacts: true });
+    runs.start({
+      hosted: send.hosted,
+      key: head.task,
+      bytes,
+      contextId: head.contextId,
+      message,
+      call: send.call,
+      principal: send.principal,
+      headers: send.headers,
+      start: { seq, state: "TASK_STATE_WORKING", fence, run, mayHaveMessages: false },
+      ...(snapshot !== undefined && { task: snapshot.task }),
+      ...(head.taskState !== undefined && { taskState: head.taskState }),
+      ...(resumes !== undefined && checkpoint !== undefined && { resumes, checkpoint }),
+    });
+    followUp.passedOn = true;
+  }
+
+  /** The turn that the last record of a task belongs to. */
+  async #lastTurn({ task, seq }: TaskHead): Promise<number> {
+    const page = await this.#rooms.settings.store.read(task, task.taskId, { after: seq - 1, limit: 1 });
+    return page?.records[0]?.turn ?? 0;
+  }
+
+  /** Throws the error for the caller. `undefined`: the task has changed, try again. */
+  async #refused(
+    { send, head }: FollowUp,
+    { reason, once, head: now = head }: Extract<AppendOutcome, { readonly ok: false }>,
+    records: readonly NewRecord[],
+  ): Promise<Accepted | undefined> {
+    if (reason === "terminal") throw taskIsOver(head);
+    if (reason === "full") {
+      const { taskBytes } = this.#rooms.settings.limits;
+      const bytes = records.reduce((sum, record) => sum + recordBytes(record), now.bytes);
+      if (bytes > taskBytes) throw taskIsFull(taskBytes);
+      // Not the message is too large: the task has no room for another row.
+      if (send.request.configuration?.taskPushNotificationConfig === undefined) {
+        throw new A2AError("InternalError", undefined, { cause: tooManyRows() });
+      }
+      throw invalidParams([
+        { field: webhookPath, description: "does not fit: the task has no room for another webhook" },
+      ]);
+    }
+    if (reason === "missing") throw taskNotFound(head.task.taskId);
+    if (reason !== "duplicate" || once === undefined) return undefined;
+    return this.#retries.join(head.task, once, send.attempt);
+  }
+}

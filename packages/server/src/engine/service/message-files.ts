@@ -1,0 +1,107 @@
+import type { BlobRoom } from "../../blobs/blobs.ts";
+import type { LazyBlobs } from "../../blobs/lazy.ts";
+import { A2AError, isTerminal, type Part } from "@parley/a2a/internal/model/index";
+import type { TaskHead, TaskKey } from "../../store/index.ts";
+import type { EngineSettings } from "../options.ts";
+import type { Admission, Send } from "./admission.ts";
+import { wantedGeneration } from "./follow-up.ts";
+
+/** The large files of one message, which are stored before the message is. */
+export class MessageFiles {
+  readonly #lazy: LazyBlobs;
+  readonly #settings: Pick<EngineSettings, "ids" | "store">;
+  #task: TaskKey | undefined;
+  /** One for each time that the message was accepted. */
+  readonly #rooms: BlobRoom[] = [];
+  /** What was stored, by its base64 or its first URL: a message that is accepted again has the same files. */
+  readonly #known = new Map<string, Part>();
+
+  constructor(lazy: LazyBlobs, settings: Pick<EngineSettings, "ids" | "store">) {
+    this.#lazy = lazy;
+    this.#settings = settings;
+  }
+
+  /**
+   * The message with its large files outside. One that is refused stays as it is: its task is over, is none of the caller's, or is not
+   * as the caller expects it.
+   */
+  async store(send: Send): Promise<Send> {
+    const { owner, request, again } = send;
+    const { message } = request;
+    const { store, ids } = this.#settings;
+    const [incoming] = send.incoming?.values() ?? [];
+    const taskId = message.taskId ?? send.newTaskId ?? incoming?.taskId ?? ids.next();
+    if (message.taskId !== undefined && isRefused(send, await store.head(owner, taskId))) return send;
+    const blobs = await this.#lazy.load();
+    const task = (this.#task = { agent: owner.agent, owner: owner.owner, taskId });
+    const room = await blobs.roomOf(task, "client");
+    this.#rooms.push(room);
+    const parts: Part[] = [];
+    for (const part of message.parts) {
+      parts.push(this.#knownAs(part) ?? (await this.#stored(part, task, room, send.incoming)));
+    }
+    const rows = this.#rooms.flatMap((each) => [...each.rows.values()]);
+    const stored: Send = {
+      ...send,
+      kept: [...send.kept, ...rows],
+      request: { ...request, message: { ...message, parts } },
+      ...(message.taskId === undefined && { newTaskId: taskId }),
+    };
+    return again === undefined ? stored : { ...stored, again: async () => this.store(await again()) };
+  }
+
+  #knownAs(part: Part): Part | undefined {
+    const { raw, ...rest } = part;
+    const url = this.#known.get(raw ?? part.url ?? "")?.url;
+    return url === undefined ? undefined : ({ ...rest, url } as Part);
+  }
+
+  async #stored(part: Part, task: TaskKey, room: BlobRoom, incoming: Send["incoming"]): Promise<Part> {
+    const blobs = await this.#lazy.load();
+    const file = part.url === undefined ? undefined : incoming?.get(part.url);
+    if (file !== undefined) {
+      const adopted = await blobs.adopt(task, file, part, room);
+      this.#known.set(part.url ?? "", adopted);
+      return adopted;
+    }
+    const [stored = part] = await blobs.storeParts(task, [part], room);
+    if (stored !== part && part.raw !== undefined) this.#known.set(part.raw, stored);
+    return stored;
+  }
+
+  /** Admits the message. Files that no record names by the end are deleted: the message was refused, sent before, or answered directly. */
+  async admit(stored: Send, admit: (stored: Send) => Admission | Promise<Admission>): Promise<Admission> {
+    try {
+      const admission = await admit(stored);
+      admission.answer.then(
+        () => this.drop(),
+        (error: unknown) => this.drop(error),
+      );
+      return admission;
+    } catch (error) {
+      this.drop(error);
+      throw error;
+    }
+  }
+
+  /** Deletes those that no row of the task names. After an error of the store, which may have stored the record, the collector does. */
+  drop(error?: unknown): void {
+    if (error !== undefined && !(error instanceof A2AError && error.code !== "Unavailable")) return;
+    // What fails here is left to the collector too.
+    this.#drop().catch(() => {});
+  }
+
+  async #drop(): Promise<void> {
+    const task = this.#task;
+    if (task === undefined) return;
+    const keys = this.#rooms.flatMap(({ rows }) => [...rows.keys()]);
+    const blobs = await this.#lazy.load();
+    await blobs.deleteUnnamed(task, keys);
+  }
+}
+
+function isRefused(send: Send, head: TaskHead | undefined): boolean {
+  if (head === undefined || isTerminal(head.state)) return true;
+  const { contextId = head.contextId } = send.request.message;
+  return contextId !== head.contextId || (wantedGeneration(send) ?? head.generation) !== head.generation;
+}

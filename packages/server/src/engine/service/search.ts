@@ -1,0 +1,71 @@
+import { A2AError, hasCode, invalidParams } from "@parley/a2a/internal/model/index";
+import type {
+  AgentService,
+  CallContext,
+  FoundTask,
+  FoundTasks,
+  TaskTextQuery,
+} from "@parley/a2a/internal/protocol/index";
+import type { SearchHit, TaskSearch } from "../../store/index.ts";
+import { mostSearchTerms, mostSearchWords, searchTerms } from "../../store/search.ts";
+import type { TaskIndex } from "../task-index.ts";
+import { hasRoom, type AgentTasks } from "./agent-tasks.ts";
+
+/* Finds the tasks of a caller by their texts, for methods of extensions. Loaded with the first search. */
+
+/** The tasks of a caller: those that ListTasks gives to it. `guarded`: the operations with the rights of the caller. */
+export async function searchTasks(
+  tasks: AgentTasks,
+  index: TaskIndex,
+  guarded: AgentService,
+  { text, contextId, status, limit, skip = 0 }: TaskTextQuery,
+  context: CallContext,
+): Promise<FoundTasks> {
+  const terms = searchTerms(text);
+  if (terms.length === 0) throw invalidParams([{ field: "text", description: "has no word" }]);
+  if (terms.length > mostSearchTerms) {
+    const description = `has ${terms.length} words and phrases: at most ${mostSearchTerms} are looked for`;
+    throw invalidParams([{ field: "text", description }]);
+  }
+  if (terms.reduce((sum, { words }) => sum + words.length, 0) > mostSearchWords) {
+    throw invalidParams([
+      { field: "text", description: `has too many words: at most ${mostSearchWords} are looked for` },
+    ]);
+  }
+  const filters = { ...(contextId !== undefined && { contextId }), ...(status !== undefined && { status }) };
+  // Whoever may not list these tasks may not search them, and to whom they are hidden nothing is found.
+  const { payload } = await guarded.call("ListTasks", { ...filters, pageSize: 1 }, context);
+  if (payload.value.totalSize === 0) return { tasks: [], total: 0 };
+  const owner = tasks.ownerOf(context);
+  const query = { terms, limit, skip, ...(contextId !== undefined && { contextId }), ...(status && { state: status }) };
+  const page = await found(index, (search) => search.find(owner, query));
+  const loaded = await Promise.all(page.hits.map((hit) => loadedTask(tasks, hit, context)));
+  return { tasks: loaded.filter((task) => task !== undefined), total: page.total };
+}
+
+/** Another server of the store may have switched the search off: it is switched on again. */
+async function found<T>(index: TaskIndex, find: (search: TaskSearch) => Promise<T>): Promise<T> {
+  try {
+    return await find(await index.ready());
+  } catch (thrown) {
+    if (!hasCode(thrown, "Unavailable") || thrown.retryAfter !== undefined) throw thrown;
+    return find(await index.again());
+  }
+}
+
+async function loadedTask(
+  tasks: AgentTasks,
+  { taskId, snippets }: SearchHit,
+  context: CallContext,
+): Promise<FoundTask | undefined> {
+  const room = hasRoom(context) ? { room: context } : {};
+  try {
+    const { store } = tasks.settings;
+    const snapshot = await store.load(tasks.ownerOf(context), taskId, { history: 0, artifacts: false, ...room });
+    return snapshot && { task: snapshot.task, snippets };
+  } catch (thrown) {
+    // A task whose status alone is larger than the store can give is found, and cannot be shown.
+    if (thrown instanceof A2AError && thrown.code === "UnsupportedOperation") return undefined;
+    throw thrown;
+  }
+}

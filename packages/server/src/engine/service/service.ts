@@ -1,0 +1,167 @@
+import { FieldsLogger } from "@parley/a2a/internal/base/fields-logger";
+import { A2AError, toA2AError, type AgentCard, type JsonObject } from "@parley/a2a/internal/model/index";
+import {
+  resourceOf,
+  taskFields,
+  anonymous,
+  isMethod,
+  Payload,
+  type AgentService,
+  type CallContext,
+  type FoundTasks,
+  type MethodName,
+  type MethodRequest,
+  type OperationName,
+  type Operations,
+  type Reply,
+  type StreamName,
+  type StreamOperations,
+  type StreamReply,
+  type TaskTextQuery,
+  type UnaryName,
+  type UnaryOperations,
+} from "@parley/a2a/internal/protocol/index";
+import type { LazyConfigs } from "../../push/index.ts";
+import type { EventStream, LiveLogs } from "../log/index.ts";
+import type { EngineSettings, HostedAgent } from "../options.ts";
+import { serverIsStopping } from "../refusals.ts";
+import type { TaskIndex } from "../task-index.ts";
+import type { Runs } from "../supervise/index.ts";
+import { AgentTasks } from "./agent-tasks.ts";
+import { checkCall, methodOf, type CheckedAgent } from "./checks.ts";
+import { Delivery } from "./delivery.ts";
+import type { Sends } from "./send-message.ts";
+import { sendMessage, sendStreamingMessage } from "./send-operations.ts";
+import { createWebhook, deleteWebhook, getWebhook, listWebhooks } from "./webhook-operations.ts";
+import { cancelTask, getTask, listTasks, subscribeToTask } from "./task-operations.ts";
+
+/** What the operations of an agent need of the engine. */
+export interface ServiceRooms {
+  readonly settings: EngineSettings;
+  readonly index: TaskIndex;
+  readonly liveLogs: LiveLogs;
+  readonly runs: Pick<Runs, "endTask">;
+  readonly sends: Sends;
+  /** The configs of webhooks. `undefined`: there are none. */
+  readonly configs: LazyConfigs | undefined;
+  readonly isClosed: () => boolean;
+}
+
+/** What an operation is given: the request, its call, and the URIs of the extensions that are active in it. */
+type Operation<Request, Answer> = (request: Request, context: CallContext, extensions: readonly string[]) => Answer;
+
+/** Name of an operation of the protocol that answers once. */
+type CoreUnaryName = Exclude<UnaryName, MethodName>;
+
+/** The operations that answer once, by name. */
+type UnaryHandlers = {
+  readonly [Name in CoreUnaryName]: Operation<
+    UnaryOperations[Name]["request"],
+    Promise<Reply<UnaryOperations[Name]["response"]>>
+  >;
+};
+
+/** The operations that answer with a stream, by name. */
+type StreamHandlers = {
+  readonly [Name in StreamName]: Operation<StreamOperations[Name]["request"], Promise<EventStream>>;
+};
+
+/** The operations of one agent (A2A 1.0 §3.1). */
+export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentService {
+  const { settings, index, liveLogs, runs, sends, isClosed } = rooms;
+  const delivery = new Delivery(settings.extensions);
+  const tasks = new AgentTasks(hosted, settings, liveLogs);
+  const unary: UnaryHandlers = {
+    SendMessage: (request, context, extensions) => sendMessage(tasks, sends, request, context, extensions),
+    GetTask: (request, context) => getTask(tasks, request, context),
+    ListTasks: (request, context) => listTasks(tasks, request, context),
+    CancelTask: (request, context, extensions) => cancelTask(tasks, runs, request, context, extensions),
+    GetExtendedAgentCard: (_request, context) => getExtendedAgentCard(hosted, context),
+    CreateTaskPushNotificationConfig: (request, context, extensions) =>
+      createWebhook(tasks, rooms, request, context, extensions),
+    GetTaskPushNotificationConfig: (request, context) => getWebhook(tasks, rooms, request, context),
+    ListTaskPushNotificationConfigs: (request, context) => listWebhooks(tasks, rooms, request, context),
+    DeleteTaskPushNotificationConfig: (request, context) => deleteWebhook(tasks, rooms, request, context),
+  };
+  const streams: StreamHandlers = {
+    SendStreamingMessage: (request, context, extensions) =>
+      sendStreamingMessage(tasks, sends, request, context, extensions),
+    SubscribeToTask: (request, context) => subscribeToTask(tasks, request, context),
+  };
+
+  async function method(
+    operation: MethodName,
+    request: MethodRequest,
+    context: CallContext,
+    extensions: readonly string[],
+  ): Promise<Reply<JsonObject>> {
+    const { principal } = context;
+    const { card, guarded = () => service } = hosted;
+    const { clock, logger: own } = settings;
+    const logger = new FieldsLogger(own, () =>
+      taskFields({ agent: hosted.id, ...resourceOf(operation, request), trace: context.trace }),
+    );
+    const { callMethod } = await import("@parley/a2a/internal/extensions/call-method");
+    const searchTasks = async (query: TaskTextQuery): Promise<FoundTasks> => {
+      const { searchTasks: search } = await import("./search.ts");
+      return search(tasks, index, guarded(), query, context);
+    };
+    const call = { principal, extensions, context, card, service: guarded(), searchTasks, clock, logger };
+    return { payload: await callMethod(methodOf(hosted, operation), request, call) };
+  }
+
+  /** Returns the URIs of the extensions that are active in the call. */
+  function check(
+    operation: OperationName,
+    request: Operations[OperationName]["request"],
+    context: CallContext,
+  ): readonly string[] {
+    if (isClosed()) throw serverIsStopping();
+    return checkCall(hosted, operation, request, context);
+  }
+
+  const service: AgentService = {
+    // Not an async function, because that would be one promise more for each message.
+    call<Name extends UnaryName>(
+      operation: Name,
+      request: UnaryOperations[Name]["request"],
+      context: CallContext,
+    ): Promise<Reply<UnaryOperations[Name]["response"]>> {
+      const loading = context.extensions.length === 0 ? undefined : settings.extensions.ready();
+      if (loading !== undefined) return loading.then(() => service.call(operation, request, context));
+      try {
+        const extensions = check(operation, request, context);
+        const reply: Promise<Reply<UnaryOperations[Name]["response"]>> = isMethod(operation)
+          ? method(operation, request as MethodRequest, context, extensions)
+          : unary[operation as CoreUnaryName](request as never, context, extensions);
+        if (extensions.length === 0) return reply;
+        return reply.then((each) => delivery.reply(operation, { extensions, ...each }, extensions));
+      } catch (error) {
+        return Promise.reject(toA2AError(error));
+      }
+    },
+    async stream<Name extends StreamName>(
+      operation: Name,
+      request: StreamOperations[Name]["request"],
+      context: CallContext,
+    ): Promise<StreamReply> {
+      if (context.extensions.length > 0) await settings.extensions.ready();
+      const extensions = check(operation, request, context);
+      const batches = await streams[operation](request, context, extensions);
+      if (extensions.length === 0) return { batches };
+      return { batches: delivery.batches(batches, extensions), extensions };
+    },
+  };
+  return service;
+}
+
+/** GetExtendedAgentCard (A2A 1.0 §3.1.11). */
+async function getExtendedAgentCard(
+  { extendedCard }: HostedAgent,
+  { principal }: CallContext,
+): Promise<Reply<AgentCard>> {
+  if (extendedCard === undefined) throw new A2AError("ExtendedAgentCardNotConfigured");
+  // An authenticator may let callers in that it does not know.
+  if (principal === anonymous) throw new A2AError("Unauthenticated", "The extended card is for known callers alone");
+  return { payload: new Payload(await extendedCard(principal)) };
+}

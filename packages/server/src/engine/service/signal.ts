@@ -1,0 +1,126 @@
+import { utf8Length, type Clock } from "@parley/a2a/internal/base/index";
+import { A2AError, invalidParams, isTerminal, jsonHash, type JsonValue } from "@parley/a2a/internal/model/index";
+import { stepBounds, type SignalOptions } from "@parley/a2a/internal/protocol/index";
+import { waitFeature, type OnceEffect, type Store, type TaskHead, type TaskKey } from "../../store/index.ts";
+import type { Committer } from "../log/index.ts";
+import { taskNotFound } from "../refusals.ts";
+import { eventKey, eventRow, isEvent, type StoredEvent } from "../run/index.ts";
+
+interface SignalRooms {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly committer: Committer;
+  /** Ids of the agents of this server. */
+  readonly agents: readonly string[];
+  /** Wakes the task, where it waits for the event. */
+  readonly settle: (task: TaskKey) => Promise<unknown>;
+}
+
+/** In bytes. */
+const longestId = 200;
+const unfit = /\0|\p{Surrogate}/u;
+
+/** How often it is tried where the task changes at the same time: by other events, or by runs that begin and end. */
+const mostTries = 100;
+
+/** Stores an event of a task. It stays until a turn of the task takes it, or the task is over. */
+export async function signalTask(
+  rooms: SignalRooms,
+  taskId: string,
+  name: string,
+  data: JsonValue = null,
+  { agent, id }: SignalOptions = {},
+): Promise<void> {
+  const json = checked(name, data, id);
+  const { store, clock } = rooms;
+  const agents = agent === undefined ? rooms.agents : [agent];
+  const now = Math.floor(clock.now());
+  const once = (task: TaskKey): OnceEffect | undefined =>
+    id === undefined ? undefined : { effect: "once", key: onceKey(task, id), hash: jsonHash([name, json]), now };
+  for (let tries = 0; tries < mostTries; tries += 1) {
+    const head = await find(store, agents, taskId);
+    const { task, state } = head;
+    // It came before: also where the task is over by now.
+    if (id !== undefined && (await store.once(task, onceKey(task, id), now)) !== undefined) return;
+    if (isTerminal(state)) {
+      throw new A2AError("UnsupportedOperation", "This task is over and takes no more events", {
+        metadata: { taskId, state },
+      });
+    }
+    const event = { id: id ?? crypto.randomUUID(), name, data: JSON.parse(json) as JsonValue };
+    if (await stored(rooms, head, event, now, once(task))) return;
+  }
+  throw new A2AError("Unavailable", "The event could not be stored");
+}
+
+function onceKey({ taskId }: TaskKey, id: string): string {
+  return `parley event ${taskId} ${id}`;
+}
+
+/** Stores an event in a place that is free, so that there are never more than places. `false`: the task has changed meanwhile. */
+async function stored(
+  { store, committer, settle }: SignalRooms,
+  { task, fence }: TaskHead,
+  event: StoredEvent,
+  now: number,
+  once: OnceEffect | undefined,
+): Promise<boolean> {
+  const taken = new Set((await store.features(task, task.taskId, waitFeature)).filter(isEvent).map(({ key }) => key));
+  const free = Array.from({ length: stepBounds.events }, (_, place) => eventKey(place)).filter(
+    (key) => !taken.has(key),
+  );
+  // By chance, so that events that come together do not all want the same one.
+  const key = free[Math.floor(Math.random() * free.length)];
+  if (key === undefined) {
+    throw new A2AError("TooManyRequests", `${taken.size} events of this task wait for it: it takes none of them`);
+  }
+  const row = eventRow(key, event, now);
+  // Under the fence: a task that is over has another one.
+  const outcome = await committer.append({
+    task,
+    fence,
+    records: [],
+    effects: once === undefined ? [row] : [once, row],
+  });
+  if (outcome.ok) {
+    // Whatever happens now, a look finds it.
+    await settle(task).catch(() => {});
+    return true;
+  }
+  if (outcome.reason === "missing") throw taskNotFound(task.taskId);
+  // The caller may try again: a place is free once the task has taken an event.
+  if (outcome.reason === "full") throw new A2AError("TooManyRequests", "This task has no room for more events");
+  return outcome.reason === "duplicate";
+}
+
+/** The data as JSON text. JavaScript callers can pass anything. */
+function checked(name: unknown, data: unknown, id: unknown): string {
+  if (typeof name !== "string" || name === "" || utf8Length(name) > stepBounds.name) {
+    throw invalidParams([{ field: "name", description: `must be a text of 1 to ${stepBounds.name} bytes` }]);
+  }
+  // It becomes the key of a row. Other bytes than a store takes would fail what other tasks store at the same time.
+  if (id !== undefined && (typeof id !== "string" || id === "" || utf8Length(id) > longestId || unfit.test(id))) {
+    throw invalidParams([{ field: "id", description: `must be a text of 1 to ${longestId} bytes` }]);
+  }
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(data);
+  } catch {
+    // It is refused below.
+  }
+  if (json === undefined) throw invalidParams([{ field: "data", description: "must be JSON" }]);
+  const bytes = utf8Length(json);
+  if (bytes > stepBounds.event) {
+    const description = `takes ${bytes} bytes, and may take ${stepBounds.event}: keep it elsewhere, and send where it is`;
+    throw invalidParams([{ field: "data", description }]);
+  }
+  return json;
+}
+
+async function find(store: Store, agents: readonly string[], taskId: string): Promise<TaskHead> {
+  for (const agent of agents) {
+    const head = await store.head({ agent }, taskId);
+    if (head !== undefined) return head;
+  }
+  throw taskNotFound(taskId);
+}

@@ -1,0 +1,208 @@
+import { deferred } from "@parley/a2a/internal/base/index";
+import type { TaskHead } from "../../store/index.ts";
+import type { EngineSettings } from "../options.ts";
+import { isOutage } from "../run-store.ts";
+import type { Run } from "../run/index.ts";
+
+/** Pauses between two checks of a database that is unavailable, in milliseconds: the first one, and the longest. */
+const [firstPause, longestPause] = [1_000, 5_000];
+/** A database that has worked for so long is available again, in milliseconds. */
+const calmTime = 5_000;
+/** A check that takes longer has failed. Milliseconds. */
+const checkTimeout = 5_000;
+/** How many runs that were given up are remembered. The leases of others expire. */
+const maxLeft = 10_000;
+/** For so long the function of a run may ignore its signal, where its agent has no `idleTimeout` of its own, in milliseconds. */
+const defaultIdleTimeout = 5 * 60_000;
+
+interface OutageInit {
+  readonly settings: Pick<EngineSettings, "clock" | "logger" | "store">;
+  /** The database may work again: what was given up may be taken over, and what could not begin may begin. */
+  readonly onBack: () => void;
+}
+
+/** A run that was given up, whose lease this process still has. */
+interface Left {
+  readonly fence: number | undefined;
+  /** From then on it no longer waits for its function to return; monotonic time. */
+  readonly until: number;
+  /** Its function has returned, and none of its steps is under way. */
+  isOver: boolean;
+  /** The database has worked since. */
+  isFree: boolean;
+}
+
+/**
+ * A database that is unavailable: away, or full. Runs whose events it cannot store are given up. They are counted, and logged together.
+ * Until it works again nothing is begun that would fail. Then this process takes up at once what it has given up, without waiting for
+ * its own leases to expire: it knows that nobody works on them once their functions have returned.
+ */
+export class Outage {
+  readonly #init: OutageInit;
+  readonly #left = new Map<string, Left>();
+  #isAway = false;
+  #checking: Promise<boolean> | undefined;
+  #pause = firstPause;
+  /** When the outage began; monotonic time. Absent: there is none. */
+  #since: number | undefined;
+  /** When it was over, unless another failure follows. */
+  #worksSince: number | undefined;
+  #isLogged = false;
+  #cause: unknown;
+  #runs = 0;
+  #resumable = 0;
+  #due = Infinity;
+  #clearTimer: () => void = () => {};
+  #byItself = true;
+  #stopped = false;
+
+  constructor(init: OutageInit) {
+    this.#init = init;
+  }
+
+  /** `byItself` false: it looks when `look` is called. */
+  start(byItself: boolean): void {
+    this.#byItself = byItself;
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#clearTimer();
+    if (this.#since !== undefined && !this.#isLogged) this.#logBegin();
+  }
+
+  /** Whether the database is known to be unavailable. */
+  get isAway(): boolean {
+    return this.#isAway;
+  }
+
+  /** Something has failed. Resolves to whether that is because the database is unavailable. */
+  async failed(cause: unknown): Promise<boolean> {
+    if (!isOutage(cause) || this.#stopped) return false;
+    if (this.#isAway || (await this.#works())) return this.#isAway;
+    this.#goAway(cause);
+    return true;
+  }
+
+  /** No heartbeat was answered for so long that other processes may run the tasks of this one. */
+  cutOff(): void {
+    this.#goAway(undefined);
+  }
+
+  /** A run was given up, because its events cannot be stored. */
+  gaveUp(run: Run): void {
+    const { clock } = this.#init.settings;
+    const { agent } = run.hosted;
+    const resumes = agent.resumable === true || run.phase.resting;
+    const { idleTimeout = defaultIdleTimeout } = agent;
+    const patience = idleTimeout === false ? Infinity : idleTimeout;
+    const [oldest] = this.#left.keys();
+    if (this.#left.size >= maxLeft && oldest !== undefined) this.#left.delete(oldest);
+    const left = { fence: run.phase.fence, until: clock.elapsed() + patience, isOver: false, isFree: false };
+    this.#left.set(run.key.taskId, left);
+    void run.returned().then(() => {
+      left.isOver = true;
+      if (left.isFree && !this.#stopped) this.#init.onBack();
+    });
+    this.#begin(run.storeError?.cause);
+    this.#runs += 1;
+    this.#resumable += Number(resumes);
+    if (!this.#isAway) void this.failed(run.storeError);
+  }
+
+  /** Whether a task whose lease this process has may be taken over. `undefined`: it was not given up here. */
+  mayResume({ task, fence }: TaskHead): boolean | undefined {
+    const left = this.#left.get(task.taskId);
+    if (left === undefined || left.fence !== fence) return undefined;
+    return left.isFree && (left.isOver || this.#init.settings.clock.elapsed() >= left.until);
+  }
+
+  /** A run of the task is over, and was not given up. */
+  forget(taskId: string): void {
+    if (this.#left.size > 0) this.#left.delete(taskId);
+  }
+
+  /** Checks the database where that is due. */
+  async look(): Promise<void> {
+    if (this.#init.settings.clock.elapsed() >= this.#due) await this.#lookNow();
+  }
+
+  async #lookNow(): Promise<void> {
+    const { clock } = this.#init.settings;
+    this.#clearTimer();
+    if (this.#stopped) return;
+    this.#due = Infinity;
+    if (this.#worksSince !== undefined) return this.#end(this.#worksSince);
+    if (!this.#isLogged) this.#logBegin();
+    this.#pause = Math.min(longestPause, 2 * this.#pause);
+    if (!(await this.#works())) {
+      this.#isAway = true;
+      return this.#after(this.#pause);
+    }
+    this.#isAway = false;
+    this.#worksSince = clock.elapsed();
+    for (const left of this.#left.values()) left.isFree = true;
+    this.#after(calmTime);
+    this.#init.onBack();
+  }
+
+  #goAway(cause: unknown): void {
+    if (this.#stopped) return;
+    this.#isAway = true;
+    this.#begin(cause);
+  }
+
+  #begin(cause: unknown): void {
+    const { clock } = this.#init.settings;
+    this.#cause ??= cause;
+    this.#since ??= clock.elapsed();
+    if (this.#worksSince === undefined && this.#due !== Infinity) return;
+    this.#worksSince = undefined;
+    // What is given up in the same moment is counted in the same line.
+    this.#after(this.#pause);
+  }
+
+  /** One check at a time. */
+  #works(): Promise<boolean> {
+    return (this.#checking ??= this.#check().finally(() => (this.#checking = undefined)));
+  }
+
+  async #check(): Promise<boolean> {
+    const { store, clock } = this.#init.settings;
+    if (store.check === undefined) return true;
+    const late = deferred<boolean>();
+    const giveUp = new AbortController();
+    const clear = clock.after(checkTimeout, () => late.resolve(false));
+    const condition = store.check(giveUp.signal).then(
+      ({ writable }) => writable,
+      () => false,
+    );
+    const works = await Promise.race([condition, late.promise]);
+    clear();
+    giveUp.abort();
+    return works;
+  }
+
+  #after(ms: number): void {
+    const { clock } = this.#init.settings;
+    this.#clearTimer();
+    this.#due = clock.elapsed() + ms;
+    if (this.#byItself && !this.#stopped) this.#clearTimer = clock.after(ms, () => void this.#lookNow());
+  }
+
+  #logBegin(): void {
+    this.#isLogged = true;
+    const sentence = "Database unavailable; resumable runs resume when it is back, tasks of other agents fail";
+    const fields = { runs: this.#runs, resumable: this.#resumable };
+    this.#init.settings.logger.error(sentence, { ...fields, ...(this.#cause !== undefined && { cause: this.#cause }) });
+  }
+
+  #end(worksSince: number): void {
+    const fields = { outageMs: Math.round(worksSince - (this.#since ?? worksSince)), runs: this.#runs };
+    this.#init.settings.logger.info("Database available again", { ...fields, resumable: this.#resumable });
+    this.#since = this.#worksSince = this.#cause = undefined;
+    this.#isLogged = false;
+    this.#runs = this.#resumable = 0;
+    this.#pause = firstPause;
+  }
+}

@@ -1,0 +1,133 @@
+import { defer, type Clock, type Logger } from "@parley/a2a/internal/base/index";
+import type { TaskState } from "@parley/a2a/internal/model/index";
+import type { SweepOptions, SweepRule } from "../../store/index.ts";
+import type { EngineSettings, TaskTimes } from "../options.ts";
+import { safeSentences } from "../run/index.ts";
+import type { Runs } from "./runs.ts";
+
+/** The most tasks that one call of the store deletes or compacts. */
+const sweepLimit = 100;
+
+/** The states with times of their own, by their options. */
+const terminalStates = {
+  completed: "TASK_STATE_COMPLETED",
+  failed: "TASK_STATE_FAILED",
+  canceled: "TASK_STATE_CANCELED",
+  rejected: "TASK_STATE_REJECTED",
+} as const satisfies Partial<Record<keyof TaskTimes, TaskState>>;
+
+const askingStates = {
+  inputRequired: "TASK_STATE_INPUT_REQUIRED",
+  authRequired: "TASK_STATE_AUTH_REQUIRED",
+} as const satisfies Partial<Record<keyof TaskTimes, TaskState>>;
+
+/** Before when tasks are deleted. `false`: none ever is. */
+function before(now: number, time: number | false): number {
+  return time === false ? -Infinity : now - time;
+}
+
+/** The times of agents and states as rules: those of an agent in a state, then those of an agent, then those of a state. */
+function rulesOf({ agents = {}, ...all }: EngineSettings["retention"], now: number): readonly SweepRule[] {
+  const ofStates = (times: TaskTimes, agent?: string): SweepRule[] =>
+    Object.entries(terminalStates).flatMap(([name, state]) => {
+      const time = times[name as keyof typeof terminalStates];
+      if (time === undefined) return [];
+      return [{ ...(agent !== undefined && { agent }), state, deleteBefore: before(now, time) }];
+    });
+  const own = Object.entries(agents).flatMap(([agent, times]) => [
+    ...ofStates(times, agent),
+    ...(times.terminal === undefined ? [] : [{ agent, deleteBefore: before(now, times.terminal) }]),
+  ]);
+  return [...own, ...ofStates(all)];
+}
+
+/** A wall clock that moved ahead by more than this against the monotonic clock was set. Milliseconds. */
+const tolerance = 60_000;
+/** For so long the time before is used then. Milliseconds on the monotonic clock. */
+const holdTime = 60 * 60_000;
+
+/** The time by which is deleted: what a clock that was set ahead for a while had deleted would not come back. */
+export class SweepTime {
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  /** Wall time minus monotonic time, as it is trusted. */
+  #distance: number;
+  /** The same as it was found further ahead, and since when. */
+  #ahead: { readonly distance: number; readonly since: number } | undefined;
+
+  constructor({ clock, logger }: Pick<EngineSettings, "clock" | "logger">, distance: number) {
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#distance = distance;
+  }
+
+  now(): number {
+    const elapsed = this.#clock.elapsed();
+    const distance = this.#clock.now() - elapsed;
+    const ahead = distance - this.#distance;
+    const isHeld = this.#ahead !== undefined && Math.abs(distance - this.#ahead.distance) <= tolerance;
+    if (ahead > tolerance && !isHeld) {
+      this.#ahead = { distance, since: elapsed };
+      const what = "The wall clock was set ahead: for an hour, only what is old without that is deleted";
+      this.#logger.warn(what, { ahead: Math.round(ahead) });
+    } else if (ahead <= tolerance || elapsed - (this.#ahead?.since ?? elapsed) >= holdTime) {
+      this.#distance = distance;
+      this.#ahead = undefined;
+    }
+    return this.#distance + elapsed;
+  }
+}
+
+/** Deletes and compacts what is old enough, in short transactions. */
+export async function sweepAll(
+  { store, retention }: EngineSettings,
+  now: number,
+  isOver: () => boolean,
+): Promise<void> {
+  const { terminal, replay } = retention;
+  const rules = rulesOf(retention, now);
+  const options: SweepOptions = {
+    now,
+    limit: sweepLimit,
+    ...(terminal !== false && { deleteBefore: now - terminal }),
+    ...(rules.length > 0 && { rules }),
+    ...(replay !== false && { compactBefore: now - replay }),
+  };
+  for (let more = true; more && !isOver();) {
+    ({ more } = await store.sweep(options));
+    // Requests are read between two calls.
+    if (more) await new Promise<void>((resolve) => defer(resolve));
+  }
+}
+
+interface Unanswered {
+  readonly settings: EngineSettings;
+  readonly runs: Pick<Runs, "endTask">;
+  readonly agents: ReadonlyMap<string, unknown>;
+  readonly now: number;
+  isOver(): boolean;
+}
+
+/** Cancels tasks that wait for their user for too long. They are deleted as other canceled tasks are. */
+export async function cancelUnanswered({ settings, runs, agents, now, isOver }: Unanswered): Promise<void> {
+  const { store, retention } = settings;
+  const message = { parts: [{ text: safeSentences.unanswered }] };
+  for (const agent of agents.keys()) {
+    for (const [name, state] of Object.entries(askingStates)) {
+      const option = name as keyof typeof askingStates;
+      const time = retention.agents?.[agent]?.[option] ?? retention[option] ?? false;
+      if (time === false || store.upkeep === undefined) continue;
+      const selection = { agent, states: [state], before: now - time };
+      for (let more = true; more && !isOver();) {
+        const found = await store.upkeep.find(selection, sweepLimit);
+        let ended = 0;
+        for (const head of found) {
+          // An answer that comes in between wins.
+          const only = { fence: head.fence, seq: head.seq };
+          if (await runs.endTask(head, { state: "TASK_STATE_CANCELED", message }, only)) ended += 1;
+        }
+        more = found.length === sweepLimit && ended > 0;
+      }
+    }
+  }
+}

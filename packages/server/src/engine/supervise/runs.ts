@@ -1,0 +1,205 @@
+import { deferred } from "@parley/a2a/internal/base/index";
+import {
+  queueFeature,
+  type AppendOutcome,
+  type StoredRun,
+  type TaskAppend,
+  type TaskEffect,
+  type TaskHead,
+} from "../../store/index.ts";
+import type { Principal } from "@parley/a2a/internal/protocol/index";
+import { ChurnMap } from "../churn-map.ts";
+import { endOfRun, statusRecord, type StatusInit } from "../log/index.ts";
+import { serverIsStopping, tooManyTasks } from "../refusals.ts";
+import { isQueued, Pace, queueKey, Run, waitingRun, type OwnRooms, type RunInit, type RunRooms } from "../run/index.ts";
+
+interface EndOptions {
+  /** URIs of the extensions that are active in the call that ends the task. */
+  readonly extensions?: readonly string[];
+  /** `traceparent` of that call. */
+  readonly trace?: string | undefined;
+  /** Its caller. Absent: the server ends the task. */
+  readonly by?: Principal;
+  /** The task is ended only while it has this fence. Default: with any. */
+  readonly fence?: number;
+  /** The task is ended only while this is its last record. Default: whatever it is. */
+  readonly seq?: number;
+  /** The task is ended only while this is its run; `null`: while it has none. Default: whatever it is. */
+  readonly run?: StoredRun | null;
+}
+
+/** How many tasks are kept that wait for the answer to a question of a delegation. The oldest are forgotten. */
+const mostSuspended = 10_000;
+
+const leaveQueue: TaskEffect = { effect: "feature", op: "delete", feature: queueFeature, key: queueKey };
+
+/** The runs of this process, by task. */
+export class Runs {
+  readonly #rooms: OwnRooms;
+  readonly #running = new ChurnMap<string, Run>();
+  /** Tasks whose run is about to begin, and how often room is taken for each. */
+  readonly #reserved = new Map<string, number>();
+  #reservations = 0;
+  /** How many runs each owner has, and messages that begin one. Absent: they are not limited. */
+  readonly #owners: Map<string, number> | undefined;
+  /** Of tasks that wait for the answer to a question of a delegation: what cancels the tasks of the other agents. */
+  #suspended: Map<string, readonly (() => void)[]> | undefined;
+  #stopping = false;
+
+  /** Before a run begins that no trial knows of: `undefined` when no task is tried alone, else resolves once it no longer counts as alone. */
+  readonly beforeStart: () => Promise<void> | undefined;
+
+  /** `isOver`: is told of each run that is over. `onRest`: is called when one begins to wait. */
+  constructor(
+    rooms: RunRooms,
+    isOver: (run: Run) => void,
+    onRest: () => void,
+    beforeStart: () => Promise<void> | undefined,
+  ) {
+    this.beforeStart = beforeStart;
+    const onOver = (over: Run): void => {
+      if (this.#running.get(over.key.taskId) === over) this.#running.delete(over.key.taskId);
+      if (over.cancels.length > 0) this.#keepCancels(over);
+      this.leave(over.key.owner);
+      isOver(over);
+    };
+    if (rooms.settings.limits.tasksPerCaller !== Infinity) this.#owners = new Map();
+    this.#rooms = { ...rooms, pace: new Pace(rooms.settings.clock), onOver, onRest };
+  }
+
+  /** Whether the server stops, so that no run is started any more. */
+  get stopping(): boolean {
+    return this.#stopping;
+  }
+
+  /** How many more runs this process has room for. Runs that only wait need none. */
+  get room(): number {
+    const runs = this.#rooms.settings.limits.runs - this.#reservations;
+    const room = runs - this.#running.size;
+    // Few processes are full, so only those look at each run.
+    if (room > 0) return room;
+    let busy = 0;
+    for (const { phase } of this.#running.values()) busy += Number(!phase.resting);
+    return Math.max(0, runs - busy);
+  }
+
+  /**
+   * Takes room for the run of a stored task, before its lease is taken: others that look meanwhile see it. `start` uses it up; where the
+   * run does not begin, `release` gives it back. `false`: there is none.
+   */
+  reserve(taskId: string): boolean {
+    if (this.room === 0) return false;
+    this.#reserved.set(taskId, (this.#reserved.get(taskId) ?? 0) + 1);
+    this.#reservations += 1;
+    return true;
+  }
+
+  /** Gives back what `reserve` took. */
+  release(taskId: string): void {
+    const count = this.#reserved.get(taskId) ?? 0;
+    if (count === 0) return;
+    this.#reservations -= 1;
+    if (count > 1) this.#reserved.set(taskId, count - 1);
+    else this.#reserved.delete(taskId);
+  }
+
+  /**
+   * Counts a run that is about to begin. Where it does not begin, `leave` has to be called.
+   *
+   * @param most - How many its owner may have.
+   * @throws A2AError `TooManyRequests` where the owner has as many as it may.
+   */
+  enter(owner: string, most: number = this.#rooms.settings.limits.tasksPerCaller): void {
+    if (this.#owners === undefined) return;
+    const count = this.#owners.get(owner) ?? 0;
+    if (count >= most) throw tooManyTasks(most);
+    this.#owners.set(owner, count + 1);
+  }
+
+  /** A run of an owner is over, or did not begin. */
+  leave(owner: string): void {
+    const count = this.#owners?.get(owner) ?? 0;
+    if (count > 1) this.#owners?.set(owner, count - 1);
+    else this.#owners?.delete(owner);
+  }
+
+  /** Calls the agent, after `enter`, in the room that was reserved for a stored task. Throws `Unavailable` when the server stops. */
+  start(init: RunInit): Run {
+    if (this.#stopping) throw serverIsStopping();
+    const run = new Run(this.#rooms, init);
+    this.#suspended?.delete(init.key.taskId);
+    this.release(init.key.taskId);
+    this.#running.set(init.key.taskId, run);
+    run.start();
+    return run;
+  }
+
+  find(taskId: string): Run | undefined {
+    return this.#running.get(taskId);
+  }
+
+  /** Whether a task runs here, or is about to. */
+  has(taskId: string): boolean {
+    return this.#running.has(taskId) || this.#reserved.has(taskId);
+  }
+
+  all(): Iterable<Run> {
+    return this.#running.values();
+  }
+
+  /** Ends a task from outside its run, whatever its agent does. `false`: the task had ended before, or was taken over. */
+  async endTask(head: TaskHead, status: StatusInit, options: EndOptions): Promise<boolean> {
+    const { committer, liveLogs, settings } = this.#rooms;
+    const { extensions = [], trace, fence, seq, by, run } = options;
+    const { task, contextId, statusTime } = head;
+    const { turn = 1, attempt = 1 } = head.run ?? waitingRun(head) ?? {};
+    const origin = { taskId: task.taskId, contextId, turn, attempt, extensions, trace };
+    const messageId = `${task.taskId}-${turn}-system`;
+    const record = statusRecord(origin, status, "system", messageId, Math.max(settings.clock.now(), statusTime));
+    const item: TaskAppend = {
+      task,
+      ...(fence !== undefined && { fence }),
+      ...(seq !== undefined && { expect: seq }),
+      ...(run !== undefined && { run }),
+      records: [record],
+      effects: isQueued(head) ? [...endOfRun, leaveQueue] : endOfRun,
+    };
+    const onOutcome = (stored: AppendOutcome): void => {
+      if (!stored.ok) return;
+      liveLogs.find(task.taskId)?.add(record, stored.seq);
+      this.#running.get(task.taskId)?.phase.lose("canceled");
+      for (const cancel of this.#suspended?.get(task.taskId) ?? []) cancel();
+      this.#suspended?.delete(task.taskId);
+    };
+    const outcome = await committer.append(item, onOutcome, by && { by });
+    return outcome.ok;
+  }
+
+  #keepCancels({ key, cancels }: Run): void {
+    this.#suspended ??= new Map();
+    const [oldest] = this.#suspended.keys();
+    if (this.#suspended.size >= mostSuspended && oldest !== undefined) this.#suspended.delete(oldest);
+    this.#suspended.set(key.taskId, cancels);
+  }
+
+  /** Lets turns end by themselves for `grace` milliseconds, then stops those that have not. */
+  async stop(grace: number): Promise<void> {
+    this.#stopping = true;
+    // Whoever runs the server may kill it before the grace is over.
+    for (const { phase } of this.#running.values()) phase.excuse();
+    this.#rooms.budget.close(serverIsStopping());
+    const waiting = [...this.#running.values()].filter(({ phase }) => phase.resting);
+    await Promise.all(waiting.map((run) => run.phase.stop()));
+    const running = [...this.#running.values()];
+    if (grace > 0 && running.length > 0) await this.#waitFor(running, grace);
+    await Promise.all([...this.#running.values()].map((run) => run.phase.stop()));
+    await Promise.all(running.map((run) => run.done));
+  }
+
+  async #waitFor(running: readonly Run[], ms: number): Promise<void> {
+    const timeout = deferred<void>();
+    const clearTimer = this.#rooms.settings.clock.after(ms, () => timeout.resolve());
+    await Promise.race([Promise.all(running.map((run) => run.done)), timeout.promise]);
+    clearTimer();
+  }
+}

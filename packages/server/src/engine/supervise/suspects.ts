@@ -1,0 +1,150 @@
+import { deferred, type Clock } from "@parley/a2a/internal/base/index";
+import type { StoredRun, TaskHead } from "../../store/index.ts";
+import type { EngineSettings } from "../options.ts";
+import type { Run } from "../run/index.ts";
+import type { Runs } from "./runs.ts";
+
+/*
+ * A death counts against a task only if nothing else explains it. It does not count if the server was stopping, if its process was killed from
+ * outside, if the attempt got further than the one before, or if another run began while the task was tried alone.
+ */
+
+/** How long a task runs before it has outlived its start, and others are started, in milliseconds, where nothing new of it is stored before. */
+const trialTime = 5_000;
+/** How many tasks are queued; later scans find the others. */
+const mostSuspects = 1_000;
+/** How many of them are started together. */
+export const mostAtOnce = 25;
+
+interface SuspectsInit {
+  readonly clock: Clock;
+  readonly runs: Pick<Runs, "stopping" | "room">;
+  /** Takes a task over; `undefined` when that cannot be done now. `alone`: no other one is started with it. */
+  readonly resume: (head: TaskHead, alone: boolean) => Promise<Run | undefined>;
+  /** The queue is empty. */
+  readonly onTried: () => void;
+}
+
+interface Suspect {
+  readonly head: TaskHead;
+  readonly crashes: number;
+}
+
+/**
+ * Tasks of which one may have caused a crash. The first one is started alone, then two, then four: the number grows while nothing
+ * crashes, and is 1 again in the next process. Those that have seen a second crash just after a start come last, and each alone. So only a task that was
+ * alone is taken for the cause of a crash.
+ */
+export class Suspects {
+  readonly #init: SuspectsInit;
+  readonly #queue = new Map<string, Suspect>();
+  #busy = false;
+  /** The task that is tried alone. Absent: none is. */
+  #alone: Promise<Run | undefined> | undefined;
+  /** Others have begun beside it. Resolves once that is stored. */
+  #joined: Promise<void> | undefined;
+
+  constructor(init: SuspectsInit) {
+    this.#init = init;
+  }
+
+  has(taskId: string): boolean {
+    return this.#queue.has(taskId);
+  }
+
+  /** Whether a task is on trial, or about to be. */
+  get busy(): boolean {
+    return this.#busy || this.#queue.size > 0;
+  }
+
+  /** `crashes`: how many are on record that it did not outlive. A task without any is started between two trials, and not beside one. */
+  add(head: TaskHead, crashes: number): void {
+    if (this.#queue.size < mostSuspects) this.#queue.set(head.task.taskId, { head, crashes });
+  }
+
+  /** Starts the first tasks of the queue, unless some of it are already under way. `after`: once these have shown that they are harmless. */
+  startNext(after: readonly Run[] = []): void {
+    if (!this.#busy && this.#queue.size > 0) void this.#startAll(after);
+  }
+
+  /** Another run is about to begin: a task that is tried alone is not alone any more. `undefined`: no task is. */
+  join(): Promise<void> | undefined {
+    return (this.#joined ??= this.#alone?.then((run) => run?.phase.joined()));
+  }
+
+  /** Takes note of those that outlive their start. */
+  watch(runs: readonly Run[]): void {
+    void this.#proven(runs);
+  }
+
+  async #startAll(after: readonly Run[]): Promise<void> {
+    this.#busy = true;
+    await this.#proven(after);
+    for (let width = 1; this.#queue.size > 0 && !this.#init.runs.stopping;) {
+      const next = this.#next(width);
+      const started: Run[] = [];
+      for (let at = 0; at < next.length; at += mostAtOnce) {
+        const some = next.slice(at, at + mostAtOnce);
+        const resumed = some.map(({ head }) => this.#init.resume(head, next.length === 1));
+        this.#alone = next.length === 1 ? resumed[0] : undefined;
+        for (const run of await Promise.all(resumed)) if (run !== undefined) started.push(run);
+      }
+      await this.#proven(started);
+      this.#alone = this.#joined = undefined;
+      for (const { head } of next) this.#queue.delete(head.task.taskId);
+      if (next[0]?.crashes === 1) width = Math.min(mostAtOnce, 2 * width);
+    }
+    this.#queue.clear();
+    this.#busy = false;
+    this.#init.onTried();
+  }
+
+  /** Those without a crash first, all of them; then those with one; then each of the others. */
+  #next(width: number): readonly Suspect[] {
+    const all = [...this.#queue.values()];
+    const fresh = all.filter(({ crashes }) => crashes === 0);
+    if (fresh.length > 0) return fresh;
+    const once = all.filter(({ crashes }) => crashes === 1);
+    return once.length === 0 ? all.slice(0, 1) : once.slice(0, Math.max(1, Math.min(width, this.#init.runs.room)));
+  }
+
+  /** Waits until something new of each run is stored, it is over, or `trialTime` has passed. */
+  async #proven(runs: readonly Run[]): Promise<void> {
+    if (runs.length === 0) return;
+    const timeout = deferred<void>();
+    const clearTimer = this.#init.clock.after(trialTime, () => timeout.resolve());
+    const proven = runs.map((run) => Promise.race([run.phase.proven(), run.done]));
+    await Promise.race([Promise.all(proven), timeout.promise]);
+    clearTimer();
+    // A crash from now on is counted for the next ones, not for these.
+    for (const { phase } of runs) phase.acquit();
+    await Promise.all(runs.map(({ phase }) => phase.flush().catch(() => {})));
+  }
+}
+
+/** The crashes of processes with a run since it last stored something. */
+interface Crashes {
+  readonly all: number;
+  /** How many of them came just after its start, so that it may have caused them. */
+  readonly count: number;
+  /** Whether it had been started alone the last time. */
+  readonly alone: boolean;
+}
+
+export function crashesOf(
+  { run, holder }: Pick<TaskHead, "run" | "holder">,
+  lease: Pick<EngineSettings["lease"], "holder" | "wasKilled">,
+): Crashes {
+  const { deaths = 0, outlived = 0, alone = false } = run ?? {};
+  // This process has not crashed: what its own takeover counted is taken back.
+  const isOwn = holder === lease.holder;
+  const all = isOwn ? Math.max(0, deaths - 1) : deaths;
+  const isKilled = !isOwn && holder !== undefined && lease.wasKilled(holder);
+  return { all, count: Math.max(0, all - outlived - Number(isKilled)), alone: alone && !isOwn && !isKilled };
+}
+
+/** The run as it is stored while it is tried again. Until it makes progress it counts one crash more. */
+export function nextAttempt({ turn, input, attempt }: StoredRun, { all, count }: Crashes, alone: boolean): StoredRun {
+  const next = { turn, input, attempt: attempt + 1, deaths: all + 1, outlived: all - count };
+  return count > 0 && alone ? { ...next, alone: true } : next;
+}

@@ -1,0 +1,323 @@
+import { Apart } from "@parley/a2a/internal/base/index";
+import { A2AError, type NewRecord } from "@parley/a2a/internal/model/index";
+import {
+  waitFeature,
+  type AppendOutcome,
+  type FeatureEffect,
+  type Store,
+  type StoredRun,
+  type TaskAppend,
+  type TaskEffect,
+  type TaskHead,
+} from "../../store/index.ts";
+import { taskFields, type ByteBudget } from "@parley/a2a/internal/protocol/index";
+import {
+  acquireLease,
+  endOfRun,
+  endOfSuspendedRun,
+  readNextMessage,
+  statusRecord,
+  type Committer,
+  type StoredCall,
+} from "../log/index.ts";
+import type { EngineSettings, HostedAgent } from "../options.ts";
+import {
+  hasAskedForOther,
+  messageOf,
+  readResumed,
+  safeSentences,
+  type QueuedRun,
+  type Run,
+  type TaskRunInit,
+} from "../run/index.ts";
+import type { Queue } from "./queue.ts";
+import type { Runs } from "./runs.ts";
+import { crashesOf, nextAttempt } from "./suspects.ts";
+
+export interface TakeoverInit {
+  readonly settings: EngineSettings;
+  readonly committer: Committer;
+  readonly agents: ReadonlyMap<string, HostedAgent>;
+  readonly runs: Pick<Runs, "enter" | "start" | "has" | "stopping" | "room" | "reserve" | "release" | "endTask">;
+  readonly budget: ByteBudget;
+  readonly putBack: Queue["putBack"];
+}
+
+/** Leaves a task whose turn could not begin after all, once its lease was taken with `fence`. */
+type Undo = (fence: number) => Promise<unknown>;
+
+/** What the task must be like when its lease is taken, and what goes before its run. */
+type Claim = Pick<TaskAppend, "fence" | "expect" | "records">;
+
+type Claimed = Extract<AppendOutcome, { readonly ok: true }>;
+
+/** The option of a server that says when a task is suspended. */
+export type SuspendingOption = "lease.maxDeaths" | "lease.maxAttempts";
+
+/** Takes over one lost task: takes its lease, reads what its run needs, and starts it. */
+export class Takeover {
+  readonly #init: TakeoverInit;
+  /** A run that is taken over or woken belongs to nobody who calls: an event may come from anywhere. */
+  readonly #apart = new Apart();
+
+  constructor(init: TakeoverInit) {
+    this.#init = init;
+  }
+
+  /** `undefined` where there is no room for it now, or another process has taken it over. `alone`: no other task is started with it. */
+  async resume(hosted: HostedAgent, head: TaskHead, alone = false): Promise<Run | undefined> {
+    const lost = head.run;
+    if (lost === undefined || !this.#takeRoom(head)) return undefined;
+    return this.#within(head, () => {
+      const next = nextAttempt(lost, crashesOf(head, this.#init.settings.lease), alone);
+      return this.#start(hosted, head, next, []);
+    });
+  }
+
+  /** Goes on with a task that waits. `waiting`: its run. `effects`: what else is stored with the lease. As `resume`, which has no room for it with `noRoom`. */
+  async wake(
+    hosted: HostedAgent,
+    head: TaskHead,
+    waiting: StoredRun,
+    effects: readonly TaskEffect[],
+  ): Promise<Run | "noRoom" | undefined> {
+    if (!this.#takeRoom(head)) return "noRoom";
+    const { turn, input, attempt } = waiting;
+    return this.#within(head, () => this.#start(hosted, head, { turn, input, attempt: attempt + 1 }, effects));
+  }
+
+  /** Begins the turn of a task in the queue. `leave`: takes it out of the queue, where it has the place `due`. As `resume`. */
+  async begin(
+    hosted: HostedAgent,
+    head: TaskHead,
+    queued: QueuedRun,
+    leave: FeatureEffect,
+    due: number,
+  ): Promise<Run | undefined> {
+    if (!this.#takeRoom(head)) return undefined;
+    const { fence } = head;
+    const next = { ...queued, attempt: 1 };
+    const records = [this.#working(head, next.turn)];
+    const undo: Undo = (taken) => this.#init.putBack(head, next, taken, due);
+    return this.#within(head, () => this.#start(hosted, head, next, [leave], { fence, records }, undo));
+  }
+
+  /** Takes room and memory for the run of a task. `false`: there is none. */
+  #takeRoom({ task, bytes }: TaskHead): boolean {
+    const { runs, budget } = this.#init;
+    if (!runs.reserve(task.taskId)) return false;
+    const isTaken = budget.tryTake(task.owner, bytes);
+    if (!isTaken) runs.release(task.taskId);
+    return isTaken;
+  }
+
+  /**
+   * Ends the turn of a lost run that had asked its question: the answer is the next turn. Where that has come already, it begins.
+   * `undefined` where it has not, or it cannot begin now.
+   */
+  async endAsked(hosted: HostedAgent, head: TaskHead): Promise<Run | undefined> {
+    const { committer, settings } = this.#init;
+    const { task, run, fence, seq } = head;
+    if (run === undefined) return undefined;
+    // The answer to the question of a delegation goes on with the checkpoint.
+    const suspends = await hasAskedForOther(settings.store, task, run);
+    const { message } = await readNextMessage(settings.store, task, run.input);
+    if (message === undefined) {
+      const ends = suspends ? endOfSuspendedRun : endOfRun;
+      await committer.append({ task, fence, expect: seq, records: [], effects: ends });
+      return undefined;
+    }
+    if (!this.#takeRoom(head)) return undefined;
+    const next = { turn: run.turn + 1, attempt: 1, input: message.seq };
+    const effects: readonly TaskEffect[] = suspends ? [] : [{ effect: "checkpoint", value: null }];
+    const records = [this.#working(head, next.turn)];
+    const undo: Undo = (taken) => this.#init.putBack(head, next, taken);
+    return this.#within(head, () => this.#start(hosted, head, next, effects, { fence, expect: seq, records }, undo));
+  }
+
+  /**
+   * Suspends a task: no process takes it over until an operator resumes it. For its user nothing changes. The log names it once, with
+   * the option whose limit was reached and the command that resumes it.
+   */
+  async suspend({ task, contextId, run, fence, seq }: TaskHead, option: SuspendingOption): Promise<void> {
+    const { committer, settings } = this.#init;
+    if (run === undefined) return;
+    const suspended: StoredRun = { ...run, suspended: true };
+    const effects = [
+      { effect: "lease", op: "revoke" },
+      { effect: "run", run: suspended },
+    ] as const;
+    const stored = await committer.append({ task, fence, expect: seq, run, records: [], effects });
+    // Its process was only late, or another one has taken it over.
+    if (!stored.ok) return;
+    const command = `parley db resume ${task.taskId}${task.agent === "/" ? "" : ` --agent ${task.agent}`}`;
+    const about = taskFields({ ...task, contextId });
+    const sentence = "Task suspended: its process died on every attempt";
+    settings.logger.error(sentence, { ...about, deaths: run.deaths ?? 0, option, command });
+  }
+
+  /** The status with which a turn begins that no caller begins. */
+  #working({ task: { taskId }, contextId, statusTime }: TaskHead, turn: number): NewRecord {
+    const origin = { taskId, contextId, turn, attempt: 1, extensions: [], trace: undefined };
+    const time = Math.max(this.#init.settings.clock.now(), statusTime);
+    return statusRecord(origin, { state: "TASK_STATE_WORKING" }, "system", "", time);
+  }
+
+  /** Starts a run within the room and the memory that were taken for it. */
+  async #within({ task, bytes }: TaskHead, start: () => Promise<Run | undefined>): Promise<Run | undefined> {
+    const { budget, runs } = this.#init;
+    let run: Run | undefined;
+    try {
+      run = await start();
+      return run;
+    } finally {
+      // A run gives these bytes back when it is over.
+      if (run === undefined) {
+        budget.give(task.owner, bytes);
+        runs.release(task.taskId);
+      }
+    }
+  }
+
+  async #start(
+    hosted: HostedAgent,
+    head: TaskHead,
+    next: StoredRun,
+    effects: readonly TaskEffect[],
+    claim: Claim = { fence: head.fence, expect: head.seq, records: [] },
+    undo: Undo = (fence) => this.#release({ ...head, fence }),
+  ): Promise<Run | undefined> {
+    const { runs, settings } = this.#init;
+    const claimed = await this.#claim(head, next, effects, claim);
+    if (!claimed.ok) return undefined;
+    const init = await this.#read(hosted, head, next, claimed, undo);
+    if (init === undefined) return undefined;
+    if (runs.stopping) {
+      await undo(claimed.fence);
+      return undefined;
+    }
+    // A task that was lost goes on, however many its owner has.
+    runs.enter(head.task.owner, Infinity);
+    const run = await this.#apart.call(() => runs.start(init));
+    const about = {
+      ...taskFields({ ...head.task, contextId: head.contextId, trace: init.call.trace }),
+      turn: next.turn,
+      attempt: next.attempt,
+    };
+    // A task without a run waited: its attempts are no sign of trouble, and there may be thousands in a second.
+    if (head.run === undefined) settings.logger.debug("A task that waited goes on", about);
+    else if (next.attempt > 1) settings.logger.info("A task is resumed", about);
+    return run;
+  }
+
+  /**
+   * Takes the lease. Something may have been stored since the task was read, which may be long ago where many are lost: a holder that was
+   * only late goes on under the same fence, and its run may be at its next turn. Then the task is left for the next look.
+   */
+  #claim(head: TaskHead, run: StoredRun, effects: readonly TaskEffect[], claim: Claim): Promise<AppendOutcome> {
+    const { committer, settings } = this.#init;
+    const lease = acquireLease(settings.lease, settings.clock.now());
+    return committer.append({
+      task: head.task,
+      // Not every change of a run has a record: its next turn may have none, and a step that was stored.
+      run: head.run ?? null,
+      ...claim,
+      effects: [{ effect: "lease", op: "revoke" }, lease, { effect: "run", run }, ...effects],
+    });
+  }
+
+  /** Gives up a task whose log cannot be read. Where the store fails, leaves the task and throws the error. */
+  async #read(
+    hosted: HostedAgent,
+    head: TaskHead,
+    run: StoredRun,
+    claimed: Claimed,
+    undo: Undo,
+  ): Promise<TaskRunInit | undefined> {
+    const { settings, runs } = this.#init;
+    try {
+      return await readLostRun(settings.store, hosted, head, run, claimed);
+    } catch (cause) {
+      if (cause instanceof A2AError && cause.code === "Unavailable") {
+        await undo(claimed.fence);
+        throw cause;
+      }
+      const now = { ...head, run, fence: claimed.fence, seq: claimed.seq };
+      await giveUp(settings, runs, now, safeSentences.unreadable, cause);
+      return undefined;
+    }
+  }
+
+  /** Leaves a task that this process has begun to take over, as it was: one that waited goes on waiting, and is due. */
+  async #release({ task, fence, run }: TaskHead): Promise<void> {
+    const { committer, settings } = this.#init;
+    const due = Math.floor(settings.clock.now());
+    const waits = { effect: "feature", op: "wake", feature: waitFeature, due } as const;
+    const effects: TaskEffect[] = [
+      { effect: "run", run: run ?? null },
+      { effect: "lease", op: "release" },
+    ];
+    await committer.append({ task, fence, records: [], effects: run === undefined ? [...effects, waits] : effects });
+  }
+}
+
+/**
+ * Reads what a lost run needs, once this process holds the lease. Rejects when the log does not have it. `undefined`: the task was
+ * canceled or taken over since, and its agent is not called.
+ */
+async function readLostRun(
+  store: Store,
+  hosted: HostedAgent,
+  { task, contextId, bytes }: TaskHead,
+  run: StoredRun,
+  { seq, fence }: Extract<AppendOutcome, { readonly ok: true }>,
+): Promise<TaskRunInit | undefined> {
+  const { taskId } = task;
+  const input = (await store.read(task, taskId, { after: run.input - 1, limit: 1 }))?.records[0];
+  if (input?.call === undefined) throw new Error("The message of the turn is not in the log");
+  const head = await store.head(task, taskId);
+  if (head === undefined) throw new Error("The task is gone");
+  if (head.fence !== fence) return undefined;
+  const { state, checkpoint, taskState } = head;
+  // In the first turn the agent gets no task, also when it is tried again.
+  const resumes = await readResumed(store, task, checkpoint);
+  const before = (resumes ?? run).turn === 1 ? undefined : await store.load(task, taskId, { artifacts: true });
+  return {
+    hosted,
+    key: task,
+    bytes,
+    contextId,
+    message: messageOf(input.kind, input.json),
+    call: JSON.parse(input.call) as StoredCall,
+    start: { seq, state, fence, run, mayHaveMessages: true },
+    ...(before !== undefined && { task: before.task }),
+    ...(checkpoint !== undefined && { checkpoint }),
+    ...(taskState !== undefined && { taskState }),
+    resumes,
+  };
+}
+
+/**
+ * Fails a lost task that cannot go on, so that it does not stay WORKING for ever. `sentence` is for its user, `cause` for the
+ * log.
+ */
+export async function giveUp(
+  { logger, lease }: Pick<EngineSettings, "logger" | "lease">,
+  runs: Pick<Runs, "endTask">,
+  head: TaskHead,
+  sentence: string,
+  cause?: unknown,
+): Promise<void> {
+  const { task, contextId, run, holder, fence, seq } = head;
+  const about = taskFields({ ...task, contextId });
+  if (cause !== undefined) {
+    logger.error("A lost task was given up: it cannot be read", { ...about, cause });
+  } else {
+    // What this process has given up itself was counted when it did.
+    const level = holder === lease.holder ? "info" : "warn";
+    logger[level]("A task was lost", { ...about, holder, sentence });
+  }
+  const status = { state: "TASK_STATE_FAILED", message: { parts: [{ text: sentence }] } } as const;
+  // With another fence the run has ended its turn since, or another process has taken it over; else a holder that was late goes on.
+  await runs.endTask(head, status, { fence, seq, run: run ?? null });
+}

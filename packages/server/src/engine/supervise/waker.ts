@@ -1,0 +1,256 @@
+import { isTerminal } from "@parley/a2a/internal/model/index";
+import {
+  waitFeature,
+  type DueFeature,
+  type FeatureEffect,
+  type FeatureQuery,
+  type FeatureRow,
+  type TaskHead,
+  type TaskKey,
+} from "../../store/index.ts";
+import { ChurnMap } from "../churn-map.ts";
+import type { Committer } from "../log/index.ts";
+import type { EngineSettings, HostedAgent } from "../options.ts";
+import { changed, isDueBy, isOver, isWaitOf, seenTurn, waitingRun, type Run, type Waiting } from "../run/index.ts";
+import { Looks, shuffled } from "./due.ts";
+import type { Outage } from "./outage.ts";
+import { Backoff } from "./recovery.ts";
+import type { Runs } from "./runs.ts";
+import type { Takeover } from "./takeover.ts";
+
+/** Rows of one look. */
+const pageSize = 100;
+/** How many tasks are woken at a time: those that work may be as large as they are. */
+const mostAwake = 256;
+/** How many tasks of a look are settled at the same time. */
+const mostAtOnce = 32;
+/** A task that works may take its events itself. If its process dies, another one looks after this time, in milliseconds. */
+const whileItWorks = 60_000;
+/** When a task is tried again that failed, in milliseconds. */
+const afterFailure = 30_000;
+/** After so many owners without room in one look, there is most likely none for anybody. */
+const mostWithoutRoom = 16;
+/** How many pages one look passes that it can do nothing with. The next one goes on from there. */
+const mostPages = 50;
+
+interface WakerInit {
+  readonly settings: EngineSettings;
+  readonly committer: Committer;
+  readonly agents: ReadonlyMap<string, HostedAgent>;
+  readonly runs: Pick<Runs, "stopping" | "find" | "room">;
+  readonly takeover: Pick<Takeover, "wake">;
+  readonly outage: Pick<Outage, "isAway" | "failed">;
+  /** A task is on trial that may have caused a crash, or it is not known yet whether there is one: nothing else is started meanwhile. */
+  readonly isTrial: () => boolean;
+}
+
+/** What became of a look at a task. */
+type Settled = "changed" | "same" | "failed" | "noRoom";
+
+/**
+ * Wakes tasks that wait for a time or an event. They have no run and take no memory: their waits are rows, which are due when their time is
+ * over, and so are events that nobody has taken. Each process looks for rows that are due, and one of them gets the lease of the task.
+ */
+export class Waker {
+  readonly #init: WakerInit;
+  readonly #backoff: Backoff;
+  /** Tasks that were woken here, and work. */
+  readonly #awake = new ChurnMap<string, Run>();
+  readonly #looks: Looks;
+  /** Rows were left because too many tasks are awake, or too many runs go on. */
+  #isFull = false;
+  /** Where the next look goes on: after this `due`. `undefined`: from the beginning. */
+  #after: number | undefined;
+
+  constructor(init: WakerInit) {
+    this.#init = init;
+    const { settings, runs } = init;
+    this.#looks = new Looks({ clock: settings.clock, work: () => this.#look(), isOver: () => runs.stopping });
+    this.#backoff = new Backoff(init, "A task that waits could not be woken, and will be tried again later");
+  }
+
+  /** `byItself` false: it looks when `look` is called. */
+  start(byItself: boolean): void {
+    this.#looks.start(byItself);
+  }
+
+  stop(): Promise<void> {
+    return this.#looks.stop();
+  }
+
+  /** A run of this process is over. `waits`: its task waits. */
+  over(task: TaskKey, waits: Waiting | undefined): void {
+    this.#awake.delete(task.taskId);
+    if (this.#init.runs.stopping) return;
+    if (waits !== undefined) {
+      const left = waits.until - this.#init.settings.clock.now();
+      // An event may have come just before the run let go of the task, and either may have been put off while it worked.
+      if (waits.events || left <= 0) void this.#settled(task, true);
+      if (waits.until !== Infinity) this.#looks.after(left);
+    }
+    if (this.#isFull && this.#working() < mostAwake / 2) {
+      this.#isFull = false;
+      void this.look();
+    }
+  }
+
+  /** Wakes a task where one of its waits is over, and else puts off its rows that are due. Never rejects. */
+  async settle(task: TaskKey): Promise<void> {
+    await this.#settled(task);
+  }
+
+  /** `surely`: tries twice, as a row that was put off would be looked at a minute later. */
+  async #settled(task: TaskKey, surely = false): Promise<Settled> {
+    const { settings, runs } = this.#init;
+    if (runs.stopping) return "same";
+    if (!this.#backoff.isDue(task.taskId) || this.#init.outage.isAway) return "failed";
+    const work = async (): Promise<Settled> => {
+      const head = await settings.store.head(task, task.taskId);
+      return head === undefined || runs.stopping || this.#init.isTrial() ? "same" : this.#settle(head);
+    };
+    const twice = async (): Promise<Settled> => {
+      try {
+        return await work();
+      } catch {
+        await new Promise<void>((resolve) => settings.clock.after(settings.pollInterval, resolve));
+        return work();
+      }
+    };
+    return (await this.#backoff.guard({ task }, surely ? twice : work)) ?? "failed";
+  }
+
+  /** Looks for rows that are due. A call that finds a look under way has it look again. Never rejects. */
+  look(): Promise<void> {
+    return this.#looks.now();
+  }
+
+  async #look(): Promise<void> {
+    const { clock, logger, pollInterval } = this.#init.settings;
+    this.#looks.after(pollInterval);
+    const { isTrial, outage, runs } = this.#init;
+    if (isTrial() || runs.stopping || outage.isAway) return;
+    try {
+      // One query, where nothing is due.
+      const [next] = await this.#due({ now: Number.MAX_SAFE_INTEGER, limit: 1 });
+      if (next === undefined) return;
+      if (next.due > clock.now()) return this.#looks.after(next.due - clock.now());
+      await this.#lookThrough();
+    } catch (cause) {
+      if (!runs.stopping && !(await outage.failed(cause)))
+        logger.error("Looking for waits that are over failed, and will be tried again", { cause });
+    }
+  }
+
+  /** Page by page, from where the last look ended. What cannot be woken now is passed, so that it does not stand before others. */
+  async #lookThrough(): Promise<void> {
+    const { settings, runs } = this.#init;
+    const full = new Set<string>();
+    for (let pages = 0; pages < mostPages && !runs.stopping && !this.#init.isTrial();) {
+      const after = this.#after === undefined ? {} : { after: this.#after };
+      const rows = await this.#due({ now: settings.clock.now(), limit: pageSize, ...after });
+      const settled = await this.#settleAll(rows, full);
+      if (this.#isFull || full.size >= mostWithoutRoom) return;
+      if (settled > 0) continue;
+      pages += 1;
+      this.#after = rows.length < pageSize ? undefined : rows.at(-1)?.due;
+      if (this.#after === undefined) {
+        const { due } =
+          (await this.#due({ now: Number.MAX_SAFE_INTEGER, limit: 1, after: settings.clock.now() }))[0] ?? {};
+        if (due !== undefined) this.#looks.after(due - settings.clock.now());
+        return;
+      }
+    }
+  }
+
+  /**
+   * Returns how many tasks were settled. `full`: owners without room. Several at a time, so that one commit takes the leases of many and
+   * stores what they do.
+   */
+  async #settleAll(rows: readonly DueFeature[], full: Set<string>): Promise<number> {
+    const tasks = shuffled([...new Map(rows.map(({ task }) => [`${task.agent}\0${task.taskId}`, task])).values()]);
+    let settled = 0;
+    for (let from = 0; from < tasks.length && !this.#init.runs.stopping;) {
+      const room = Math.min(mostAtOnce, mostAwake - this.#working(), this.#init.runs.room);
+      this.#isFull = room <= 0;
+      if (this.#isFull || full.size >= mostWithoutRoom) break;
+      const some = tasks.slice(from, from + room).filter(({ owner }) => !full.has(owner));
+      from += room;
+      const results = await Promise.all(some.map((task) => this.#settleOne(task, rows, full)));
+      settled += results.filter((result) => result === "changed").length;
+    }
+    return settled;
+  }
+
+  async #settleOne(task: TaskKey, rows: readonly DueFeature[], full: Set<string>): Promise<Settled> {
+    const result = await this.#settled(task);
+    if (result === "noRoom") full.add(task.owner);
+    if (result === "failed") await this.#putOffFailed(rows.filter((row) => row.task.taskId === task.taskId));
+    return result;
+  }
+
+  /** How many of the tasks that were woken do more than wait. */
+  #working(): number {
+    let count = 0;
+    for (const run of this.#awake.values()) count += Number(!run.phase.resting);
+    return count;
+  }
+
+  /** What fails again and again does not come first: its rows are due later, as far as they can be changed. */
+  async #putOffFailed(rows: readonly DueFeature[]): Promise<void> {
+    const [first] = rows;
+    const later = Math.ceil(this.#init.settings.clock.now() + afterFailure);
+    if (first === undefined) return;
+    const effects = rows.map((row) => changed(row, later));
+    await this.#init.committer.append({ task: first.task, records: [], effects }).catch(() => {});
+  }
+
+  #due(query: Pick<FeatureQuery, "now" | "limit" | "after">): Promise<readonly DueFeature[]> {
+    const { agents, settings } = this.#init;
+    return settings.store.dueFeatures({ feature: waitFeature, agents: [...agents.keys()], ...query });
+  }
+
+  async #settle(head: TaskHead): Promise<Settled> {
+    const { agents, settings, takeover } = this.#init;
+    const { task, state } = head;
+    const hosted = agents.get(task.agent);
+    if (hosted === undefined) return "same";
+    const rows = await settings.store.features(task, task.taskId, waitFeature);
+    if (rows.length === 0) return "same";
+    if (isTerminal(state))
+      return this.#change(
+        head,
+        rows.map((row) => changed(row, "delete")),
+      );
+    const now = settings.clock.now();
+    const waiting = waitingRun(head);
+    if (waiting === undefined) return this.#putOff(head, rows, now);
+    const isWait = isWaitOf(seenTurn(waiting, head.checkpoint));
+    const over = rows.some((row) => isWait(row) && isOver(row, now, rows));
+    const due = rows.filter(isDueBy(now));
+    const parked = due.map((row) => changed(row, "park"));
+    // What is due and ends no wait is for a later one: whoever comes to that reads it.
+    if (!over) return this.#change(head, parked);
+    const run = await takeover.wake(hosted, head, waiting, parked);
+    if (run === "noRoom") return run;
+    // Another process has it.
+    if (run === undefined) return "same";
+    // It may be over already.
+    if (this.#init.runs.find(task.taskId) === run) this.#awake.set(task.taskId, run);
+    return "changed";
+  }
+
+  /** The task works, or waits for its user: its function comes to its waits and events itself, and lets go with new rows. */
+  #putOff(head: TaskHead, rows: readonly FeatureRow[], now: number): Promise<Settled> {
+    const later = Math.ceil(now + whileItWorks);
+    return this.#change(
+      head,
+      rows.filter(isDueBy(now)).map((row) => (head.run === undefined ? changed(row, "park") : changed(row, later))),
+    );
+  }
+
+  /** Changes rows, unless the task or a row has changed since. */
+  async #change({ task, fence }: TaskHead, effects: readonly FeatureEffect[]): Promise<Settled> {
+    if (effects.length === 0) return "same";
+    return (await this.#init.committer.append({ task, fence, records: [], effects })).ok ? "changed" : "same";
+  }
+}

@@ -1,0 +1,230 @@
+import { A2AError, hasCode, isTerminal, type JsonObject, type JsonValue } from "@parley/a2a/internal/model/index";
+import {
+  isOfOtherPage,
+  type BodyBudget,
+  type UniversalRequest,
+  type UniversalResponse,
+} from "@parley/a2a/internal/protocol/index";
+import { answered, problemOf, type Answer } from "./credential.ts";
+import { readToken, type Linked } from "./link.ts";
+import { askingPage, gonePage, invalidPage, thanksPage } from "./page.ts";
+import type { InTaskParts } from "./parts.ts";
+import { audited, auditedContext } from "./port.ts";
+import { findRequest, isOpen, mostCredentialBytes, type FoundRequest } from "./row.ts";
+
+/*
+ * The callback: the one URL of a server for links, forms, other services and redirects of authorization servers. Whatever is wrong with
+ * a link, the answer is the same, so that it tells nothing about tasks.
+ */
+
+/** A form or JSON, with room for the percent-encoding of a form. */
+const mostBodyBytes = 3 * mostCredentialBytes + 16_384;
+
+/** A link that works, with its request. */
+interface OpenLink extends Linked {
+  readonly contextId: string;
+  readonly found: FoundRequest;
+}
+
+/** Answers a request to the callback. `bodies`: the memory that all bodies share. Anybody may send one. */
+export async function answerCallback(
+  parts: InTaskParts,
+  request: UniversalRequest,
+  bodies?: BodyBudget,
+): Promise<UniversalResponse> {
+  const query = new URLSearchParams(request.url.slice(request.url.indexOf("?") + 1));
+  if (request.method === "GET" || request.method === "HEAD") {
+    return query.has("state") ? redirected(parts, request, query) : shown(parts, request, query.get("request"));
+  }
+  if (request.method === "POST") return posted(parts, request, query, bodies);
+  return { status: 405, headers: { allow: "GET, HEAD, POST", "cache-control": "no-store" } };
+}
+
+/** A person opens the link. Nothing changes: programs that look at links open them too. */
+async function shown(parts: InTaskParts, request: UniversalRequest, token: string | null): Promise<UniversalResponse> {
+  const link = await openLink(parts, request, token);
+  return link === undefined ? gonePage() : askingPage(link.found.request);
+}
+
+/** An authorization server sends the person back (RFC 6749 §4.1.2), in the browser that has seen the page of the link. */
+async function redirected(
+  parts: InTaskParts,
+  request: UniversalRequest,
+  query: URLSearchParams,
+): Promise<UniversalResponse> {
+  const token = query.get("state");
+  const link = await openLink(parts, request, token);
+  if (link?.found.request.form !== "oauth" || token === null) return gonePage();
+  const { name, value } = await browserCookie(parts, token);
+  if (!cookiesOf(request).includes(`${name}=${value}`)) return gonePage();
+  const parameters = query.toString();
+  if (parameters.length > mostCredentialBytes) return gonePage();
+  const denied = query.get("error") === "access_denied";
+  const stored = await store(parts, link, denied ? { kind: "denied" } : { kind: "redirect", parameters });
+  return stored ? thanksPage(denied) : gonePage();
+}
+
+/** A form of the page, or JSON of another service. */
+async function posted(
+  parts: InTaskParts,
+  request: UniversalRequest,
+  query: URLSearchParams,
+  bodies: BodyBudget | undefined,
+): Promise<UniversalResponse> {
+  // A page of another origin would answer in the browser of a person who has not seen what is asked. A preflight is no reason to trust JSON:
+  // the server may allow the page in its CORS option for calls of agents.
+  const isJson = (request.header("content-type") ?? "").startsWith("application/json");
+  if (isOfOtherPage(request, parts.settings.url)) return isJson ? goneJson() : gonePage();
+  const body = await request.text(mostBodyBytes, bodies).catch((thrown: unknown) => {
+    // No option allows more here.
+    throw hasCode(thrown, "RequestTooLarge") ? new A2AError("RequestTooLarge") : thrown;
+  });
+  if (isJson) return postedJson(parts, request, query.get("request"), body);
+  const form = new URLSearchParams(body);
+  const link = await openLink(parts, request, form.get("request"));
+  if (link === undefined) return gonePage();
+  const decision = form.get("decision");
+  if (decision === "continue" && link.found.request.target !== undefined) {
+    return sentOn(parts, link.found.request.token, link.found.request.target);
+  }
+  const answer = answerOf(link.found, decision, form.get("secret"));
+  if (answer === undefined) return invalidPage();
+  return (await store(parts, link, answer)) ? thanksPage(answer.kind === "denied") : gonePage();
+}
+
+function answerOf(
+  { request: { form } }: FoundRequest,
+  decision: string | null,
+  secret: string | null,
+): Answer | undefined {
+  if (decision === "deny") return { kind: "denied" };
+  if (decision === "approve" && form === "approval") return { kind: "credential", value: true };
+  const isSecret = decision === "give" && form === "secret" && secret !== null;
+  if (!isSecret || problemOf("secret", secret) !== undefined) return undefined;
+  return { kind: "credential", value: secret };
+}
+
+/** `{"credential": …}` or `{"denied": true}`. Tokens of an authorization server come by redirect alone. */
+async function postedJson(
+  parts: InTaskParts,
+  request: UniversalRequest,
+  token: string | null,
+  body: string,
+): Promise<UniversalResponse> {
+  const link = await openLink(parts, request, token);
+  if (link === undefined) return goneJson();
+  const given = readJson(body);
+  const { form } = link.found.request;
+  const problem = given?.denied === true ? undefined : problemOf(form, given?.credential);
+  if (given === undefined || problem !== undefined || (form === "oauth" && given.denied !== true)) {
+    return json(400, { error: `credential ${problem ?? "is not taken here"}` });
+  }
+  const answer: Answer =
+    given.denied === true ? { kind: "denied" } : { kind: "credential", value: given.credential as JsonValue };
+  if (!(await store(parts, link, answer))) return goneJson();
+  return json(200, { status: "received" });
+}
+
+function readJson(body: string): { readonly credential?: JsonValue; readonly denied?: JsonValue } | undefined {
+  try {
+    const value = JSON.parse(body) as JsonValue;
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The answer to every JSON body whose link does not work, whatever the reason. */
+function goneJson(): UniversalResponse {
+  return json(410, { error: "This link does not work" });
+}
+
+function json(status: number, value: JsonValue): UniversalResponse {
+  const headers = { "content-type": "application/json", "cache-control": "no-store" };
+  return { status, headers, body: JSON.stringify(value) };
+}
+
+/** Stores an answer. `false`: another one came first. */
+async function store(parts: InTaskParts, { task, contextId, found }: OpenLink, answer: Answer): Promise<boolean> {
+  const { host, waits } = parts;
+  const effects = [await answered(parts, task, found, answer)];
+  const [outcome] = await host.store.append([{ task, records: [], effects }]);
+  const stored = outcome?.ok === true;
+  const refused = answer.kind === "denied" || !stored;
+  audited(host, task, contextId, { action: "authorize.callback", outcome: refused ? "refused" : "success" });
+  if (stored) waits.changed(task);
+  return stored;
+}
+
+/** The request of a link, if the link is one of this server, the request is open, and nobody else has sent it. */
+async function openLink(
+  parts: InTaskParts,
+  request: UniversalRequest,
+  token: string | null,
+): Promise<OpenLink | undefined> {
+  const { host, seal } = parts;
+  const linked = await readToken(seal, token);
+  if (linked === undefined) return undefined;
+  const { task, id, nonce } = linked;
+  const found = await findRequest(host.store, task, id);
+  const works = found !== undefined && found.request.nonce === nonce && isOpen(found, host.clock.now());
+  if (!works || !(await isOfPrincipal(parts, request, task.owner))) {
+    const contextId = await auditedContext(host, task);
+    audited(host, task, contextId, { action: "authorize.callback", outcome: "refused" });
+    return undefined;
+  }
+  const head = await host.store.head(task, task.taskId);
+  return head === undefined || isTerminal(head.state) ? undefined : { ...linked, contextId: head.contextId, found };
+}
+
+/** Whether the sender of a request may be the principal of the task, as far as the server can know. */
+async function isOfPrincipal(
+  { settings, host }: InTaskParts,
+  request: UniversalRequest,
+  owner: string,
+): Promise<boolean> {
+  try {
+    const caller = await settings.caller(request);
+    if (caller !== undefined && host.ownerOf(caller) !== owner) return false;
+    if (settings.identify === undefined) return true;
+    const principal = await settings.identify(request);
+    return principal !== undefined && host.ownerOf(principal) === owner;
+  } catch (cause) {
+    if (hasCode(cause, "TooManyRequests")) throw cause;
+    host.logger.debug("The sender of a link is not known", { cause });
+    return false;
+  }
+}
+
+/** Sends a browser to the authorization server, with a cookie by which it is known when it comes back. */
+async function sentOn(parts: InTaskParts, token: string, target: string): Promise<UniversalResponse> {
+  const { name, value, attributes } = await browserCookie(parts, token);
+  return {
+    status: 303,
+    headers: {
+      location: target,
+      "set-cookie": `${name}=${value}; ${attributes}`,
+      "cache-control": "no-store",
+      "referrer-policy": "same-origin",
+    },
+  };
+}
+
+/**
+ * The cookie of a browser that has seen the page of a link and gone on from there. A redirect in another browser is refused: whoever
+ * sends somebody the address of the authorization server directly, gets nothing.
+ */
+async function browserCookie({ settings }: InTaskParts, token: string) {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token)));
+  const hex = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const secure = settings.url.startsWith("https:");
+  return {
+    name: `${secure ? "__Host-" : ""}parley-${hex.slice(0, 16)}`,
+    value: hex.slice(16),
+    attributes: `Path=/; Max-Age=3600; HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`,
+  };
+}
+
+function cookiesOf(request: UniversalRequest): readonly string[] {
+  return (request.header("cookie") ?? "").split(/[;,]/).map((cookie) => cookie.trim());
+}

@@ -1,0 +1,119 @@
+import type { Bytes, Clock, Logger } from "@parley/a2a/internal/base/index";
+import type { Message, Part } from "@parley/a2a/internal/model/index";
+import type {
+  Audit,
+  AuditRecord,
+  AuthorizationInit,
+  BodyBudget,
+  OpenAuthorization,
+  Principal,
+  TurnSignal,
+  UniversalRequest,
+  UniversalResponse,
+} from "@parley/a2a/internal/protocol/index";
+import type { FeatureEffect, Store, TaskKey } from "../store/index.ts";
+
+/* In-task authorization at a server (A2A 1.0 §7.6): its options, and what the engine calls. */
+
+/** How agents of a server get authorizations for their tasks, by `turn.authorize()`. */
+export interface InTaskOptions {
+  /**
+   * Keys of 32 random bytes, each in base64: `openssl rand -base64 32`. They sign links and seal credentials. The first one is used;
+   * the others still open what they sealed. All processes on one store need the same keys. Default: `push.keys`; with `serve()` those of
+   * the environment variable `PARLEY_KEYS`, with commas between them; then a key that ends with the process, where `publicUrl` is a
+   * loopback address; otherwise `turn.authorize()` fails.
+   */
+  readonly keys?: readonly string[];
+  /**
+   * Finds out who has opened a link, such as by a session cookie of your site. Only the principal of the task may answer then, and
+   * others are told that the link does not work. `undefined`: nobody is signed in, and the link is refused. Default: whoever has
+   * the link may answer. A request with credentials of the server's authenticator must be of the principal of the task in any case.
+   */
+  identify?(request: UniversalRequest): Principal | undefined | Promise<Principal | undefined>;
+}
+
+/** The options with their defaults. `server/intask.ts` makes them. */
+export interface InTaskSettings extends Pick<InTaskOptions, "identify"> {
+  /** 32 bytes each. Throws where the server has none: the error says what to set. */
+  readonly keys: () => readonly [Bytes, ...Bytes[]];
+  /** The URL of the callback, as clients reach it. */
+  readonly url: string;
+  /** Finds the caller of a request that has credentials; `undefined` for any other. */
+  readonly caller: (request: UniversalRequest) => Promise<Principal | undefined>;
+}
+
+/** What this room needs of the engine. */
+export interface InTaskHost {
+  readonly store: Pick<Store, "append" | "dueFeatures" | "features" | "head">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly ownerOf: (principal: Principal) => string;
+  /** How often a turn that waits looks for what another process has stored, in milliseconds. */
+  readonly pollInterval: number;
+  readonly audit?: Audit | undefined;
+}
+
+/** The turn that asks. */
+export interface AuthorizingTurn {
+  readonly task: TaskKey;
+  readonly contextId: string;
+  /** Name of the agent, for the page. */
+  readonly agentName: string;
+  readonly principal: Principal;
+  readonly number: number;
+  readonly signal: TurnSignal;
+  makeId(): string;
+  /** Stores rows with the task, which it makes first where there is none. */
+  keep(effects: readonly FeatureEffect[]): Promise<void>;
+  /** Whether the turn does nothing but wait: a process that stops leaves it to the next one. */
+  rest(resting: boolean): void;
+}
+
+/** What the engine and the host call. */
+export interface Authorizations {
+  /** Opens a request of a turn, or finds the one that it had opened before a restart. */
+  open<Init extends AuthorizationInit>(init: Init, turn: AuthorizingTurn): Promise<OpenAuthorization<Init["form"]>>;
+  /** Whether a turn of the task waits for an authorization, or has got one that it does not know yet. */
+  isAwaited(task: TaskKey): Promise<boolean>;
+  /** Takes the credential out of a message. */
+  take(message: Message, answer: Part): Promise<TakenAnswer>;
+  /** Something of the task was stored in this process: a turn that waits looks. */
+  changed(task: TaskKey): void;
+  /**
+   * Answers a request to the callback.
+   *
+   * @param bodies - The memory that all bodies share while they are received. Absent: no limit.
+   */
+  callback(request: UniversalRequest, bodies?: BodyBudget): Promise<UniversalResponse>;
+}
+
+/** A message without its credential. */
+export interface TakenAnswer {
+  /** The message as it may be stored. */
+  readonly message: Message;
+  /** Name of the request that it answers. */
+  readonly id: string;
+  /** What has to be stored with the message. Rejects with `InvalidParams` where the task has no such open request. */
+  effects(task: TaskKey): Promise<readonly FeatureEffect[]>;
+  /** It was stored with the message. */
+  stored(task: TaskKey): void;
+}
+
+/** Reports what became of a request. */
+export function audited(
+  { audit, clock }: Pick<InTaskHost, "audit" | "clock">,
+  { agent, taskId }: TaskKey,
+  contextId: string | undefined,
+  record: Pick<AuditRecord, "action" | "outcome"> & Partial<AuditRecord>,
+): void {
+  const about = { agent, taskId, ...(contextId !== undefined && { contextId }) };
+  audit?.({ event: "credential", time: clock.now(), ...about, ...record });
+}
+
+/** The context of a task, for the audit. `undefined` where there is no audit, or no such task. */
+export async function auditedContext(
+  { audit, store }: Pick<InTaskHost, "audit" | "store">,
+  task: TaskKey,
+): Promise<string | undefined> {
+  return audit === undefined ? undefined : (await store.head(task, task.taskId))?.contextId;
+}

@@ -1,0 +1,232 @@
+import { A2AError } from "@parley/a2a/internal/model/index";
+import {
+  AuthorizationNotGiven,
+  isLink,
+  type AuthorizationInit,
+  type AuthorizationRequest,
+  type Credentials,
+  type OpenAuthorization,
+  taskFields,
+} from "@parley/a2a/internal/protocol/index";
+import { openAnswer } from "./credential.ts";
+import { makeToken } from "./link.ts";
+import type { InTaskParts } from "./parts.ts";
+import { audited, type AuthorizingTurn } from "./port.ts";
+import { boundTo, deleteRequest, findRequest, setRequest, type FoundRequest, type StoredRequest } from "./row.ts";
+
+/* A request of a turn: it is opened, and the turn waits for the answer. */
+
+const usualLifetime = 10 * 60_000;
+const longestLifetime = 24 * 60 * 60_000;
+const longestReason = 2000;
+
+/** Opens a request, or finds the one that the turn had opened before a restart. */
+export async function openRequest<Init extends AuthorizationInit>(
+  parts: InTaskParts,
+  init: Init,
+  turn: AuthorizingTurn,
+): Promise<OpenAuthorization<Init["form"]>> {
+  checkInit(init);
+  const id = init.id === undefined ? turn.makeId() : `${turn.number}-${init.id}`;
+  const found = await findRequest(parts.host.store, turn.task, id);
+  const request = found?.request.form === init.form ? found.request : await newRequest(parts, init, turn, id);
+  const shown = shownOf(id, request);
+  if (!isLink(request.url)) {
+    throw mistake("the link must be an https URL, or one of this machine. Is publicUrl an https URL?");
+  }
+  if (found?.request !== request) await turn.keep([setRequest(id, request)]);
+  return {
+    shown,
+    credential: () => new Wait(parts, init, turn, id).credential() as Promise<Credentials[Init["form"]]>,
+  };
+}
+
+async function newRequest(
+  { settings, host, seal }: InTaskParts,
+  init: AuthorizationInit,
+  turn: AuthorizingTurn,
+  id: string,
+): Promise<StoredRequest> {
+  const { task, principal, agentName } = turn;
+  const nonce = crypto.randomUUID();
+  const token = await makeToken(seal, { task, id, nonce });
+  const callbackUrl = `${settings.url}?request=${token}`;
+  const { subject, organization } = principal;
+  const request: StoredRequest = {
+    form: init.form,
+    reason: init.reason,
+    agent: agentName.slice(0, 200),
+    asker: (organization === undefined ? subject : `${subject} (${organization})`).slice(0, 200),
+    ...(init.form === "secret" && init.label !== undefined && { label: init.label.slice(0, 100) }),
+    ...(init.inMessage === true && { inMessage: true }),
+    expires: Math.floor(host.clock.now()) + (init.lifetime ?? usualLifetime),
+    nonce,
+    token,
+    url: init.form === "callback" && init.link !== undefined ? String(await init.link(callbackUrl)) : callbackUrl,
+    state: "open",
+  };
+  if (init.form !== "oauth") return request;
+  const { authorizationUrl } = await import("./oauth.ts");
+  const { url, verifier } = await authorizationUrl(init, { redirectUri: settings.url, state: token });
+  return { ...request, target: url, verifier: await seal.seal(verifier, boundTo("verifier", task, nonce)) };
+}
+
+function shownOf(id: string, { form, url, expires, inMessage }: StoredRequest): AuthorizationRequest {
+  return { id, form, url, expiresAt: new Date(expires).toISOString(), ...(inMessage === true && { inMessage }) };
+}
+
+/** A turn that waits for the answer to its request. */
+class Wait {
+  readonly #parts: InTaskParts;
+  readonly #init: AuthorizationInit;
+  readonly #turn: AuthorizingTurn;
+  readonly #id: string;
+
+  constructor(parts: InTaskParts, init: AuthorizationInit, turn: AuthorizingTurn, id: string) {
+    this.#parts = parts;
+    this.#init = init;
+    this.#turn = turn;
+    this.#id = id;
+  }
+
+  async credential(): Promise<unknown> {
+    this.#turn.rest(true);
+    let found: FoundRequest;
+    try {
+      found = await this.#answered();
+    } finally {
+      this.#turn.rest(false);
+    }
+    // The row goes before the agent gets the credential, so that nothing gets it twice.
+    await this.#turn.keep([deleteRequest(this.#id)]);
+    return this.#credentialOf(found.request);
+  }
+
+  /** Resolves once the answer is in the row. */
+  async #answered(): Promise<FoundRequest> {
+    const { host, waits } = this.#parts;
+    const { task, signal } = this.#turn;
+    let deadline: number | undefined;
+    for (;;) {
+      const wake = new Wake();
+      const ends = [waits.on(task, () => wake.wake()), onAbort(signal, () => wake.wake())];
+      try {
+        const found = await findRequest(host.store, task, this.#id);
+        if (signal.aborted) throw await this.#aborted();
+        if (found === undefined) throw mistake("the task has no room for another row");
+        // The wall clock may be set while the turn waits.
+        deadline ??= host.clock.elapsed() + Math.min(this.#lifetime, found.request.expires - host.clock.now());
+        const left = deadline - host.clock.elapsed();
+        const problem = problemOf(found, left);
+        if (problem !== undefined) throw await this.#notGiven(problem);
+        if (found.request.state === "given") return found;
+        ends.push(host.clock.after(Math.max(1, left), () => wake.wake()));
+        await wake.woken;
+      } finally {
+        for (const end of ends) end();
+      }
+    }
+  }
+
+  get #lifetime(): number {
+    return this.#init.lifetime ?? usualLifetime;
+  }
+
+  async #notGiven(kind: AuthorizationNotGiven["kind"]): Promise<AuthorizationNotGiven> {
+    await this.#turn.keep([deleteRequest(this.#id)]);
+    if (kind === "expired") this.#audit("authorize.expired", "failed");
+    return new AuthorizationNotGiven(kind, sentences[kind]);
+  }
+
+  /** The turn is over. Its row goes, unless another process continues with it. */
+  async #aborted(): Promise<unknown> {
+    const { reason } = this.#turn.signal;
+    const goesOn = reason === undefined || /^(?:shutdown|leaseLost|storeFailed)$/.test(reason.kind);
+    const { host } = this.#parts;
+    if (!goesOn) {
+      const item = { task: this.#turn.task, records: [], effects: [deleteRequest(this.#id)] };
+      await host.store.append([item]).catch((cause: unknown) => {
+        const { contextId } = this.#turn;
+        const about = taskFields({ ...item.task, contextId });
+        host.logger.warn("A request for an authorization could not be deleted", { ...about, cause });
+      });
+    }
+    return reason;
+  }
+
+  async #credentialOf(request: StoredRequest): Promise<unknown> {
+    const { seal, settings } = this.#parts;
+    const { task } = this.#turn;
+    const answer = await openAnswer(seal, task, request);
+    this.#audit("authorize.received", "success");
+    if (answer.kind === "credential") return answer.value;
+    const verifier = await seal.open(request.verifier ?? "", boundTo("verifier", task, request.nonce));
+    const { exchangeCode } = await import("./oauth.ts");
+    try {
+      return await exchangeCode(this.#init, {
+        redirectUri: settings.url,
+        state: request.token,
+        verifier: verifier as string,
+        parameters: answer.parameters,
+        signal: this.#turn.signal,
+      });
+    } catch (error) {
+      this.#turn.signal.throwIfAborted();
+      this.#audit("authorize.exchange", "failed");
+      throw new AuthorizationNotGiven("denied", sentences.denied, { cause: error });
+    }
+  }
+
+  #audit(action: string, outcome: "success" | "failed"): void {
+    const { task, contextId, principal } = this.#turn;
+    const { subject, organization } = principal;
+    const by = { subject, ...(organization !== undefined && { organization }) };
+    audited(this.#parts.host, task, contextId, { action, outcome, ...by });
+  }
+}
+
+/** What the caller reads. */
+const sentences = {
+  denied: "The authorization was refused.",
+  expired: "The authorization was not given in time.",
+  message: "The caller sent another message.",
+} as const;
+
+/** `left`: milliseconds until the request ends. A message that came first counts more than nothing, and less than an answer. */
+function problemOf({ row, request }: FoundRequest, left: number): AuthorizationNotGiven["kind"] | undefined {
+  if (request.state === "given") return undefined;
+  if (request.state === "denied") return "denied";
+  if (row.due !== undefined) return "message";
+  return left <= 0 ? "expired" : undefined;
+}
+
+/** Woken once. */
+class Wake {
+  wake!: () => void;
+  readonly woken = new Promise<void>((resolve) => {
+    this.wake = resolve;
+  });
+}
+
+function onAbort(signal: AbortSignal, run: () => void): () => void {
+  signal.addEventListener("abort", run, { once: true });
+  return () => signal.removeEventListener("abort", run);
+}
+
+function mistake(text: string): A2AError {
+  return new A2AError("InvalidAgentResponse", `turn.authorize(): ${text}`);
+}
+
+const forms: readonly string[] = ["approval", "secret", "callback", "oauth"] satisfies readonly (keyof Credentials)[];
+
+/** JavaScript callers can pass anything. */
+function checkInit({ form, reason, lifetime, id }: AuthorizationInit): void {
+  if (!forms.includes(form)) throw mistake(`form must be one of ${forms.join(", ")}`);
+  if (typeof reason !== "string" || reason.trim() === "" || reason.length > longestReason) {
+    throw mistake(`reason must be a text of at most ${longestReason} characters`);
+  }
+  if (lifetime !== undefined && !(lifetime >= 1 && lifetime <= longestLifetime)) {
+    throw mistake(`lifetime must be a number of milliseconds, at most ${longestLifetime}`);
+  }
+  if (id !== undefined && !/^[\w.:-]{1,100}$/.test(id)) throw mistake("id must be 1 to 100 letters, digits and .:_-");
+}

@@ -1,0 +1,114 @@
+import {
+  TaskFold,
+  type Artifact,
+  type LogRecord,
+  type TaskArtifactUpdateEvent,
+} from "@parley/a2a/internal/model/index";
+import { recordBytes, roomless, type Room, type Store, type TaskKey } from "../store/index.ts";
+import type { StoredConfig } from "./stored.ts";
+
+/* Artifacts that come in chunks: the last chunk sends the whole artifact. */
+
+/** Whether an update begins an artifact, so that it is the whole of it so far. */
+export function beginsArtifact({ append }: Pick<TaskArtifactUpdateEvent, "append">): boolean {
+  return append !== true;
+}
+
+/** Most artifacts whose beginnings are remembered. Of more, the oldest one is known. */
+const mostOpen = 1000;
+
+/**
+ * Where the oldest artifact begins that may be incomplete, so that its chunks need not be looked for in the whole log. The
+ * result may be too early, and is never too late.
+ */
+export class OpenArtifacts {
+  /** Artifacts that began since the cursor, and are not complete: the `seq` before each. */
+  readonly #begun = new Map<string, number>();
+  /** The beginning of those before the cursor. */
+  #before: number;
+  #mayHaveBefore: boolean;
+
+  constructor({ cursor, chunks = 0 }: Pick<StoredConfig, "cursor" | "chunks">) {
+    this.#before = chunks;
+    this.#mayHaveBefore = chunks < cursor;
+  }
+
+  /** After one more record. */
+  note(record: LogRecord): { readonly chunks: number } {
+    if (record.kind === "artifactUpdate") this.#update(record);
+    if (this.#mayHaveBefore) return { chunks: this.#before };
+    return { chunks: this.#oldest ?? record.seq };
+  }
+
+  /** The one that was put in first. */
+  get #oldest(): number | undefined {
+    for (const seq of this.#begun.values()) return seq;
+    return undefined;
+  }
+
+  #update({ json, seq }: LogRecord): void {
+    const { artifact, append, lastChunk } = JSON.parse(json) as TaskArtifactUpdateEvent;
+    const { artifactId } = artifact;
+    if (lastChunk === true) this.#begun.delete(artifactId);
+    else if (beginsArtifact({ append: append === true }) && !this.#begun.has(artifactId)) {
+      if (this.#begun.size < mostOpen) this.#begun.set(artifactId, seq - 1);
+      else if (!this.#mayHaveBefore) [this.#before, this.#mayHaveBefore] = [this.#oldest ?? seq - 1, true];
+    }
+  }
+}
+
+/** An artifact with all of its chunks. */
+export interface WholeArtifact {
+  readonly update: TaskArtifactUpdateEvent;
+  /** Set where its parts were left out, because they take more than the largest body: their size in bytes. */
+  readonly left?: number;
+}
+
+interface Reading {
+  readonly store: Pick<Store, "read">;
+  readonly bodyBytes: number;
+  readonly mergeTextParts: boolean;
+  readonly room: Room;
+}
+
+/** The artifact that `last` completes. Its first chunk comes after `from`. `undefined`: the log was compacted meanwhile. */
+export async function wholeArtifact(
+  { store, bodyBytes, mergeTextParts, room }: Reading,
+  task: TaskKey,
+  last: LogRecord,
+  from: number,
+): Promise<WholeArtifact | undefined> {
+  const end = JSON.parse(last.json) as TaskArtifactUpdateEvent;
+  const { taskId, contextId } = end;
+  const empty = { id: taskId, status: { state: "TASK_STATE_WORKING" } } as const;
+  let fold = new TaskFold(empty, { mergeTextParts });
+  let bytes = 0;
+  for (let after = from; after < last.seq;) {
+    const kinds = ["artifactUpdate"] as const;
+    const page = await store.read(task, task.taskId, { after, limit: 256, bytes: roomless, kinds, room });
+    if (page === undefined || page.head.firstSeq > after + 1 || page.records.length === 0) return undefined;
+    for (const record of page.records) {
+      after = record.seq;
+      if (after > last.seq) break;
+      const update = JSON.parse(record.json) as TaskArtifactUpdateEvent;
+      if (update.artifact.artifactId !== end.artifact.artifactId) continue;
+      if (beginsArtifact(update)) {
+        fold = new TaskFold(empty, { mergeTextParts });
+        bytes = 0;
+      }
+      bytes += recordBytes(record);
+      // What is too large is not collected. Its size still is.
+      const artifact: Artifact = bytes > bodyBytes ? { ...update.artifact, parts: [] } : update.artifact;
+      fold.apply({ artifactUpdate: { ...update, artifact } });
+    }
+  }
+  const artifact = fold.snapshot().artifacts?.[0] ?? end.artifact;
+  const update = {
+    taskId,
+    contextId,
+    artifact,
+    lastChunk: true,
+    ...(end.metadata !== undefined && { metadata: end.metadata }),
+  };
+  return bytes > bodyBytes ? { update, left: bytes } : { update };
+}

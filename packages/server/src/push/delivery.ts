@@ -1,0 +1,309 @@
+import type { LogFields } from "@parley/a2a/internal/base/index";
+import { A2AError } from "@parley/a2a/internal/model/index";
+import { auditedSubject, taskFields } from "@parley/a2a/internal/protocol/index";
+import type { DueFeature, TaskKey } from "../store/index.ts";
+import { deliveryId } from "@parley/a2a/internal/webhooks/index";
+import { bodyOf, type WebhookCodec } from "./body.ts";
+import type { TurnEnd } from "./circuit.ts";
+import { ClaimedRow, nextAgain, type Change } from "./claimed-row.ts";
+import type { DeliveryContext } from "./delivery-context.ts";
+import { eventAgain, nextEvent, type EventSource, type Next, type PushEvent } from "./events.ts";
+import type { DeliveredExtensions, OpenSecrets, PushProblem, RefusedDelivery } from "./port.ts";
+import { healthOf, originOf, resultOf } from "./outcome.ts";
+import { headersOf, post, type Answer, type PushMessage } from "./request.ts";
+import { waitAfter } from "./retry.ts";
+import { moved } from "./row.ts";
+import { rememberLast } from "./seal.ts";
+import { mostRefused, type StoredConfig } from "./stored.ts";
+
+/** A claim lasts longer than a request by this, in milliseconds: for what comes before and after the request. */
+export const claimMargin = 40_000;
+
+/** The result of one step. */
+export interface Step extends TurnEnd {
+  /** Whether there is more to do at once. */
+  readonly more: boolean;
+}
+
+interface Request {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+type About = Omit<PushMessage, "body">;
+type Found = Extract<Next, { readonly kind: "event" }>;
+
+const noExtensions: DeliveredExtensions = { uris: [], deliver: undefined };
+const done: Step = { more: false };
+const again: Step = { more: true };
+const unwritten = "The server could not write the request: its log says why";
+const unread = "The server could not read the event: its log says why";
+
+/** The deliveries of one config, one after the other. Each step claims the row, posts at most one event, and stores the result. */
+export class Delivery {
+  readonly task: TaskKey;
+  readonly configId: string;
+  /** Bytes of its row, about. */
+  readonly bytes: number;
+  readonly #context: DeliveryContext;
+  readonly #row: ClaimedRow;
+  readonly #open: OpenSecrets;
+  /** The event that this step tries. */
+  #event: PushEvent | undefined;
+
+  constructor(context: DeliveryContext, row: DueFeature, config: StoredConfig) {
+    this.#context = context;
+    this.task = row.task;
+    this.configId = row.key;
+    this.bytes = row.value.length;
+    this.#row = new ClaimedRow(context, row, config);
+    this.#open = rememberLast(context.open);
+  }
+
+  /** What log lines say about it. */
+  get fields(): LogFields {
+    const { agent, taskId } = this.task;
+    const about = { agent, taskId, contextId: this.#contextId, trace: this.#event?.trace };
+    return { ...taskFields(about), configId: this.configId, origin: originOf(this.#row.config.url) };
+  }
+
+  get #contextId(): string | undefined {
+    if (this.#event === undefined) return undefined;
+    const { task, message, statusUpdate, artifactUpdate } = this.#event.payload.value;
+    return (task ?? message ?? statusUpdate ?? artifactUpdate)?.contextId;
+  }
+
+  /** Delivers at most one event. Rejects where the store fails. */
+  async step(): Promise<Step> {
+    const room = this.#context.room(this.task.owner);
+    try {
+      const step = await this.#next({ ...this.#context.events, room });
+      this.#event = undefined;
+      return step;
+    } finally {
+      room.end();
+    }
+  }
+
+  /** Gives the row back: it is due after `wait` milliseconds. An attempt that did not end does not count. */
+  async release(wait: number, change?: Change): Promise<void> {
+    if (!this.#row.isClaimed && wait === 0) return;
+    await this.#row.release(this.#row.now() + wait, change);
+  }
+
+  async #next(events: EventSource): Promise<Step> {
+    const { config } = this.#row;
+    const codec = this.#context.codecOf(config.version);
+    const { sends } = codec.webhook;
+    const refused = nextAgain(config);
+    let next: Next;
+    try {
+      next =
+        refused === undefined
+          ? await nextEvent(events, this.task, config, sends)
+          : await eventAgain(events, this.task, config, { seq: refused.seq, sends });
+    } catch (error) {
+      return this.#unreadable(error);
+    }
+    switch (next.kind) {
+      case "gone":
+        return done;
+      case "again":
+        return again;
+      case "none": {
+        const { position } = next;
+        return this.#rest((each) => moved(each, position), position.cursor);
+      }
+      case "event":
+        return this.#deliver(codec, next, refused);
+    }
+  }
+
+  async #deliver(codec: WebhookCodec, next: Found, refused: RefusedDelivery | undefined): Promise<Step> {
+    if (this.#context.stopping()) return this.#pause(0);
+    this.#event = next.event;
+    if (!(await this.#claim())) return done;
+    const { nonce, sequence, attempts = 0 } = this.#row.config;
+    const { seq, generation, trace } = next.event;
+    const number = refused?.sequence ?? sequence + 1;
+    const about = {
+      id: deliveryId(nonce, number, seq),
+      sequence: number,
+      attempt: attempts + 1,
+      taskId: this.task.taskId,
+      generation,
+      trace,
+      contentType: codec.webhook.mediaType,
+    };
+    const request = await this.#prepare(codec, next, about);
+    if (request === undefined) return this.#failed(this.#problem(unwritten), undefined);
+    // The process may have been suspended since: then another one has the row.
+    const { fresh = Infinity } = this.#context.holders ?? {};
+    if (this.#row.age > Math.min(fresh, claimMargin / 2) && !(await this.#claim())) return done;
+    if (this.#context.stopping()) return this.#pause(0);
+    const since = this.#context.clock.elapsed();
+    const answer = await this.#post(request, about, seq);
+    const took = this.#context.clock.elapsed() - since;
+    const step = await this.#settle(answer, next, refused);
+    return answer.kind === "aborted" ? step : { ...step, took, health: healthOf(answer) };
+  }
+
+  /** The request; `undefined` where it cannot be written or signed. */
+  async #prepare(codec: WebhookCodec, { event }: Found, about: About): Promise<Request | undefined> {
+    const { signer, events, logger } = this.#context;
+    const { config } = this.#row;
+    try {
+      const secrets = config.sealed === undefined ? {} : await this.#open(config.sealed, this.task, this.configId);
+      const { uris, deliver } = await this.#extensions();
+      const given = deliver === undefined ? event.payload : event.payload.map(deliver);
+      const { blobs } = this.#context;
+      const payload = blobs === undefined ? given : await blobs.linked(given, this.task);
+      const body = bodyOf(codec, { ...event, payload }, events.bodyBytes);
+      const headers = await headersOf(signer, this.#row.now(), config, secrets, { ...about, body });
+      if (uris.length > 0) headers[codec.webhook.extensions] = uris.join(", ");
+      return { body, headers };
+    } catch (cause) {
+      logger.error("A webhook could not be written", { ...this.fields, cause });
+      return undefined;
+    }
+  }
+
+  /** The extensions that were active in the request that registered the config (A2A 1.0 §4.6). */
+  async #extensions(): Promise<DeliveredExtensions> {
+    const { extensions = [] } = this.#row.config;
+    return extensions.length === 0 ? noExtensions : this.#context.extensionsOf(this.task.agent, extensions);
+  }
+
+  async #post(request: Request, { attempt, trace }: About, seq: number): Promise<Answer> {
+    const { agent, taskId } = this.task;
+    const { url } = this.#row.config;
+    const about = { agent, taskId, configId: this.configId, origin: originOf(url), seq, attempt, trace };
+    const ended = this.#context.observer?.delivery?.(about);
+    const answer = await post(this.#context, this.#row.config, request);
+    ended?.(resultOf(answer));
+    this.#audit(answer, trace);
+    return answer;
+  }
+
+  /** Records that a credential was sent: that of the config, or one of the server. */
+  #audit({ kind }: Answer, trace: string | undefined): void {
+    const { scheme, sealed } = this.#row.config;
+    if (kind === "aborted" || (scheme === undefined && sealed === undefined)) return;
+    if (this.#context.audit === undefined) return;
+    const { agent, taskId } = this.task;
+    const outcome = kind === "delivered" ? "success" : "failed";
+    const contextId = this.#contextId;
+    const about = { agent, action: "push.deliver", ...auditedSubject({ taskId, contextId, trace }) };
+    this.#context.audit({ event: "credential", outcome, time: this.#context.clock.now(), ...about });
+  }
+
+  async #settle(answer: Answer, next: Found, refused: RefusedDelivery | undefined): Promise<Step> {
+    const { logger } = this.#context;
+    switch (answer.kind) {
+      case "aborted":
+        return this.#pause(0);
+      case "gone":
+        logger.info("A receiver wants no more webhooks (410)", this.fields);
+        await this.#row.remove();
+        return done;
+      case "delivered":
+        return refused === undefined ? this.#delivered(next) : this.#triedAgain(refused, undefined);
+      case "failed":
+      case "refused": {
+        const { reason, status, kind } = answer;
+        const problem = this.#problem(reason, status);
+        // What is refused is not tried again: at most `mostRefused` lines for a webhook, until it is parked.
+        if (kind === "refused") logger.info("A receiver refused a webhook", { ...this.fields, reason });
+        else logger.debug("A webhook was not delivered", { ...this.fields, reason });
+        if (refused !== undefined) return this.#triedAgain(refused, problem);
+        return kind === "failed" ? this.#failed(problem, answer.retryAfter) : this.#refused(problem, next);
+      }
+    }
+  }
+
+  #delivered({ position, last }: Found): Promise<Step> {
+    const change: Change = (config) => {
+      const { sequence, delivered } = config;
+      return { ...moved(config, position), sequence: sequence + 1, delivered: delivered + 1 };
+    };
+    return last ? this.#rest(change, position.cursor) : this.#goOn(change);
+  }
+
+  #refused(problem: PushProblem, { position, event: { seq }, last }: Found): Promise<Step> {
+    if ((this.#row.config.refused ?? []).length >= mostRefused) return this.#park(problem);
+    const change: Change = (config) => {
+      const { refused = [] } = config;
+      const sequence = config.sequence + 1;
+      return { ...moved(config, position), sequence, refused: [...refused, { ...problem, seq, sequence }] };
+    };
+    return last ? this.#rest(change, position.cursor) : this.#goOn(change);
+  }
+
+  /** After another attempt at a refused event. `problem`: it was not delivered. */
+  #triedAgain({ seq }: RefusedDelivery, problem: PushProblem | undefined): Promise<Step> {
+    return this.#goOn(({ again: wanted = [], refused = [], ...config }) => {
+      const others = wanted.filter((each) => each !== seq);
+      const left = refused.flatMap((each) => {
+        if (each.seq !== seq) return [each];
+        return problem === undefined ? [] : [{ seq, sequence: each.sequence, ...problem }];
+      });
+      return {
+        ...config,
+        delivered: config.delivered + (problem === undefined ? 1 : 0),
+        ...(left.length > 0 && { refused: left }),
+        ...(others.length > 0 && { again: others }),
+      };
+    });
+  }
+
+  #failed(problem: PushProblem, retryAfter: number | undefined): Promise<Step> {
+    const attempts = (this.#row.config.attempts ?? 0) + 1;
+    const wait = waitAfter(attempts, this.#context.waits, retryAfter, Math.random());
+    if (wait === undefined) return this.#park(problem, attempts);
+    return this.#pause(wait, (config) => ({ ...config, attempts, problem }));
+  }
+
+  async #unreadable(error: unknown): Promise<Step> {
+    // The store is down, or there is no memory for the task now: neither is the event's fault.
+    if (error instanceof A2AError && error.code === "Unavailable") throw error;
+    this.#context.logger.error("The events of a webhook could not be read", { ...this.fields, cause: error });
+    return this.#failed(this.#problem(unread), undefined);
+  }
+
+  async #park(problem: PushProblem, attempts?: number): Promise<Step> {
+    const fields = { ...this.fields, reason: problem.reason };
+    this.#context.logger.warn("A webhook is parked: nothing more is sent until an operator says so", fields);
+    await this.#row.park((config) => ({ ...config, ...(attempts !== undefined && { attempts }), problem }));
+    return done;
+  }
+
+  /** Stores a change, and keeps the row for the next step. */
+  async #goOn(change: Change): Promise<Step> {
+    if (this.#context.stopping()) return this.#pause(0, change);
+    return (await this.#claim(change)) ? again : done;
+  }
+
+  /** Stores a change, and puts the row to rest, unless the log has more by now. `end`: the `seq` that was seen last. */
+  async #rest(change: Change, end: number): Promise<Step> {
+    const outcome = await this.#row.release(undefined, change, end);
+    if (outcome === "released") return nextAgain(this.#row.config) === undefined ? done : again;
+    if (outcome === "lost") return done;
+    if (this.#row.isClaimed) return this.#goOn(change);
+    this.#row.assume(change);
+    return again;
+  }
+
+  async #pause(wait: number, change?: Change): Promise<Step> {
+    await (change === undefined ? this.release(wait) : this.#row.release(this.#row.now() + wait, change));
+    return done;
+  }
+
+  #claim(change?: Change): Promise<boolean> {
+    return this.#row.hold(this.#context.timeout + claimMargin, change);
+  }
+
+  #problem(reason: string, status?: number): PushProblem {
+    const at = this.#row.now();
+    return status === undefined ? { at, reason } : { at, reason, status };
+  }
+}

@@ -1,0 +1,100 @@
+import { toBase64Url } from "@parley/a2a/internal/base/base64";
+import type { StoreNote } from "../store/index.ts";
+import type { Known, Origin, Origins } from "./circuit.ts";
+import type { OutboxHost } from "./port.ts";
+
+/*
+ * What processes tell each other of receivers, by notes of the store: a process that is new begins with what the others know. They are
+ * hints, so nothing waits for their being stored, and a store that fails is no failure of a delivery (docs/decisions/webhooks.md).
+ */
+
+/** How often this process asks what others know of an origin with rows that are due, in milliseconds. */
+const askEvery = 5_000;
+/** News wait for those that follow, in milliseconds: an origin that answers has several at once. */
+const tellAfter = 250;
+/** How long a note counts, and how often one is repeated, in milliseconds. */
+const keptFor = 60 * 60_000;
+const repeatEvery = keptFor / 4;
+/** Notes of one call (`StoreNotes`). */
+const most = 1_000;
+
+/** Tells other processes what this one learns of origins, and asks what they have learned. */
+export class Receivers<Job extends { readonly task: { readonly owner: string } }> {
+  readonly #host: Pick<OutboxHost, "clock" | "logger" | "store">;
+  readonly #origins: Origins<Job>;
+  readonly #changed = new Map<string, Known>();
+  #clearTimer: (() => void) | undefined;
+
+  constructor(host: Pick<OutboxHost, "clock" | "logger" | "store">, origins: Origins<Job>) {
+    this.#host = host;
+    this.#origins = origins;
+  }
+
+  /** Whether there are news that others were not told yet. */
+  get hasNews(): boolean {
+    return this.#changed.size > 0;
+  }
+
+  /** Asks what others know of these origins, where this process has not asked lately. It never rejects. */
+  async ask(names: Iterable<string>): Promise<void> {
+    const { notes } = this.#host.store;
+    if (notes === undefined) return;
+    const { wall, elapsed } = this.#origins.now();
+    const origins = [...new Set(names)].map((name) => this.#origins.of(name));
+    const asked = origins.filter(({ askedAt }) => elapsed - askedAt >= askEvery).slice(0, most);
+    if (asked.length === 0) return;
+    try {
+      const keys = await Promise.all(asked.map(({ name }) => keyOf(name)));
+      const found = await notes.read(keys, wall);
+      for (const [at, origin] of asked.entries()) this.#origins.learn(origin, readKnown(found.get(keys[at] ?? "")));
+    } catch (cause) {
+      for (const origin of asked) this.#origins.learn(origin, undefined);
+      this.#host.logger.debug("Failed to read what other processes know of receivers; going on without", { cause });
+    }
+  }
+
+  /** A request to an origin has ended. */
+  ended(origin: Origin<Job>): void {
+    if (this.#host.store.notes === undefined) return;
+    const known = origin.news(this.#origins.now(), repeatEvery);
+    if (known === undefined) return;
+    this.#changed.set(origin.name, known);
+    this.#clearTimer ??= this.#host.clock.after(tellAfter, () => void this.tell());
+  }
+
+  /** Tells the news now. It never rejects. */
+  async tell(): Promise<void> {
+    this.#clearTimer?.();
+    this.#clearTimer = undefined;
+    const { notes } = this.#host.store;
+    const news = [...this.#changed];
+    this.#changed.clear();
+    const now = this.#host.clock.now();
+    try {
+      for (let at = 0; at < news.length; at += most) {
+        const page = news.slice(at, at + most);
+        await notes?.write(await Promise.all(page.map(([name, known]) => noteOf(name, known, now))), now);
+      }
+    } catch (cause) {
+      this.#host.logger.debug("Failed to tell other processes about receivers; going on without", { cause });
+    }
+  }
+}
+
+async function noteOf(name: string, known: Known, now: number): Promise<StoreNote> {
+  return { key: await keyOf(name), value: JSON.stringify(known), until: Math.ceil(now + keptFor) };
+}
+
+/** A host may tell who somebody is, and notes outlive what is deleted of an owner: the hash of it does. */
+async function keyOf(name: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(name));
+  return `push ${toBase64Url(new Uint8Array(digest))}`;
+}
+
+/** `undefined`: a note of a release that writes others. */
+function readKnown(value: string | undefined): Known | undefined {
+  if (value === undefined) return undefined;
+  const { succeeded, at, failures, pause, until, allowed, takes } = JSON.parse(value) as Partial<Known>;
+  const numbers = [at, failures, pause, until, allowed, takes];
+  return typeof succeeded === "boolean" && numbers.every(Number.isFinite) ? (JSON.parse(value) as Known) : undefined;
+}

@@ -1,0 +1,190 @@
+import { deferred, type Clock, type Logger } from "@parley/a2a/internal/base/index";
+import type { UniversalRequest, UniversalResponse } from "@parley/a2a/internal/protocol/index";
+import type { EngineOptions } from "../engine/index.ts";
+import type { PublicEndpoint } from "@parley/a2a/internal/transport/router/router";
+import { cannotServe } from "@parley/a2a/internal/transport/server/binding";
+
+/* The option `health` of a handler: what probes ask. */
+
+/** Where probes ask whether a server works. */
+export interface HealthOptions {
+  /** Path of the probe of liveness: the process answers. Where it does not, restart it. `false`: none. Default `/healthz`. */
+  readonly live?: string | false;
+  /**
+   * Path of the probe of readiness: the store can be read and written, and the server does not close. Where it fails (503), send requests to
+   * another process. `false`: none. Default `/readyz`.
+   */
+  readonly ready?: string | false;
+}
+
+type StoreCondition = Awaited<ReturnType<NonNullable<EngineOptions["store"]["check"]>>>;
+type StoreHearing = NonNullable<StoreCondition["changes"]>;
+
+/** Whether a server can take requests, as probes are told. */
+export type Readiness = "ready" | "closing" | "unavailable";
+
+/** What a probe of readiness is told. `changes`: how the server hears of what others append, where it is ready. */
+interface ReadinessReport {
+  readonly status: Readiness;
+  readonly changes?: StoreHearing;
+}
+
+/** How long what the store has said is true for other probes, in milliseconds: anyone may ask, as often as they like. */
+const fresh = 1_000;
+
+/** The longest that a probe waits, in milliseconds: probes of orchestrators wait for a second. */
+const patience = 900;
+
+/**
+ * For how long the last answer holds while the store has not said anything new, in milliseconds. A store with more to do than it can do at once
+ * is no broken one: if every node left its balancer because of that, none would be left.
+ */
+const benefit = 5_000;
+
+/** Words that anyone may read, whatever a store says. */
+const hearings: ReadonlySet<unknown> = new Set<StoreHearing>(["told", "polled", "unseen"]);
+
+/** A check that is under way. */
+interface Checking {
+  readonly begun: number;
+  readonly end: Promise<void>;
+  readonly giveUp: AbortController;
+}
+
+/** Finds out whether a server can take requests. */
+export class ReadinessCheck {
+  readonly #store: EngineOptions["store"];
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  #closing = false;
+  #checking: Checking | undefined;
+  /** What the last check has found. At the beginning nothing is known, which nothing is logged of. */
+  #works = false;
+  #isKnown = false;
+  #changes: StoreHearing | undefined;
+  #freshUntil = -Infinity;
+
+  constructor(store: EngineOptions["store"], clock: Clock, logger: Logger) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#logger = logger;
+  }
+
+  /** The server stops, or is about to. */
+  close(): void {
+    this.#closing = true;
+    this.#checking?.giveUp.abort();
+  }
+
+  /** The word of `report()`. */
+  async check(): Promise<Readiness> {
+    return (await this.report()).status;
+  }
+
+  /** Asks the store, unless it was asked a moment ago. Never rejects, and takes less than a second. */
+  async report(): Promise<ReadinessReport> {
+    if (!this.#closing && this.#clock.elapsed() >= this.#freshUntil) await this.#inTime();
+    if (this.#closing) return { status: "closing" };
+    if (!this.#works) return { status: "unavailable" };
+    return { status: "ready", ...(this.#changes !== undefined && { changes: this.#changes }) };
+  }
+
+  /** A check that hangs is not begun again. */
+  async #inTime(): Promise<void> {
+    const checking = (this.#checking ??= this.#begin());
+    const left = checking.begun + benefit - this.#clock.elapsed();
+    if (left > 0) {
+      const late = deferred<void>();
+      const clear = this.#clock.after(Math.min(patience, left), () => late.resolve());
+      await Promise.race([checking.end, late.promise]);
+      clear();
+    }
+    if (this.#checking !== checking || this.#clock.elapsed() - checking.begun < benefit) return;
+    checking.giveUp.abort();
+    this.#learn("The store takes too long");
+  }
+
+  #begin(): Checking {
+    const giveUp = new AbortController();
+    return { begun: this.#clock.elapsed(), giveUp, end: this.#ask(giveUp.signal) };
+  }
+
+  async #ask(signal: AbortSignal): Promise<void> {
+    try {
+      const { writable, reason, changes } = await this.#read(signal);
+      this.#changes = hearings.has(changes) ? changes : undefined;
+      this.#learn(writable ? undefined : (reason ?? "The store cannot be written"));
+    } catch (cause) {
+      this.#learn(cause);
+    }
+    this.#freshUntil = this.#clock.elapsed() + fresh;
+    this.#checking = undefined;
+  }
+
+  async #read(signal: AbortSignal): Promise<StoreCondition> {
+    if (this.#store.check !== undefined) return this.#store.check(signal);
+    // Of a task that nobody has: it costs one read of an index, and no cache has it.
+    await this.#store.head({ agent: "/", owner: "" }, crypto.randomUUID());
+    return { writable: true };
+  }
+
+  /** Logs a change, not each probe. `cause`: why the store cannot be used. */
+  #learn(cause: unknown): void {
+    const works = cause === undefined;
+    const isNew = this.#isKnown ? works !== this.#works : !works;
+    this.#works = works;
+    this.#isKnown = true;
+    if (!isNew || this.#closing) return;
+    if (works) this.#logger.info("The store can be used again: the server is ready");
+    else this.#logger.warn("The store cannot be used: the server is not ready", { cause });
+  }
+}
+
+/**
+ * The endpoints of probes.
+ *
+ * @throws A2AError `InvalidParams` for a path that is not valid.
+ */
+export function probesOf(
+  option: boolean | HealthOptions | undefined,
+  readiness: ReadinessCheck,
+): readonly PublicEndpoint[] {
+  if (option === undefined || option === false) return [];
+  const { live = "/healthz", ready = "/readyz" } = option === true ? {} : option;
+  if (live !== false && live === ready) throw cannotServe("health", `has the path ${JSON.stringify(live)} twice`);
+  return [
+    ...probeAt("live", live, () => answer(200, { status: "ok" })),
+    ...probeAt("ready", ready, async () => {
+      const report = await readiness.report();
+      return answer(report.status === "ready" ? 200 : 503, report);
+    }),
+  ];
+}
+
+function probeAt(
+  field: keyof HealthOptions,
+  path: string | false,
+  probe: () => UniversalResponse | Promise<UniversalResponse>,
+): readonly PublicEndpoint[] {
+  if (path === false) return [];
+  if (typeof path !== "string" || !/^(?:\/(?!\.{1,2}(?:\/|$))[\w\-.~]+)+$/.test(path)) {
+    throw cannotServe(`health.${field}`, `is ${JSON.stringify(path)}. It must be a path such as "/healthz", or false`);
+  }
+  return [
+    {
+      path,
+      name: `The probe health.${field}`,
+      open: true,
+      answer: async ({ method }: UniversalRequest) => (method === "GET" || method === "HEAD" ? probe() : notAllowed),
+    },
+  ];
+}
+
+/** Nothing about the server beyond a few words: anyone may read them. */
+function answer(status: number, words: Readonly<Record<string, string>> | ReadinessReport): UniversalResponse {
+  return { status, headers: { "content-type": "application/json", ...noStore }, body: JSON.stringify(words) };
+}
+
+const noStore = { "cache-control": "no-store" };
+
+const notAllowed: UniversalResponse = { status: 405, headers: { ...noStore, allow: "GET, HEAD" } };

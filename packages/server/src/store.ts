@@ -1,0 +1,179 @@
+/**
+ * For those who write a store: its port, its rules, and the fold of a task as text. For those who operate a server: stores for large
+ * files, and the webhooks that wait or failed.
+ * @packageDocumentation
+ */
+
+// The port.
+export {
+  type Store,
+  type Owner,
+  type Scope,
+  type TaskKey,
+  type ContextKey,
+  type AppendItem,
+  type TaskAppend,
+  type ContextAppend,
+  type TaskEffect,
+  type ContextEffect,
+  type LeaseEffect,
+  type RunEffect,
+  type StoredRun,
+  type CheckpointEffect,
+  type TaskStateEffect,
+  type OnceEffect,
+  type ContextStateEffect,
+  type FeatureEffect,
+  type FeatureState,
+  type ContextMessageEffect,
+  type AppendOutcome,
+  type TaskHead,
+  type Room,
+  roomless,
+  type LoadOptions,
+  type Snapshot,
+  type ListedTask,
+  type ReadOptions,
+  defaultPageBytes,
+  type LogPage,
+  type ListQuery,
+  type ListPosition,
+  type TaskPage,
+  type OnceRecord,
+  type ConversationOptions,
+  type StoredConversation,
+  type SaidMessage,
+  type SaidArtifact,
+  type ClaimQuery,
+  type ClaimPosition,
+  type ClaimPage,
+  type StoreCondition,
+  type StoreNode,
+  type StoreNodes,
+  type StoreNote,
+  type StoreNotes,
+  type StoreRates,
+  type RateUse,
+  type RateTaken,
+  type StrandedRuns,
+  type FeatureRow,
+  type FeatureQuery,
+  type DueFeature,
+  type SweepOptions,
+  type SweepReport,
+  type SweepRule,
+  deletesAllBefore,
+  deletesBefore,
+  sweptStates,
+  type Upkeep,
+  type TaskSelection,
+  type OwnerQuery,
+  type KnownContext,
+  type KnownReply,
+  type Removed,
+  type RemovedTasks,
+  lazyUpkeep,
+} from "./store/index.ts";
+
+// All that an owner has.
+export { eraseOwner, exportOwner } from "./store/index.ts";
+export type { Erasure, EraseOptions } from "./store/owner-data.ts";
+
+// Suspended tasks.
+export { resumeTask, suspendedTasks } from "./store/suspended.ts";
+
+// Events as JSON text.
+export {
+  type StoredEvent,
+  type TaskPieces,
+  assemble,
+  assembleText,
+  assembleLog,
+  compact,
+  messagesOf,
+  artifactStarts,
+} from "./store/index.ts";
+
+// Bounds.
+export { type StoreBounds, defaultStoreBounds, tooLarge } from "./store/index.ts";
+
+// Conversations.
+export {
+  type MessagePlace,
+  type ChunkPlace,
+  type Chunks,
+  type Picked,
+  pickNewest,
+  pickNewestLater,
+  inOrder,
+} from "./store/index.ts";
+
+// The fold of a log as text.
+export { type Fragments, type TaskText, type SnapshotText, snapshotOf, snapshotFrom, taskFrom } from "./store/index.ts";
+
+// Wake-ups between the nodes of a cluster.
+export {
+  type Wakeup,
+  type WakeupListener,
+  freeRuns,
+  changedBy,
+  WakeupBatch,
+  type WakeupBatchOptions,
+  type ReceivedWakeup,
+} from "./store/wakeup.ts";
+
+// Pages.
+export { PageBudget, fitting } from "./store/index.ts";
+export { NeedsRoom, PageRoom, withRoom } from "./store/index.ts";
+
+// Appending: the rules.
+export type { TaskSearch, SearchTerm, SearchQuery, SearchPage, SearchHit, SearchSnippet } from "./store/index.ts";
+export {
+  type Refusal,
+  type ReadRecord,
+  recordBytes,
+  type ReadItem,
+  readItem,
+  readItems,
+  baseOf,
+  decide,
+} from "./store/index.ts";
+export { type FeatureBounds, featureBounds, type FeatureLookup, refuseFeatures } from "./store/index.ts";
+export { unavailable } from "./store/index.ts";
+export { BoundedMap, memoryOf, type MapBounds } from "@parley/a2a/internal/base/bounded-map";
+export { escaped, unescaped, wellFormed } from "@parley/a2a/internal/base/json-text";
+export { utf8Length } from "@parley/a2a/internal/base/index";
+// Full text search: what of a task is searched, and what a word is.
+export {
+  isSearched,
+  mainWords,
+  mostSearchTerms,
+  mostSearchWords,
+  searchBounds,
+  searchPoints,
+  SearchTexts,
+  searchTerms,
+  searchWords,
+  piecesText,
+  type SearchPieces,
+  type SearchText,
+} from "./store/search.ts";
+export { mostSnippets, Snippets } from "./store/snippets.ts";
+
+// Webhooks of a server: what waits, what failed, and how it goes on.
+export {
+  pushOperator,
+  type PushOperator,
+  type PushOperatorOptions,
+  type PushEntry,
+  type PushProblem,
+  type RefusedDelivery,
+} from "./push/index.ts";
+
+// Stores for large files: the port, buckets of S3, and the deletion of what belongs to an owner.
+export type { BlobContent, BlobEntry, BlobLink, BlobPage, BlobQuery, BlobRange, BlobStore } from "./blobs/port.ts";
+export { s3Blobs, type S3BlobsOptions, type S3Like } from "./blobs/s3.ts";
+export { checkBlobKey } from "./blobs/segments.ts";
+export { deleteBlobsOf, deleteIncomingBlobs, type BlobScope } from "./blobs/delete.ts";
+export { withBlobs } from "./blobs/deliver.ts";
+export { blobsBelongTo } from "./blobs/mark.ts";

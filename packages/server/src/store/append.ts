@@ -1,0 +1,290 @@
+import type { NewRecord, TaskState } from "@parley/a2a/internal/model/index";
+
+/** What is stored: its keys, the state of a task, changes and their outcomes. */
+
+/** Who owns stored data. It is part of the key of everything that is stored. */
+export interface Owner {
+  /** The agent, by its `id`. */
+  readonly agent: string;
+  /** The caller, by the name that the engine gives it. */
+  readonly owner: string;
+}
+
+/** What a reader may see. A task outside of the scope does not exist for it. */
+export interface Scope {
+  /** The agent. */
+  readonly agent: string;
+  /** The caller. Absent: every owner, for operators. */
+  readonly owner?: string;
+}
+
+/** Key of a task. */
+export interface TaskKey extends Owner {
+  /** The task. Its id is unique for the agent. */
+  readonly taskId: string;
+}
+
+/** Key of a conversation. */
+export interface ContextKey extends Owner {
+  /** The conversation. */
+  readonly contextId: string;
+}
+
+/** The execution of one turn. */
+export interface StoredRun {
+  /** Which turn of the task, from 1. */
+  readonly turn: number;
+  /** Which attempt of that turn, from 1. */
+  readonly attempt: number;
+  /** The `seq` of the user message that the turn answers. Later user messages wait for the next turns. */
+  readonly input: number;
+  /** How often in a row a process took the run over and died before it stored anything of it. Absent: never. */
+  readonly deaths?: number;
+  /** How many of `deaths` it has outlived: it went on for a while after the last of these, so it is not taken for their cause. Absent: none. */
+  readonly outlived?: number;
+  /** Set where the run was taken over alone, to find out whether it crashes the process. */
+  readonly alone?: true;
+  /** Set where the run is suspended: no process takes it over until an operator resumes it (`resumeTask`). */
+  readonly suspended?: true;
+}
+
+/** What is known about a task without its messages and artifacts. */
+export interface TaskHead {
+  /** The task. */
+  readonly task: TaskKey;
+  /** Its conversation. */
+  readonly contextId: string;
+  /** Its state. */
+  readonly state: TaskState;
+  /** Time of its last status, in milliseconds since the Unix epoch. */
+  readonly statusTime: number;
+  /** The `seq` of its last record. */
+  readonly seq: number;
+  /** The lowest `seq` that `read` returns. It is more than 1 after the log was compacted. */
+  readonly firstSeq: number;
+  /** The counter of the 1.1 draft: creation, status and artifact records. */
+  readonly generation: number;
+  /** Size of all records in bytes (`recordBytes`). No snapshot and no page of the log is larger. */
+  readonly bytes: number;
+  /** Number that rises with each new holder. An append with an older one fails as `fenced`. */
+  readonly fence: number;
+  /** The process that holds the lease. The lease may have expired. Absent: it was never taken, or released. */
+  readonly holder?: string;
+  /** When the lease expires, in milliseconds since the Unix epoch. */
+  readonly leaseUntil?: number;
+  /** The turn that is being executed. */
+  readonly run?: StoredRun;
+  /** The checkpoint as JSON text. Only `head` returns it, because it may be large. */
+  readonly checkpoint?: string;
+  /** The state of the task as JSON text: the small value that its turns share. Only `head` returns it, too. */
+  readonly taskState?: string;
+}
+
+/** One change: of a task, or of a conversation. */
+export type AppendItem = TaskAppend | ContextAppend;
+
+/** A change of a task. Its conditions come first: where one does not hold, nothing changes. */
+export interface TaskAppend {
+  /** The task. */
+  readonly task: TaskKey;
+  /**
+   * Creates the task in this conversation. The first record is then of kind `task`, without artifacts. The item fails as
+   * `exists` where the agent has a task with this id. An item without `create` fails as `missing` where the owner has no such task.
+   */
+  readonly create?: { readonly contextId: string };
+  /** The `seq` that the last record of the task must have. Else it fails as `stale`. */
+  readonly expect?: number;
+  /** The fence that the task must have. Else it fails as `fenced`. */
+  readonly fence?: number;
+  /** The run that the task must have; `null`: none. Else it fails as `stale`. */
+  readonly run?: StoredRun | null;
+  /**
+   * Records to add; may be empty. The store takes state, status time, counters and generation from them. Records after a
+   * terminal status fail as `terminal`.
+   */
+  readonly records: readonly NewRecord[];
+  /** Largest size of the task with these records, in bytes (`TaskHead.bytes`). Else it fails as `full`. */
+  readonly maxBytes?: number;
+  /** What else is stored in the same transaction. */
+  readonly effects?: readonly TaskEffect[];
+}
+
+/** A change of a conversation that belongs to no task. */
+export interface ContextAppend {
+  /** The conversation. */
+  readonly context: ContextKey;
+  /** What is stored. */
+  readonly effects: readonly ContextEffect[];
+}
+
+/** What can be stored together with the records of a task. */
+export type TaskEffect =
+  LeaseEffect | RunEffect | CheckpointEffect | TaskStateEffect | OnceEffect | ContextStateEffect | FeatureEffect;
+/** What can be stored with a conversation. */
+export type ContextEffect = ContextStateEffect | ContextMessageEffect | OnceEffect;
+
+/**
+ * Changes who executes a task.
+ *
+ * - `acquire` takes a lease that is free or has expired (`until` ≤ `now`), and raises the fence by one. Else it fails as `leased`.
+ * - `renew` extends the lease. It goes with `fence`, and fails as `fenced` where the lease was released.
+ * - `release` gives the lease back. It goes with `fence`.
+ * - `revoke` takes the lease away from its holder, and raises the fence by one.
+ */
+export type LeaseEffect =
+  | {
+      /** Always `lease`. */
+      readonly effect: "lease";
+      /** What to do with the lease. */
+      readonly op: "acquire";
+      /** The process that takes it. */
+      readonly holder: string;
+      /** The time now, in milliseconds since the Unix epoch. */
+      readonly now: number;
+      /** When it expires, in milliseconds since the Unix epoch. */
+      readonly until: number;
+    }
+  | { readonly effect: "lease"; readonly op: "renew"; readonly until: number }
+  | { readonly effect: "lease"; readonly op: "release" }
+  | { readonly effect: "lease"; readonly op: "revoke" };
+
+/** Sets the run of a task: the turn that is being executed. A run whose lease is free or expired is `claimable`. */
+export interface RunEffect {
+  /** Always `run`. */
+  readonly effect: "run";
+  /** The run; `null`: none. */
+  readonly run: StoredRun | null;
+}
+
+/** Sets the value with which a resumed run continues. */
+export interface CheckpointEffect {
+  /** Always `checkpoint`. */
+  readonly effect: "checkpoint";
+  /** JSON text; `null` deletes the checkpoint. */
+  readonly value: string | null;
+}
+
+/** Sets the state of a task: the small value that its turns share. It is deleted with the task, and not before. */
+export interface TaskStateEffect {
+  /** Always `taskState`. */
+  readonly effect: "taskState";
+  /** JSON text; `null` deletes the state. */
+  readonly value: string | null;
+}
+
+/**
+ * Stores an idempotency key, unique for its owner. Fails as `duplicate` where the key exists and has not expired at `now`. The
+ * key is deleted with its task or its conversation.
+ */
+export interface OnceEffect {
+  /** Always `once`. */
+  readonly effect: "once";
+  /** The key. */
+  readonly key: string;
+  /** Hash of the content under the key, to tell a retry from another message. */
+  readonly hash: string;
+  /** The time now, in milliseconds since the Unix epoch. */
+  readonly now: number;
+  /** When it expires, in milliseconds since the Unix epoch. Absent: with its task or its conversation. */
+  readonly until?: number;
+  /** For a direct reply: the answer, as JSON text of a `Message`. */
+  readonly answer?: string;
+}
+
+/** Sets the state of a conversation: the small value that its turns share. */
+export interface ContextStateEffect {
+  /** Always `contextState`. */
+  readonly effect: "contextState";
+  /** JSON text; `null` deletes the state. */
+  readonly value: string | null;
+}
+
+/**
+ * Changes rows that a feature of the server keeps with a task: webhooks, an extension. A row has a key that is unique in its
+ * task and feature, and is deleted with its task. A row with `due` is returned by `dueFeatures` from then on.
+ *
+ * - `set` stores a row. Without `due` it has none afterwards.
+ * - `delete` deletes a row. Where there is none, nothing happens.
+ * - `wake` makes every row of the feature in this task that has no `due` due at this time. It costs nothing where the task has
+ *   no rows.
+ *
+ * `if` is the row as it was read; `null`: there was none. If the row has changed since, the item fails as `changed`. An item that adds rows beyond `featureBounds.rows` fails as `full`.
+ */
+export type FeatureEffect =
+  | {
+      /** Always `feature`. */
+      readonly effect: "feature";
+      /** What to do. */
+      readonly op: "set";
+      /** The name of the feature. An extension takes its URI. At most `featureBounds.name` bytes. */
+      readonly feature: string;
+      /** At most `featureBounds.key` bytes. */
+      readonly key: string;
+      /** JSON text, as `JSON.stringify` returns it. Other text is malformed. At most `featureBounds.value` bytes. */
+      readonly value: string;
+      /** When somebody has to look at the row, in whole milliseconds since the Unix epoch. */
+      readonly due?: number;
+      /** The row as it must be before the item. */
+      readonly if?: FeatureState | null;
+    }
+  | {
+      readonly effect: "feature";
+      readonly op: "delete";
+      readonly feature: string;
+      readonly key: string;
+      readonly if?: FeatureState | null;
+    }
+  | { readonly effect: "feature"; readonly op: "wake"; readonly feature: string; readonly due: number };
+
+/** What can change of a row of a feature. */
+export interface FeatureState {
+  /** The JSON text that was set. */
+  readonly value: string;
+  /** When somebody has to look at the row, in whole milliseconds since the Unix epoch. Absent: nobody has to. */
+  readonly due?: number;
+}
+
+/** Adds a message that belongs to no task to a conversation: a direct reply, or the message that it answers. */
+export interface ContextMessageEffect {
+  /** Always `contextMessage`. */
+  readonly effect: "contextMessage";
+  /** JSON text of a `Message`. */
+  readonly json: string;
+  /** When it was sent, in milliseconds since the Unix epoch. */
+  readonly time: number;
+}
+
+/** The outcome of an item. */
+export type AppendOutcome =
+  | {
+      /** The item was stored. */
+      readonly ok: true;
+      /** The `seq` of the task's last record, or 0 for a conversation. The records of the item are the last ones. */
+      readonly seq: number;
+      /** The fence of the task. */
+      readonly fence: number;
+    }
+  | {
+      readonly ok: false;
+      /** Why nothing was stored: the condition that did not hold. */
+      readonly reason:
+        "missing" | "exists" | "stale" | "fenced" | "leased" | "terminal" | "full" | "duplicate" | "changed";
+      /** The task, where it exists and belongs to the owner of the item. */
+      readonly head?: TaskHead;
+      /** For `duplicate`: what is stored under the key. */
+      readonly once?: OnceRecord;
+    };
+
+/** What is stored under an idempotency key. */
+export interface OnceRecord {
+  /** The key. */
+  readonly key: string;
+  /** Hash of the content under the key. */
+  readonly hash: string;
+  /** The task that the first message began or continued. Absent for a direct reply. */
+  readonly taskId?: string;
+  /** The `seq` of the last record that was stored with the key. */
+  readonly seq: number;
+  /** For a direct reply: the answer, as JSON text of a `Message`. */
+  readonly answer?: string;
+}

@@ -1,0 +1,209 @@
+import { A2AError, type TaskState } from "@parley/a2a/internal/model/index";
+import type { EraseOptions, Erasure } from "./owner-data.ts";
+import {
+  defaultPageBytes,
+  roomless,
+  type ListQuery,
+  type Owner,
+  type Room,
+  type Store,
+  type SweepOptions,
+  type Upkeep,
+} from "./port.ts";
+
+/** How much a store reads and returns at once, the errors of what cannot be returned, and how long it keeps what it has. */
+
+/** What a store returns or builds at once, in bytes. */
+export interface StoreBounds {
+  /** Largest task that is returned, with what the query asks for. A larger one is refused. */
+  readonly text: number;
+  /** Tasks with larger logs are not compacted, because compaction holds a whole task in memory. */
+  readonly compaction: number;
+}
+
+/** 256 MiB is half of the longest string in V8. 32 MiB is the largest task that the engine allows by default. */
+export const defaultStoreBounds: StoreBounds = { text: 256 << 20, compaction: 32 << 20 };
+
+/** The error for a task that takes more than `StoreBounds.text`. A retry fails too. A query for less may succeed. */
+export function tooLarge(taskId: string, bytes: number, most: number): A2AError {
+  return new A2AError(
+    "UnsupportedOperation",
+    `Task ${taskId} is too large to be given as it was asked for: about ${mebibytes(bytes)} MiB, at most ${mebibytes(most)} are possible. Ask without its artifacts, or for less history`,
+  );
+}
+
+function mebibytes(bytes: number): number {
+  return Math.ceil(bytes / (1 << 20));
+}
+
+/** The error of a store that cannot do its work now. The message may reach a client, the cause is only logged. */
+export function unavailable(sentence: string, cause?: unknown): A2AError {
+  return new A2AError("Unavailable", sentence, { cause });
+}
+
+/** Counts the bytes of a page. The first item always fits, so that no page is empty and paging comes to an end. */
+export class PageBudget {
+  #left: number;
+  #empty = true;
+
+  /** `bytes`: the largest page in bytes. */
+  constructor(bytes: number) {
+    this.#left = bytes;
+  }
+
+  /** How many bytes are left. */
+  get left(): number {
+    return this.#left;
+  }
+
+  /** Whether an item of this many bytes fits. It is not counted. */
+  fits(bytes: number): boolean {
+    return this.#empty || bytes <= this.#left;
+  }
+
+  /** Whether an item of this many bytes fits. If so, it is counted. */
+  take(bytes: number): boolean {
+    if (!this.fits(bytes)) return false;
+    this.#empty = false;
+    this.#left -= bytes;
+    return true;
+  }
+}
+
+/** The first items that fit together. */
+export function fitting<Item>(items: Iterable<Item>, bytes: number, bytesOf: (item: Item) => number): Item[] {
+  const budget = new PageBudget(bytes);
+  const found: Item[] = [];
+  for (const item of items) {
+    if (!budget.take(bytesOf(item))) break;
+    found.push(item);
+  }
+  return found;
+}
+
+/** Thrown before a read that takes more bytes than were reserved. */
+export class NeedsRoom extends Error {
+  /** How many bytes are needed. */
+  readonly bytes: number;
+
+  /** `bytes`: how many bytes are needed. */
+  constructor(bytes: number) {
+    super(`Room for ${bytes} bytes is needed`);
+    this.bytes = bytes;
+  }
+}
+
+/** Counts the bytes of a page while it is read. Beyond `most` bytes it throws `NeedsRoom` for all that the page may take. */
+export class PageRoom {
+  readonly #logs: readonly number[];
+  readonly #bytes: number;
+  readonly #most: number;
+  #taken = 0;
+
+  /** `logs`: the sizes of the logs of its tasks, in bytes. */
+  constructor(logs: readonly number[], { bytes = defaultPageBytes }: ListQuery, most: number) {
+    this.#logs = logs;
+    this.#bytes = bytes;
+    this.#most = most;
+  }
+
+  /** Whether there is a limit, so that bytes have to be counted. */
+  get counts(): boolean {
+    return this.#most < Infinity;
+  }
+
+  /**
+   * Counts bytes that were read.
+   *
+   * @throws NeedsRoom where the page may need more than `most` bytes.
+   */
+  take(bytes: number): void {
+    this.#taken += bytes;
+    if (this.#taken <= this.#most) return;
+    const all = this.#logs.reduce((sum, each) => sum + each, 0);
+    // A task that is larger than a page has a page of its own.
+    throw new NeedsRoom(Math.max(this.#taken, Math.min(all, Math.max(this.#bytes, ...this.#logs))));
+  }
+}
+
+/**
+ * Calls `read`. If it throws `NeedsRoom`, reserves the bytes that it needs and calls it again. That may happen several times,
+ * because the data may have grown meanwhile.
+ */
+export async function withRoom<T>(room: Room | undefined, read: (most: number) => T | Promise<T>): Promise<T> {
+  for (let most = room === undefined ? Infinity : roomless; ;) {
+    try {
+      return await read(most);
+    } catch (thrown) {
+      if (room === undefined || !(thrown instanceof NeedsRoom)) throw thrown;
+      most = thrown.bytes;
+      await room.reserve(most);
+    }
+  }
+}
+
+/** The states in which a sweep deletes tasks. */
+export const sweptStates: readonly TaskState[] = [
+  "TASK_STATE_COMPLETED",
+  "TASK_STATE_FAILED",
+  "TASK_STATE_CANCELED",
+  "TASK_STATE_REJECTED",
+];
+
+type Times = Pick<SweepOptions, "deleteBefore" | "rules">;
+
+/**
+ * Tasks of an agent in a state are deleted where their status is older than this. `state` absent: conversations of the agent that have no
+ * task. `-Infinity`: none.
+ */
+export function deletesBefore({ deleteBefore, rules = [] }: Times, agent: string, state?: TaskState): number {
+  const rule = rules.find(
+    (each) => (each.agent === undefined || each.agent === agent) && (each.state === undefined || each.state === state),
+  );
+  return rule?.deleteBefore ?? deleteBefore ?? -Infinity;
+}
+
+/** Every terminal task with an older status is deleted, whatever its agent and state are. `-Infinity`: none is for sure. */
+export function deletesAllBefore({ deleteBefore, rules = [] }: Times): number {
+  return Math.min(deleteBefore ?? -Infinity, ...rules.map((rule) => rule.deleteBefore));
+}
+
+/** Loads the code of an `upkeep` when it is first used: most programs never do. `load` is called each time. */
+export function lazyUpkeep(load: () => Promise<Upkeep>): Upkeep {
+  return {
+    owners: async (query) => (await load()).owners(query),
+    count: async (selection) => (await load()).count(selection),
+    find: async (selection, limit) => (await load()).find(selection, limit),
+    remove: async (selection, limit) => (await load()).remove(selection, limit),
+    contexts: async (owner, page) => (await load()).contexts(owner, page),
+    replies: async (context, page) => (await load()).replies(context, page),
+    forget: async (owner, limit) => (await load()).forget(owner, limit),
+    scrub: async () => (await load()).scrub(),
+  };
+}
+
+/**
+ * Deletes all that an owner has: its tasks, after those that are not over were canceled, its conversations, keys, and its name. Each
+ * transaction is short. Files of the database may still have remains: see `Upkeep.scrub`.
+ *
+ * @throws A2AError `Unavailable` where the owner goes on creating tasks, so that it never ends: withdraw its access first.
+ */
+export async function eraseOwner(store: Store, owner: Owner, options?: EraseOptions): Promise<Erasure> {
+  const { erase } = await import("./owner-data.ts");
+  return erase(store, owner, options);
+}
+
+/**
+ * All that an owner has, as JSON Lines (docs/retention.md): its conversations with their direct replies, and its tasks. Yields pieces of text,
+ * so that no task has to be in one string. Without the last line, of type `end`, the export is not complete.
+ *
+ * @param agents - The agents whose tasks are meant, by their ids.
+ */
+export async function* exportOwner(
+  store: Store,
+  owner: string,
+  agents: readonly string[],
+): AsyncGenerator<string, void, void> {
+  const { exported } = await import("./owner-data.ts");
+  yield* exported(store, owner, agents);
+}

@@ -1,0 +1,213 @@
+import { TaskFold, type Artifact, type TaskArtifactUpdateEvent } from "@parley/a2a/internal/model/index";
+import { PageBudget } from "./bounds.ts";
+import type { SaidArtifact } from "./port.ts";
+
+/*
+ * Selects the messages and artifacts that a query of a conversation returns. It is the same in every store. It goes from the
+ * newest entry backwards until a limit is reached, so the cost does not depend on the length of the conversation.
+ */
+
+/** The position and size of a record with messages. `TaskRef` is how the store refers to a task. */
+export interface MessagePlace<TaskRef> {
+  /** Its place in the conversation. */
+  readonly place: number;
+  /** When it was stored, in milliseconds since the Unix epoch. */
+  readonly time: number;
+  /** Its size in bytes of JSON. */
+  readonly bytes: number;
+  /** `undefined`: a direct reply. */
+  readonly task: TaskRef | undefined;
+  /** Number of the record in the log of its task. */
+  readonly seq: number;
+}
+
+/** The position and size of a record of an artifact. */
+export interface ChunkPlace {
+  /** Number of the record in the log of its task. */
+  readonly seq: number;
+  /** When it was stored, in milliseconds since the Unix epoch. */
+  readonly time: number;
+  /** Its size in bytes of JSON. */
+  readonly bytes: number;
+}
+
+/** The artifact records of one task, newest first. */
+export interface Chunks {
+  /**
+   * Called before `peek` and before `take`, with its `room`. A store that reads without waiting leaves it out. Returns a promise where
+   * something has to be read first.
+   */
+  ready?(room?: number): Promise<void> | undefined;
+  /** The next record; `undefined` where there is none. */
+  peek(): ChunkPlace | undefined;
+  /** JSON text of the record that `peek` returned. The store may read further records with it, up to `room` bytes in all. */
+  take(room: number): string;
+}
+
+/** The selected entries. A greater `order` is further back in the conversation. */
+export interface Picked {
+  /** The `order` of each selected message, newest first. */
+  readonly messages: readonly number[];
+  /** The artifacts. */
+  readonly artifacts: readonly { readonly order: number; readonly entry: SaidArtifact }[];
+}
+
+interface Bounds {
+  readonly limit: number;
+  readonly bytes: number;
+}
+
+/** Selects entries. `messages`: newest first. `chunks`: of each task whose artifacts are wanted; none of them has `ready`. */
+export function pickNewest<TaskRef>(
+  messages: readonly MessagePlace<TaskRef>[],
+  chunks: ReadonlyMap<TaskRef, Chunks>,
+  bounds: Bounds,
+): Picked {
+  const step = picking(messages, chunks, bounds).next();
+  if (step.done !== true) throw new TypeError("These chunks are read with pickNewestLater()");
+  return step.value;
+}
+
+/** The same for a store that has to wait for its chunks. */
+export async function pickNewestLater<TaskRef>(
+  messages: readonly MessagePlace<TaskRef>[],
+  chunks: ReadonlyMap<TaskRef, Chunks>,
+  bounds: Bounds,
+): Promise<Picked> {
+  const steps = picking(messages, chunks, bounds);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    await step.value;
+  }
+}
+
+/** Yields what has to be waited for. */
+function* picking<TaskRef>(
+  messages: readonly MessagePlace<TaskRef>[],
+  chunks: ReadonlyMap<TaskRef, Chunks>,
+  { limit, bytes }: Bounds,
+): Generator<Promise<void>, Picked, void> {
+  const budget = new PageBudget(bytes);
+  const answered = placesOf(messages);
+  const artifacts = new Map<string, Gathered>();
+  const orders: number[] = [];
+  let bounded = true;
+  for (let order = 0; ; order += 1) {
+    const message = messages[orders.length];
+    for (const from of chunks.values()) yield* waitFor(from);
+    const newest = newestOf(chunks, answered);
+    if (newest !== undefined && (message === undefined || follows(newest, message))) {
+      if (!budget.take(newest.chunk.bytes)) break;
+      yield* waitFor(newest.from, budget.left);
+      const update = JSON.parse(newest.from.take(budget.left)) as TaskArtifactUpdateEvent;
+      const name = JSON.stringify([update.taskId, update.artifact.artifactId]);
+      let gathered = artifacts.get(name);
+      if (gathered === undefined) {
+        if (orders.length + artifacts.size >= limit) break;
+        gathered = { updates: [], whole: false, order, time: newest.chunk.time };
+        artifacts.set(name, gathered);
+      }
+      gather(gathered, update, newest.chunk.time, order);
+    } else {
+      bounded = message !== undefined;
+      if (message === undefined || orders.length + artifacts.size >= limit || !budget.take(message.bytes)) break;
+      orders.push(order);
+    }
+  }
+  const entries = [...artifacts.values()].map((gathered) => ({ order: gathered.order, entry: entryOf(gathered) }));
+  // Where everything was read, an artifact without a beginning is not in the task either.
+  return { messages: orders, artifacts: bounded ? entries : entries.filter(({ entry }) => entry.cut !== true) };
+}
+
+function* waitFor(from: Chunks, room?: number): Generator<Promise<void>, void, void> {
+  const wait = from.ready?.(room);
+  if (wait !== undefined) yield wait;
+}
+
+interface Newest<TaskRef> {
+  readonly task: TaskRef;
+  readonly from: Chunks;
+  readonly chunk: ChunkPlace;
+  /** The place of the message that it answers. */
+  readonly place: number;
+}
+
+interface Gathered {
+  /** Newest first. */
+  readonly updates: TaskArtifactUpdateEvent[];
+  /** Whether its beginning is among them. Earlier records of the artifact were replaced by it. */
+  whole: boolean;
+  order: number;
+  time: number;
+}
+
+function gather(gathered: Gathered, update: TaskArtifactUpdateEvent, time: number, order: number): void {
+  if (gathered.whole) return;
+  gathered.updates.push(update);
+  gathered.whole = update.append !== true;
+  gathered.order = order;
+  gathered.time = time;
+}
+
+function entryOf({ updates, whole, time }: Gathered): SaidArtifact {
+  const { taskId } = updates[0] as TaskArtifactUpdateEvent;
+  const fold = new TaskFold({ id: taskId, status: { state: "TASK_STATE_WORKING" } });
+  updates.reverse().forEach((update, index) => {
+    const { append, ...begins } = update;
+    fold.apply({ artifactUpdate: index > 0 && append === true ? { ...begins, append } : begins });
+  });
+  const artifact = fold.snapshot().artifacts?.[0] as Artifact;
+  return { time, taskId, artifact, ...(!whole && { cut: true as const }) };
+}
+
+/** The messages of each task, newest first. */
+function placesOf<TaskRef>(
+  messages: readonly MessagePlace<TaskRef>[],
+): ReadonlyMap<TaskRef, readonly MessagePlace<TaskRef>[]> {
+  const places = new Map<TaskRef, MessagePlace<TaskRef>[]>();
+  for (const message of messages) {
+    if (message.task === undefined) continue;
+    const known = places.get(message.task);
+    if (known === undefined) places.set(message.task, [message]);
+    else known.push(message);
+  }
+  return places;
+}
+
+function newestOf<TaskRef>(
+  chunks: ReadonlyMap<TaskRef, Chunks>,
+  answered: ReadonlyMap<TaskRef, readonly MessagePlace<TaskRef>[]>,
+): Newest<TaskRef> | undefined {
+  let newest: Newest<TaskRef> | undefined;
+  for (const [task, from] of chunks) {
+    const chunk = from.peek();
+    if (chunk === undefined || (newest !== undefined && chunk.time < newest.chunk.time)) continue;
+    const place = answered.get(task)?.find(({ seq }) => seq < chunk.seq)?.place ?? 0;
+    if (newest === undefined || chunk.time > newest.chunk.time || place > newest.place) {
+      newest = { task, from, chunk, place };
+    }
+  }
+  return newest;
+}
+
+/** Whether a chunk came after a message: by the log within a task, otherwise by time, then by the message that it answers. */
+function follows<TaskRef>({ task, chunk, place }: Newest<TaskRef>, message: MessagePlace<TaskRef>): boolean {
+  if (task === message.task) return chunk.seq > message.seq;
+  if (chunk.time !== message.time) return chunk.time > message.time;
+  return place > message.place;
+}
+
+/** The selected entries, oldest first. `said`: the messages of each selected record. A record can have several. */
+export function inOrder<Said>(
+  { messages, artifacts }: Picked,
+  said: readonly (readonly Said[])[],
+  limit: number,
+): readonly (Said | SaidArtifact)[] {
+  const all: { readonly order: number; readonly entries: readonly (Said | SaidArtifact)[] }[] = [
+    ...messages.map((order, index) => ({ order, entries: said[index] ?? [] })),
+    ...artifacts.map(({ order, entry }) => ({ order, entries: [entry] })),
+  ];
+  all.sort((a, b) => b.order - a.order);
+  return all.flatMap(({ entries }) => entries).slice(-limit);
+}

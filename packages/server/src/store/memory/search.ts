@@ -1,0 +1,196 @@
+import { defer } from "@parley/a2a/internal/base/async";
+import type { StoredEvent } from "../assemble.ts";
+import { unavailable } from "../bounds.ts";
+import type { TaskArtifactUpdateEvent } from "@parley/a2a/internal/model/index";
+import type { Owner, SearchHit, SearchPage, SearchQuery, SearchTerm, TaskSearch } from "../port.ts";
+import { keptWords, pointsOf, type KeptWords } from "../search-rank.ts";
+import { isSearched, SearchTexts, searchWords, type SearchText } from "../search.ts";
+import { Snippets } from "../snippets.ts";
+import type { StoredTask } from "./rows.ts";
+import type { MemoryTables } from "./tables.ts";
+
+/** Bytes that the words of all tasks take at most. */
+const mostBytes = 64 << 20;
+/** Characters that are read before others get their turn. To split as many into words takes some milliseconds. */
+const sliceChars = 128 << 10;
+/** Words are compared so much faster than texts are split. */
+const comparedFaster = 16;
+/** What a task costs, as characters: so that a search of many small ones is sliced too. */
+const taskCost = 64;
+
+/** The words of the texts of a task, when its log had this length. */
+interface Indexed {
+  readonly seq: number;
+  readonly texts: readonly KeptWords[];
+  readonly chars: number;
+  readonly bytes: number;
+}
+
+interface Found {
+  readonly task: StoredTask;
+  readonly points: number;
+}
+
+/**
+ * Full text search in memory. The words of a task are made when it is first searched, and again when it has changed: tasks that nobody
+ * searches cost nothing. A search reads some texts in each turn of the event loop. Of more words than `mostBytes`, those that were searched
+ * last are kept, and the others are made again.
+ */
+export class MemorySearch implements TaskSearch {
+  readonly #tables: () => MemoryTables;
+  readonly #mostBytes: number;
+  /** By the number of the task, in the order of their last search. */
+  readonly #known = new Map<number, Indexed>();
+  #bytes = 0;
+  #on = false;
+
+  /** `tables`: throws where the store is closed. `most`: bytes of words that are kept, for tests. */
+  constructor(tables: () => MemoryTables, most: number = mostBytes) {
+    this.#tables = tables;
+    this.#mostBytes = most;
+  }
+
+  /** Bytes of words that are kept. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  async use(on: boolean): Promise<void> {
+    const tables = this.#tables();
+    this.#on = on;
+    tables.onDelete = on ? ({ number }) => this.#forget(number) : undefined;
+    if (on) return;
+    this.#known.clear();
+    this.#bytes = 0;
+  }
+
+  async find(owner: Owner, { terms, contextId, state, limit, skip = 0 }: SearchQuery): Promise<SearchPage> {
+    const tables = this.#tables();
+    if (!this.#on) throw unavailable("Full text search is switched off");
+    const wanted = { limit: Infinity, after: undefined, ...(state !== undefined && { state }) };
+    const slices = new Slices();
+    const found: Found[] = [];
+    for (const task of tables.indexesOf(owner, contextId).flatMap((index) => index.page(wanted))) {
+      const { texts, chars } = await this.#indexOf(task, slices);
+      const points = pointsOfTask(texts, terms);
+      if (points > 0) found.push({ task, points });
+      await slices.take(taskCost + (chars * terms.length) / comparedFaster);
+    }
+    this.#tables();
+    // Meanwhile tasks may have been deleted, or have another state.
+    const ranked = found.filter(({ task }) => tables.has(task) && (state === undefined || task.state === state));
+    ranked.sort((one, other) => other.points - one.points || other.task.number - one.task.number);
+    const snippets = new Snippets(terms);
+    const hits: SearchHit[] = [];
+    for (const { task } of ranked.slice(skip, skip + limit)) {
+      hits.push(await hitOf(task, terms, snippets, slices));
+    }
+    return { total: ranked.length, hits };
+  }
+
+  async #indexOf(task: StoredTask, slices: Slices): Promise<Indexed> {
+    const { number, head } = task;
+    const known = this.#known.get(number);
+    const indexed = known?.seq === head.seq ? known : await indexedOf(task, slices);
+    this.#forget(number);
+    // A task may have been deleted since the search began.
+    if (!this.#on || !this.#tables().has(task) || indexed.bytes > this.#mostBytes) return indexed;
+    this.#known.set(number, indexed);
+    this.#bytes += indexed.bytes;
+    for (const [oldest] of this.#known) {
+      if (this.#bytes <= this.#mostBytes) break;
+      this.#forget(oldest);
+    }
+    return indexed;
+  }
+
+  #forget(number: number): void {
+    this.#bytes -= this.#known.get(number)?.bytes ?? 0;
+    this.#known.delete(number);
+  }
+}
+
+/** Lets others have their turn after so many characters. */
+class Slices {
+  #left = sliceChars;
+
+  /** Counts what is read now, and waits for the next turn of the event loop where enough was read in this one. */
+  async take(chars: number): Promise<void> {
+    this.#left -= chars;
+    if (this.#left > 0) return;
+    this.#left = sliceChars;
+    await new Promise<void>((resolve) => defer(resolve));
+  }
+}
+
+/** The texts of a task. Those of a record are together: they are one where tasks are compared. */
+async function textsOf(
+  { messages, artifacts }: StoredTask,
+  slices: Slices,
+): Promise<readonly (readonly SearchText[])[]> {
+  const texts = new SearchTexts();
+  const said: (readonly SearchText[])[] = [];
+  for (const { event } of messages) {
+    const { kind, json } = event as StoredEvent;
+    if (!isSearched(json)) continue;
+    said.push(texts.record({ kind, json }));
+    await slices.take(json.length);
+  }
+  for (const json of artifacts) {
+    if (!isSearched(json)) continue;
+    const { artifact, append = false } = JSON.parse(json) as TaskArtifactUpdateEvent;
+    texts.piece(artifact, append);
+    await slices.take(json.length);
+  }
+  return [...said.filter(({ length }) => length > 0), ...texts.artifacts().map((artifact) => [artifact])];
+}
+
+async function indexedOf(task: StoredTask, slices: Slices): Promise<Indexed> {
+  // It may grow meanwhile.
+  const { seq } = task.head;
+  const texts: KeptWords[] = [];
+  for (const some of await textsOf(task, slices)) {
+    const kept = wordsOf(some);
+    texts.push(kept);
+    await slices.take(kept.words.length);
+  }
+  const chars = texts.reduce((sum, { words, main }) => sum + words.length + main.length, 0);
+  return { seq, texts, chars, bytes: texts.reduce((sum, kept) => sum + bytesOf(kept), 200) };
+}
+
+function wordsOf(texts: readonly SearchText[]): KeptWords {
+  return keptWords(searchWords(texts.map(({ text }) => text).join("\n")));
+}
+
+/** Strings with other letters than those of Latin take two bytes for each. */
+function bytesOf({ words, main }: KeptWords): number {
+  return 150 + (words.length + main.length) * (/[\u0100-\uFFFF]/.test(words) ? 2 : 1);
+}
+
+/** The points of a task: 0 where it does not have all terms. */
+function pointsOfTask(texts: readonly KeptWords[], terms: readonly SearchTerm[]): number {
+  let all = 0;
+  for (const term of terms) {
+    const points = texts.reduce((sum, text) => sum + pointsOf(text, term), 0);
+    if (points === 0) return 0;
+    all += points;
+  }
+  return all;
+}
+
+async function hitOf(
+  task: StoredTask,
+  terms: readonly SearchTerm[],
+  snippets: Snippets,
+  slices: Slices,
+): Promise<SearchHit> {
+  const scored: { readonly source: SearchText; readonly score: number }[] = [];
+  for (const source of (await textsOf(task, slices)).flat()) {
+    const words = wordsOf([source]);
+    const score = terms.reduce((sum, term) => sum + pointsOf(words, term), 0);
+    if (score > 0) scored.push({ source, score });
+    await slices.take(source.text.length);
+  }
+  scored.sort((one, other) => other.score - one.score);
+  return { taskId: task.head.task.taskId, snippets: snippets.of(scored.map(({ source }) => source)) };
+}

@@ -1,0 +1,194 @@
+import { A2AError, type TaskState } from "@parley/a2a/internal/model/index";
+import {
+  defaultPageBytes,
+  type ListedTask,
+  type ListQuery,
+  type Owner,
+  type Store,
+  type TaskHead,
+  type Upkeep,
+} from "./port.ts";
+import { unavailable } from "./bounds.ts";
+
+/** Deletion and export of all that an owner has, over any store with `upkeep`. */
+
+/** What was deleted of an owner. */
+export interface Erasure {
+  /** How many tasks. */
+  readonly tasks: number;
+  /** How many of them were canceled first. */
+  readonly canceled: number;
+}
+
+/** Options of `eraseOwner()`. */
+export interface EraseOptions {
+  /** Cancels a task that is not over. Default: in the store, which stops its run wherever it is. */
+  readonly cancel?: (head: TaskHead) => Promise<boolean>;
+  /** Called when tasks were canceled, before they are deleted. */
+  readonly onCanceled?: () => Promise<void>;
+  /** Called after each step, with how many tasks were deleted so far. */
+  readonly onProgress?: (tasks: number) => void;
+}
+
+/** Tasks, or rows of a kind, in one transaction. */
+const limit = 100;
+/** How often is begun again for an owner that goes on creating tasks. */
+const mostRounds = 20;
+/** Milliseconds between two rounds: a sweep of a server may have locked what is left. */
+const roundPause = 100;
+
+const active: readonly TaskState[] = [
+  "TASK_STATE_SUBMITTED",
+  "TASK_STATE_WORKING",
+  "TASK_STATE_INPUT_REQUIRED",
+  "TASK_STATE_AUTH_REQUIRED",
+];
+
+/** The `upkeep` of a store. Throws where it has none. */
+export function upkeepOf({ upkeep }: Store): Upkeep {
+  if (upkeep !== undefined) return upkeep;
+  throw new A2AError(
+    "UnsupportedOperation",
+    "This store cannot delete or export what an owner has: it has no `upkeep`",
+  );
+}
+
+/** Why a deletion does not come to its end. */
+export function goesOn(): A2AError {
+  return unavailable("The owner goes on creating tasks: withdraw its access first");
+}
+
+/** The agents that have data of an owner, and these, each once. */
+export async function agentsOf(upkeep: Upkeep, owner: string, agents: readonly string[]): Promise<readonly string[]> {
+  const all = new Set(agents);
+  for (let page = await upkeep.owners({ owner, limit }); page.length > 0;) {
+    for (const { agent } of page) all.add(agent);
+    const after = page[page.length - 1] as Owner;
+    page = await upkeep.owners({ owner, limit, after });
+  }
+  return [...all];
+}
+
+/** `eraseOwner()`. */
+export async function erase(store: Store, owner: Owner, options: EraseOptions = {}): Promise<Erasure> {
+  const upkeep = upkeepOf(store);
+  const { cancel = (head) => cancelInStore(store, head), onCanceled, onProgress } = options;
+  const { agent, owner: name } = owner;
+  let [tasks, canceled] = [0, 0];
+  for (let round = 0; round < mostRounds; round += 1) {
+    if (round > 0) await new Promise((resolve) => setTimeout(resolve, roundPause));
+    for (let found = await upkeep.find({ ...owner, states: active }, limit); found.length > 0;) {
+      for (const head of found) if (await cancel(head)) canceled += 1;
+      const again = await upkeep.find({ agent, owner: name, states: active }, limit);
+      // Where not one of them could be canceled, they changed at the same moment. The next round tries again.
+      if (again.length === found.length && again.every(({ seq }, at) => seq === found[at]?.seq)) break;
+      found = again;
+    }
+    if (canceled > 0 && round === 0) await onCanceled?.();
+    for (let more = true; more;) {
+      const removed = await upkeep.remove({ agent, owner: name }, limit);
+      tasks += removed.deleted;
+      onProgress?.(tasks);
+      more = removed.more && removed.deleted > 0;
+    }
+    for (let more = true; more;) {
+      const forgotten = await upkeep.forget(owner, limit);
+      if (!forgotten.more) return { tasks, canceled };
+      more = (await upkeep.find({ agent, owner: name }, 1)).length === 0;
+    }
+  }
+  throw goesOn();
+}
+
+/** Ends a task whatever process runs it: that one finds its fence raised. */
+async function cancelInStore(store: Store, { task, contextId, statusTime, run }: TaskHead): Promise<boolean> {
+  const state = "TASK_STATE_CANCELED";
+  const time = Math.max(statusTime, Math.floor(store.clock?.now() ?? Date.now()));
+  const status = { state, timestamp: new Date(time).toISOString() };
+  const { turn = 1, attempt = 1 } = run ?? {};
+  const json = JSON.stringify({ taskId: task.taskId, contextId, status });
+  const [outcome] = await store.append([
+    {
+      task,
+      records: [{ kind: "statusUpdate", json, time, actor: "system", turn, attempt, state }],
+      effects: [
+        { effect: "run", run: null },
+        { effect: "checkpoint", value: null },
+        { effect: "lease", op: "revoke" },
+      ],
+    },
+  ]);
+  return outcome?.ok === true;
+}
+
+/** Tasks of a page, and about their bytes. A page is in memory. */
+const taskPage = { limit: 50, bytes: defaultPageBytes, artifacts: true } as const;
+
+/** `exportOwner()`. */
+export async function* exported(
+  store: Store,
+  owner: string,
+  agents: readonly string[],
+): AsyncGenerator<string, void, void> {
+  const upkeep = upkeepOf(store);
+  const started = Math.floor(store.clock?.now() ?? Date.now());
+  const counts = { tasks: 0, contexts: 0, messages: 0 };
+  yield lineOf({ type: "export", version: 1, owner, agents, at: new Date(started).toISOString() });
+  for (const agent of agents) {
+    const of = { agent, owner };
+    for await (const { contextId, state } of contextsOf(upkeep, of)) {
+      counts.contexts += 1;
+      yield `{"type":"context","agent":${JSON.stringify(agent)},"contextId":${JSON.stringify(contextId)}${state === undefined ? "" : `,"state":${state}`}}\n`;
+      for await (const { time, json } of repliesOf(upkeep, { ...of, contextId })) {
+        counts.messages += 1;
+        const at = new Date(time).toISOString();
+        const head = `{"type":"message","agent":${JSON.stringify(agent)},"contextId":${JSON.stringify(contextId)},"at":"${at}"`;
+        yield `${head},"message":${json}}\n`;
+      }
+    }
+    // The newest status first. A task that gets a new one meanwhile may have been passed by: it has a status since the start.
+    for (const query of [{}, { since: started }]) {
+      for await (const task of tasksOf(store, of, query)) {
+        if (!("since" in query)) counts.tasks += 1;
+        yield `{"type":"task","agent":${JSON.stringify(agent)},"task":`;
+        yield* textOf(task);
+        yield "}\n";
+      }
+    }
+  }
+  yield lineOf({ type: "end", ...counts });
+}
+
+function lineOf(line: object): string {
+  return `${JSON.stringify(line)}\n`;
+}
+
+/** The JSON text of a task, in pieces. */
+function* textOf({ pieces, json, task }: ListedTask): Generator<string, void, void> {
+  if (pieces !== undefined) yield* pieces;
+  else yield json ?? JSON.stringify(task);
+}
+
+async function* contextsOf(upkeep: Upkeep, owner: Owner) {
+  for (let page = await upkeep.contexts(owner, { limit }); page.length > 0;) {
+    yield* page;
+    const after = page[page.length - 1]?.contextId ?? "";
+    page = await upkeep.contexts(owner, { limit, after });
+  }
+}
+
+async function* repliesOf(upkeep: Upkeep, context: Owner & { readonly contextId: string }) {
+  for (let page = await upkeep.replies(context, { limit }); page.length > 0;) {
+    yield* page;
+    page = await upkeep.replies(context, { limit, after: page[page.length - 1]?.place ?? 0 });
+  }
+}
+
+async function* tasksOf(store: Store, owner: Owner, query: Pick<ListQuery, "since">) {
+  for (let after: ListQuery["after"]; ;) {
+    const { tasks, next } = await store.list(owner, { ...taskPage, ...query, ...(after && { after }) });
+    yield* tasks;
+    if (next === undefined) return;
+    after = next;
+  }
+}

@@ -1,0 +1,258 @@
+import type { Artifact, LogRecord, Message, RecordKind, Task, TaskState } from "@parley/a2a/internal/model/index";
+import type { FeatureState, TaskHead, TaskKey } from "./append.ts";
+
+/** Queries of a store, and their results. */
+
+/** Memory for a large result. A reader reserves it before it reads. The context of a server's call implements it (`CallContext`). */
+export interface Room {
+  /** Resolves when there is room for this many bytes of JSON in all. Where it rejects, the read rejects with the same error. */
+  reserve(bytes: number): Promise<void>;
+}
+
+/** Up to this many bytes are read without a reservation. */
+export const roomless: number = 256 << 10;
+
+/** How much of a task to load. */
+export interface LoadOptions {
+  /** Reserved before a task of more than `roomless` bytes is read. */
+  readonly room?: Room;
+  /** How many of the newest messages. 0: no `history`. Default: all. */
+  readonly history?: number;
+  /** Whether to load the artifacts. */
+  readonly artifacts: boolean;
+  /** Whether adjacent texts of an artifact are one part, as `TaskFold` merges them. Default: parts are as they were added. */
+  readonly mergeTextParts?: boolean;
+}
+
+/** A task as the fold of its log. */
+export interface Snapshot extends ListedTask {
+  /** What is known about the task at the same moment. */
+  readonly head: TaskHead;
+}
+
+/** A task as a value and, where the store has it, as JSON text. */
+export interface ListedTask {
+  /** The task. */
+  readonly task: Task;
+  /** `task` as JSON text, where the store could make it without parsing; `task` is then parsed only when asked for. */
+  readonly json?: string;
+  /**
+   * Of a large task: the same text in pieces, so that it can be written without being joined. Reading `json` or `task`
+   * then joins it again each time.
+   */
+  readonly pieces?: readonly string[];
+}
+
+/** Which records of a log to read. */
+export interface ReadOptions {
+  /** Only records with a greater `seq`. */
+  readonly after: number;
+  /** Most records. */
+  readonly limit: number;
+  /** Most bytes of JSON (`recordBytes`). A record that is larger is returned alone. Default `defaultPageBytes`. */
+  readonly bytes?: number;
+  /** Only records of these kinds. Default: all. */
+  readonly kinds?: readonly RecordKind[];
+  /** Reserved before a page of more than `roomless` bytes is read. */
+  readonly room?: Room;
+}
+
+/** Default size of a page in bytes: 8 MiB. */
+export const defaultPageBytes: number = 8 << 20;
+
+/** Records of a log. */
+export interface LogPage {
+  /** The records. They may be fewer than the limit although the log has more. Empty only at the end of the log. */
+  readonly records: readonly LogRecord[];
+  /** What is known about the task at the moment when `records` were read. */
+  readonly head: TaskHead;
+}
+
+/** Which tasks to list. What is absent filters nothing. */
+export interface ListQuery {
+  /** Only tasks of this conversation. */
+  readonly contextId?: string;
+  /** Only tasks in this state. */
+  readonly state?: TaskState;
+  /** Only tasks with a status of this time or later, in milliseconds since the Unix epoch. */
+  readonly since?: number;
+  /** Most tasks on the page. */
+  readonly limit: number;
+  /** Most bytes of JSON on the page. A task that is larger is returned alone. Default `defaultPageBytes`. */
+  readonly bytes?: number;
+  /** Only tasks after this position: the `next` of the page before. */
+  readonly after?: ListPosition;
+  /** How many of the newest messages of each task. 0: no `history`. Default: all. */
+  readonly history?: number;
+  /** Whether the tasks have their artifacts. */
+  readonly artifacts: boolean;
+  /** Whether adjacent texts of an artifact are one part: see `LoadOptions`. */
+  readonly mergeTextParts?: boolean;
+  /** Reserved before a page is read whose tasks may have more than `roomless` bytes together. */
+  readonly room?: Room;
+}
+
+/**
+ * A position in a list: the last task of a page, and where it was. It stays valid when that task gets a new status. It has nothing
+ * but what the page had, because callers get it: a number of the store would tell how many tasks others make.
+ */
+export interface ListPosition {
+  /** Its status time then, in milliseconds since the Unix epoch. */
+  readonly statusTime: number;
+  /** Its id. Where the task was deleted since, the next page begins with the first task of that time. */
+  readonly taskId: string;
+}
+
+/** A page of a list. */
+export interface TaskPage {
+  /** The tasks. */
+  readonly tasks: readonly ListedTask[];
+  /** Where the next page begins. Absent on the last page. */
+  readonly next?: ListPosition;
+  /** How many tasks match on all pages, exactly. It comes from counters: the cost does not grow with the number of tasks. */
+  readonly total: number;
+}
+
+/** How much of a conversation to read. */
+export interface ConversationOptions {
+  /** Most entries, the newest ones. 0: none. */
+  readonly limit: number;
+  /**
+   * Most bytes of JSON of these entries. The newest entry is returned also where it alone is larger. An artifact that does not
+   * fit is cut to its newest chunks. Default `defaultPageBytes`.
+   */
+  readonly bytes?: number;
+  /** Leaves out a turn of a task and everything after it: user messages from `seq` on, and what the agent said from `turn` on. */
+  readonly before?: { readonly taskId: string; readonly turn: number; readonly seq: number };
+}
+
+/** A conversation as it is stored. */
+export interface StoredConversation {
+  /** The state of the conversation, as JSON text. */
+  readonly state?: string;
+  /** The newest entries, oldest first. */
+  readonly entries: readonly (SaidMessage | SaidArtifact)[];
+}
+
+/** A message of a conversation. */
+export interface SaidMessage {
+  /** When it was stored, in milliseconds since the Unix epoch. */
+  readonly time: number;
+  /** The message. */
+  readonly message: Message;
+}
+
+/** An artifact of a conversation. */
+export interface SaidArtifact {
+  /** When the first chunk that is returned was stored, in milliseconds since the Unix epoch. */
+  readonly time: number;
+  /** The task that it belongs to. */
+  readonly taskId: string;
+  /** The artifact. */
+  readonly artifact: Artifact;
+  /** Set where the beginning of the artifact was left out. */
+  readonly cut?: true;
+}
+
+/** Which runs to take over. */
+export interface ClaimQuery {
+  /** The time now, in milliseconds since the Unix epoch. A lease that has expired by then does not count. `Infinity`: no lease counts. */
+  readonly now: number;
+  /** Only tasks of these agents: those that this process can run. */
+  readonly agents: readonly string[];
+  /** Only tasks that these processes hold. Absent: those of any, and of none. */
+  readonly holders?: readonly string[];
+  /** Most tasks on the page. */
+  readonly limit: number;
+  /** Only tasks after this position: the `next` of the page before. */
+  readonly after?: ClaimPosition;
+}
+
+/** A position among the runs. It does not name a task, so it stays valid when the task that was there is taken over. */
+export interface ClaimPosition {
+  /** When the lease expires, in milliseconds since the Unix epoch. Absent for tasks without a lease, which come first. */
+  readonly leaseUntil?: number;
+  /** Number that the store gives to tasks in the order of their creation. */
+  readonly number: number;
+}
+
+/** A page of runs that no process holds. */
+export interface ClaimPage {
+  /** Their tasks. */
+  readonly heads: readonly TaskHead[];
+  /** Where the next page begins. Absent on the last page. */
+  readonly next?: ClaimPosition;
+}
+
+/** How many runs of an agent no process holds. */
+export interface StrandedRuns {
+  /** The agent. */
+  readonly agent: string;
+  /** How many tasks. */
+  readonly tasks: number;
+}
+
+/** A row that a feature keeps with a task. */
+export interface FeatureRow extends FeatureState {
+  /** Its key, unique in its task and feature. */
+  readonly key: string;
+}
+
+/** Which rows of a feature to look at. */
+export interface FeatureQuery {
+  /** The feature. */
+  readonly feature: string;
+  /** Only rows with tasks of these agents: those that this process hosts. Absent: of every agent, as operators need it. */
+  readonly agents?: readonly string[];
+  /** Only rows with a `due` of this time or earlier, in milliseconds since the Unix epoch. `Infinity`: all rows with a `due`. */
+  readonly now: number;
+  /** Only rows with a later `due`. Absent: all. */
+  readonly after?: number;
+  /** Most rows. */
+  readonly limit: number;
+}
+
+/** A row that is due. */
+export interface DueFeature extends FeatureRow {
+  /** The task that it belongs to. */
+  readonly task: TaskKey;
+  /** When it was due. */
+  readonly due: number;
+}
+
+/** What to delete and compact. Times are in milliseconds since the Unix epoch. */
+export interface SweepOptions {
+  /**
+   * Deletes terminal tasks with an older status, with their keys, and conversations that have no task and were not changed
+   * since. A conversation without a task stays as long as one of its own keys has still to expire. Default: none.
+   */
+  readonly deleteBefore?: number;
+  /** Other times for some tasks. The first that fits a task counts in place of `deleteBefore`. Only for stores with `upkeep`. */
+  readonly rules?: readonly SweepRule[];
+  /** Compacts the logs of terminal tasks with an older status: `load` returns the same as before, and `read` begins at `firstSeq`. Default: none. */
+  readonly compactBefore?: number;
+  /** Deletes keys that have expired by then. */
+  readonly now: number;
+  /** Most tasks in one call. */
+  readonly limit: number;
+}
+
+/** Another time for the tasks of an agent, or in a state. */
+export interface SweepRule {
+  /** Absent: every agent. */
+  readonly agent?: string;
+  /** A terminal state. Absent: every one, and conversations without a task. */
+  readonly state?: TaskState;
+  /** Deletes tasks with an older status. `-Infinity`: none. */
+  readonly deleteBefore: number;
+}
+
+/** What a sweep did. */
+export interface SweepReport {
+  /** How many tasks it deleted. */
+  readonly deleted: number;
+  /** How many logs it compacted. */
+  readonly compacted: number;
+  /** Whether there is more to do at once. */
+  readonly more: boolean;
+}

@@ -1,0 +1,240 @@
+import { queueFeature } from "./features.ts";
+import { utf8Length, type Clock } from "@parley/a2a/internal/base/index";
+import type { AppendItem, AppendOutcome } from "./append.ts";
+
+/**
+ * Tells the nodes of a cluster which tasks have changed, so that their readers look at the store. It is only a hint: one may be
+ * late, missing, repeated, or for a task that nobody reads. Losing every one of them costs latency and nothing else, since each node also
+ * looks from time to time.
+ *
+ * `wakeupContract()` of `@parley/testing` tests an implementation.
+ */
+export interface Wakeup {
+  /**
+   * Whether what other nodes publish arrives now, as far as this node knows. While it does not, the node looks more often. `/readyz`
+   * tells which, as `"changes":"told"` or `"polled"`.
+   */
+  readonly isConnected: boolean;
+  /**
+   * Tells the other nodes that tasks have changed. Called after the commit. It returns at once and never throws: what is published
+   * within some milliseconds travels together, and what cannot be sent is dropped.
+   */
+  publish(taskIds: readonly string[]): void;
+  /**
+   * Calls `listener` with the id of a task that another node has changed. `undefined`: any task may have changed, such as after a
+   * lost connection. The returned function ends it.
+   */
+  subscribe(listener: WakeupListener): () => void;
+  /** Sends what was published, as far as that is possible at once, and closes what was opened. Later calls do nothing. */
+  close(): Promise<void>;
+}
+
+/** Is told which task has changed, or that any may have. */
+export type WakeupListener = (taskId: string | undefined) => void;
+
+/**
+ * Published with the ids of tasks when a process has left a run to any other, as one does that stops. Those that hear it look for runs
+ * that nobody holds at once. No task has this id.
+ */
+export const freeRuns = "\u0000runs";
+
+/** Published when a task waits for a process with room for its run. Those that have room look for it at once. No task has this id. */
+export const queuedRuns = "\u0000queue";
+
+/** What is published after a commit: the tasks whose items were stored, and what others have to look for. */
+export function changedBy(items: readonly AppendItem[], outcomes: readonly AppendOutcome[]): readonly string[] {
+  const changed = new Set<string>();
+  for (const [at, item] of items.entries()) {
+    if (!("task" in item) || outcomes[at]?.ok !== true) continue;
+    changed.add(item.task.taskId);
+    for (const effect of item.effects ?? []) {
+      if (effect.effect === "lease" && effect.op === "release") changed.add(freeRuns);
+      else if (effect.effect === "feature" && effect.op === "set" && effect.feature === queueFeature)
+        changed.add(queuedRuns);
+    }
+  }
+  return [...changed];
+}
+
+/** How published ids are put together. */
+export interface WakeupBatchOptions {
+  /** Time. */
+  readonly clock: Clock;
+  /** Sends messages of at most `messageBytes` each. One call is made at a time. What it throws is passed to `onError`. */
+  readonly send: (messages: readonly string[]) => Promise<void>;
+  /** The messages of one call were not sent, and are dropped. The next call then says that any task may have changed. */
+  readonly onError: (cause: unknown) => void;
+  /** The most bytes of a message. */
+  readonly messageBytes: number;
+  /** The least time from the beginning of one call to the next, in milliseconds. Default 10. */
+  readonly interval?: number;
+  /** The most bytes of ids that wait. With more, one message says that any task may have changed. Default 64 KiB. */
+  readonly pendingBytes?: number;
+}
+
+/**
+ * Puts published ids together: the first one is sent at once, and those that come while a call is made or within the interval after
+ * it wait for the next. Each id is sent once in a call. What waits is bounded in bytes.
+ */
+export class WakeupBatch {
+  readonly #options: Required<WakeupBatchOptions>;
+  /** A name of this node, so that it does not wake itself. */
+  readonly #node: string = crypto.randomUUID();
+  #pending = new Set<string>();
+  #bytes = 0;
+  /** More has changed than is named. */
+  #overflows = false;
+  #sending: Promise<void> | undefined;
+  /** Cancels the next call, which is scheduled. */
+  #cancel: (() => void) | undefined;
+  #begun = -Infinity;
+  #isClosed = false;
+  /** Nothing is sent before something new is published. */
+  #isPaused = false;
+
+  /** @param options - How ids are sent, and how many wait. */
+  constructor(options: WakeupBatchOptions) {
+    this.#options = { interval: 10, pendingBytes: 65_536, ...options };
+  }
+
+  /** Adds ids, which are sent soon. */
+  add(taskIds: readonly string[]): void {
+    if (this.#isClosed) return;
+    for (const id of taskIds) {
+      if (this.#overflows || this.#pending.has(id)) continue;
+      const bytes = idBytes(id);
+      if (this.#bytes + bytes > this.#options.pendingBytes || bytes + frameBytes > this.#options.messageBytes) {
+        this.#overflows = true;
+        this.#pending.clear();
+      } else {
+        this.#pending.add(id);
+        this.#bytes += bytes;
+      }
+    }
+    this.#schedule();
+  }
+
+  /** After a lost connection: what was not sent is told now, as that any task may have changed. */
+  resume(): void {
+    if (!this.#isClosed) this.#schedule();
+  }
+
+  /** A message without ids, which only shows that messages arrive. */
+  ping(): string {
+    return this.#message([]);
+  }
+
+  /** Reads a message. `undefined`: it is none of this form, and says nothing. */
+  read(message: string): ReceivedWakeup | undefined {
+    let value: unknown;
+    try {
+      value = JSON.parse(message);
+    } catch {
+      return undefined;
+    }
+    if (!Array.isArray(value)) return undefined;
+    const [node, ...ids] = value as readonly unknown[];
+    if (typeof node !== "string" || !ids.every((id) => typeof id === "string" || id === null)) return undefined;
+    const isAny = ids.includes(null);
+    return { isOwn: node === this.#node, taskIds: isAny ? [undefined] : (ids as readonly string[]) };
+  }
+
+  /** Sends what waits, and takes no more. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancel?.();
+    this.#cancel = undefined;
+    await this.#sending;
+    if (this.#waits() && !this.#isPaused) await this.#send();
+  }
+
+  #waits(): boolean {
+    return this.#overflows || this.#pending.size > 0;
+  }
+
+  #schedule(): void {
+    this.#isPaused = false;
+    if (!this.#waits() || this.#sending !== undefined || this.#cancel !== undefined) return;
+    const { clock, interval } = this.#options;
+    const wait = this.#begun + interval - clock.elapsed();
+    let isCanceled = false;
+    const run = (): void => {
+      if (isCanceled) return;
+      this.#cancel = undefined;
+      void this.#send();
+    };
+    const cancelTimer = wait > 0 ? clock.after(wait, run) : undefined;
+    this.#cancel = () => {
+      isCanceled = true;
+      cancelTimer?.();
+    };
+    // What is published before the next await travels together.
+    if (cancelTimer === undefined) queueMicrotask(run);
+  }
+
+  #send(): Promise<void> {
+    const { send, onError, clock } = this.#options;
+    const messages = this.#take();
+    this.#begun = clock.elapsed();
+    const failed = (cause: unknown): void => {
+      // Not again by itself: where one call fails, so does the next one.
+      this.#overflows = true;
+      this.#isPaused = true;
+      onError(cause);
+    };
+    // An implementation that throws at once, too, costs nothing but its messages.
+    const sending = (async () => send(messages))()
+      .catch(failed)
+      .finally(() => {
+        this.#sending = undefined;
+        if (!this.#isClosed && !this.#isPaused) this.#schedule();
+      });
+    this.#sending = sending;
+    return sending;
+  }
+
+  /** All that waits, as messages. */
+  #take(): readonly string[] {
+    const ids = [...this.#pending];
+    const overflows = this.#overflows;
+    this.#pending.clear();
+    this.#bytes = 0;
+    this.#overflows = false;
+    if (overflows) return [this.#message([null])];
+    const messages: string[] = [];
+    let part: string[] = [];
+    let bytes = frameBytes;
+    for (const id of ids) {
+      const more = idBytes(id);
+      if (bytes + more > this.#options.messageBytes) {
+        messages.push(this.#message(part));
+        part = [];
+        bytes = frameBytes;
+      }
+      part.push(id);
+      bytes += more;
+    }
+    messages.push(this.#message(part));
+    return messages;
+  }
+
+  #message(ids: readonly (string | null)[]): string {
+    return JSON.stringify([this.#node, ...ids]);
+  }
+}
+
+/** What another node, or this one, has published. */
+export interface ReceivedWakeup {
+  /** Whether this node has published it. */
+  readonly isOwn: boolean;
+  /** Tasks that have changed; `undefined` for any task. */
+  readonly taskIds: readonly (string | undefined)[];
+}
+
+/** Brackets, quotes and the name of the node. */
+const frameBytes = 40;
+
+/** What an id takes in a message, with its comma. */
+function idBytes(id: string): number {
+  return utf8Length(JSON.stringify(id)) + 1;
+}

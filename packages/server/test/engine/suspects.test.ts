@@ -1,0 +1,133 @@
+import { describe, expect, it } from "vitest";
+import type { Run } from "../../src/engine/run/index.ts";
+import { crashesOf, nextAttempt, Suspects } from "../../src/engine/supervise/suspects.ts";
+import type { StoredRun, TaskHead } from "../../src/store/index.ts";
+import { fakeClock } from "@parley/testing";
+
+/*
+ * Tasks of a process that crashed, some of which crash each process that starts them: processes one after the other, each with the trials of
+ * the engine, over the counts that the store has. The rest of the engine is in suspended.test.ts, and real processes in test/cluster.
+ */
+
+/** As the defaults of `LeaseOptions`. */
+const maxDeaths = 2;
+
+const self = { holder: "self", wasKilled: (holder: string) => holder === "killed" };
+
+/** Numbers by chance, the same for each seed. */
+function chance(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
+    return state / 2 ** 31;
+  };
+}
+
+interface Tried {
+  readonly failed: ReadonlySet<number>;
+  readonly done: ReadonlySet<number>;
+  readonly crashes: number;
+  readonly rounds: number;
+  readonly largest: number;
+}
+
+/** Lets processes try tasks until each is done or has failed. */
+async function tryAll(count: number, poison: ReadonlySet<number>, random: () => number): Promise<Tried> {
+  // The process before took all of them over together, and crashed.
+  const runs = new Map(Array.from({ length: count }, (_, id) => [id, { turn: 1, attempt: 2, input: 1, deaths: 1 }]));
+  const left = new Map<number, StoredRun>(runs);
+  const failed = new Set<number>();
+  const done = new Set<number>();
+  let [crashes, rounds, largest] = [0, 0, 0];
+  while (left.size > 0) {
+    let started: number[] = [];
+    let isOver = false;
+    const proofs: (() => void)[] = [];
+    const suspects = new Suspects({
+      clock: fakeClock(),
+      runs: { stopping: false, room: 1_000 },
+      async resume({ task }, alone) {
+        const id = Number(task.taskId);
+        const run = left.get(id);
+        if (run === undefined) return undefined;
+        left.set(id, nextAttempt(run, crashesOf({ run }, self), alone));
+        started.push(id);
+        const proven = new Promise<void>((resolve) => proofs.push(resolve));
+        const phase = { proven: () => proven, acquit: () => {}, flush: async () => {} };
+        return { phase, done: new Promise<void>(() => {}) } as unknown as Run;
+      },
+      onTried: () => (isOver = true),
+    });
+    for (const [id, run] of [...left].sort(() => random() - 0.5)) {
+      const head = { task: { agent: "a", owner: "o", taskId: `${id}` }, run, holder: "gone" } as unknown as TaskHead;
+      const { count: deaths, alone } = crashesOf(head, self);
+      if (alone && deaths >= maxDeaths) {
+        failed.add(id);
+        left.delete(id);
+      } else suspects.add(head, deaths);
+    }
+    suspects.startNext();
+    for (let crashed = left.size === 0; !crashed && !isOver;) {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (started.length === 0) continue;
+      rounds += 1;
+      largest = Math.max(largest, started.length);
+      crashed = started.some((id) => poison.has(id));
+      if (crashed) crashes += 1;
+      else {
+        for (const id of started) {
+          done.add(id);
+          left.delete(id);
+        }
+        started = [];
+        for (const prove of proofs.splice(0)) prove();
+      }
+    }
+  }
+  return { failed, done, crashes, rounds, largest };
+}
+
+describe("tasks of a process that crashed", () => {
+  it.each([
+    { count: 200, poisons: 0 },
+    { count: 200, poisons: 1 },
+    { count: 60, poisons: 3 },
+    { count: 7, poisons: 7 },
+    { count: 1, poisons: 1 },
+    { count: 120, poisons: 5 },
+  ])("fail where they crash every process, and no other does: $poisons of $count", async ({ count, poisons }) => {
+    const random = chance(count + poisons);
+    const ids = Array.from({ length: count }, (_, id) => id).sort(() => random() - 0.5);
+    const poison = new Set(ids.slice(0, poisons));
+    const { failed, done, crashes, rounds, largest } = await tryAll(count, poison, random);
+    expect(failed).toEqual(poison);
+    expect(done).toEqual(new Set(ids.slice(poisons)));
+    expect(crashes).toBeLessThanOrEqual(2 * poisons);
+    expect(rounds).toBeLessThanOrEqual(Math.log2(25) + 1 + count / 25 + 30 * poisons);
+    expect(largest).toBeLessThanOrEqual(25);
+  });
+
+  it("are tried in 12 rounds where there are 200 and none crashes again", async () => {
+    expect((await tryAll(200, new Set(), () => 0.5)).rounds).toBe(12);
+  });
+});
+
+describe("a death by a kill from outside", () => {
+  it("is no crash of the task, and counts for lease.maxAttempts all the same", () => {
+    let run: StoredRun = { turn: 1, attempt: 1, input: 1 };
+    for (let kills = 1; kills <= 9; kills += 1) {
+      const crashes = crashesOf({ run, holder: "killed" }, self);
+      expect(crashes).toMatchObject({ all: kills - 1, count: 0, alone: false });
+      run = nextAttempt(run, crashes, true);
+    }
+    expect(run).toMatchObject({ deaths: 9, outlived: 8 });
+    // The next one is a crash: of the nine, only that one counts.
+    expect(crashesOf({ run, holder: "gone" }, self)).toMatchObject({ all: 9, count: 1 });
+  });
+
+  it("takes back what was counted of a trial alone, and not the crash before it", () => {
+    const run: StoredRun = { turn: 1, attempt: 3, input: 1, deaths: 2, alone: true };
+    expect(crashesOf({ run, holder: "gone" }, self)).toEqual({ all: 2, count: 2, alone: true });
+    expect(crashesOf({ run, holder: "killed" }, self)).toEqual({ all: 2, count: 1, alone: false });
+  });
+});

@@ -1,0 +1,33 @@
+import type { Clock } from "@parley/a2a/internal/base/index";
+import type { RateTaken, RateUse, StoreRates } from "../../src/store/index.ts";
+
+/** Budgets in memory, which fail, wait and are counted as a test says. */
+export interface TestRates extends StoreRates {
+  /** All calls. */
+  readonly calls: (readonly RateUse[])[];
+  /** What a call waits for. A rejection fails it before it takes effect. */
+  before: () => Promise<void>;
+}
+
+export function testRates(clock: Clock): TestRates {
+  const full = new Map<string, number>();
+  const use = ({ key, requests, per, used, wanted }: RateUse): RateTaken => {
+    const now = clock.elapsed();
+    const pace = per / requests;
+    const base = Math.max(full.get(key) ?? now, now) + used * pace;
+    const taken = Math.max(0, Math.min(wanted, Math.floor((now + per - base) / pace + 0.001)));
+    const next = Math.min(base + taken * pace, now + 2 * per);
+    full.set(key, next);
+    return { taken, back: next - now };
+  };
+  const rates: TestRates = {
+    calls: [],
+    before: () => Promise.resolve(),
+    async take(uses) {
+      rates.calls.push(uses);
+      await rates.before();
+      return uses.map(use);
+    },
+  };
+  return rates;
+}

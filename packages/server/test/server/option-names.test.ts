@@ -1,0 +1,87 @@
+import { describe, expect, test } from "vitest";
+import { connect, type CallOptions, type ConnectOptions } from "@parley/a2a/internal/client/index";
+import { createHandler } from "../../src/handler.ts";
+import { defineAgent } from "../../src/agent/index.ts";
+import { memoryStore } from "../../src/store/index.ts";
+import { cardOf, jsonRpcAt } from "../../../a2a/test/client/support.ts";
+
+/* Options that there are not, as JavaScript can pass them: without an error they would do nothing. */
+
+const definition = {
+  name: "Echo",
+  description: "Says it again",
+  version: "1.0.0",
+  skills: [],
+  onMessage: () => undefined,
+} as unknown as Parameters<typeof defineAgent>[0];
+const agent = defineAgent(definition);
+
+const given = { publicUrl: "https://agents.example", store: memoryStore() };
+const handler = (options: object) => createHandler(agent, { ...given, ...options });
+
+describe("createHandler()", () => {
+  test.each([
+    [{ limit: { bodyBytes: 1 } }, "limit is no option of createHandler(): limits is meant"],
+    [{ authenticater: {} }, "authenticater is no option of createHandler(): authenticator is meant"],
+    [{ interceptor: [] }, "interceptor is no option of createHandler(): interceptors is meant"],
+    [{ constructor: 1 }, "constructor is no option of createHandler(). There are allowedHosts, "],
+    [{ cors: { origin: "*" } }, "origin is no option of cors: origins is meant"],
+  ])("refuses %j", (options, message) => {
+    expect(() => handler(options)).toThrow(message);
+  });
+
+  test("refuses a member that a mount does not have", () => {
+    const mount = { agent, paths: "/weather" };
+    expect(() => createHandler([mount], given)).toThrow("paths is no option of a mount: path is meant");
+  });
+
+  test("takes options that are undefined", async () => {
+    await handler({ limit: undefined, cors: undefined }).close();
+  });
+});
+
+test.each([
+  [{ skill: [] }, "skill is no option of defineAgent(): skills is meant"],
+  [{ resumeable: true }, "resumeable is no option of defineAgent(): resumable is meant"],
+  [{ onmessage() {} }, "onmessage is no option of defineAgent(): onMessage is meant"],
+  [{ supportedInterfaces: [] }, "supportedInterfaces is no option of defineAgent(). There are "],
+])("defineAgent() refuses %j", (more, message) => {
+  expect(() => defineAgent({ ...definition, ...more })).toThrow(message);
+});
+
+describe("connect()", () => {
+  const card = cardOf([jsonRpcAt("http://127.0.0.1:9")]);
+
+  test.each([{ header: {} }, { interceptor: [] }, { retries: 3 }])(
+    "refuses %j, and says what there is",
+    async (more) => {
+      const [name] = Object.keys(more);
+      await expect(connect(card, more as ConnectOptions)).rejects.toMatchObject({
+        code: "InvalidParams",
+        fields: [{ field: name }],
+        message: expect.stringMatching(
+          new RegExp(`${name} is no option of connect\\(\\)\\. There are .*headers,.* interceptors,.* retry,`),
+        ),
+      });
+    },
+  );
+
+  test.each([{ contextId: "c" }, { metadata: {} }, { timeOut: 5 }])(
+    "a call refuses %j, and sends nothing",
+    async (wrong) => {
+      const more = wrong as CallOptions;
+      const [name] = Object.keys(more);
+      let asked = 0;
+      const fetch = () => Promise.reject(new Error(`request ${(asked += 1)}`));
+      const client = await connect(card, { fetch, retry: false, reconnect: false });
+      const said = {
+        message: expect.stringMatching(new RegExp(`${name} is no option of a call\\. There are .*timeout`)),
+      };
+      await expect(client.sendMessage("hi", more)).rejects.toMatchObject(said);
+      await expect(client.getTask("t1", more)).rejects.toMatchObject(said);
+      await expect(client.waitFor("t1", more)).rejects.toMatchObject(said);
+      await expect(client.sendStreamingMessage("hi", more).opened()).rejects.toMatchObject(said);
+      expect(asked).toBe(0);
+    },
+  );
+});

@@ -1,0 +1,128 @@
+import { deferred, type Clock, type Logger } from "@parley/a2a/internal/base/index";
+import type { Agent, AgentOutput, TurnBase } from "@parley/a2a/internal/protocol/index";
+import type { Store } from "@parley/server/internal/store/index";
+import type { SteppedClock } from "./clock.ts";
+
+/**
+ * What one process of a server sees of the world: its store, its clock, its log and its agent. When the process is killed, all of it
+ * stops at once: calls are never answered, timers never come due, and its agent is not continued after its next `yield` or `await`
+ * of the turn. So no `finally` runs, and nothing more is stored, as with SIGKILL.
+ */
+export class Life {
+  readonly #clock: SteppedClock;
+  readonly #timers = new Set<() => void>();
+  readonly #killed = deferred<never>();
+  #isOver = false;
+
+  constructor(clock: SteppedClock) {
+    this.#clock = clock;
+    this.#killed.promise.catch(() => undefined);
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Rejects when the process is killed. */
+  get killed(): Promise<never> {
+    return this.#killed.promise;
+  }
+
+  kill(): void {
+    this.#isOver = true;
+    for (const clear of this.#timers) clear();
+    this.#timers.clear();
+    const cause = Object.assign(new Error("The agent has crashed"), { code: "ECONNRESET" });
+    this.#killed.reject(new TypeError("terminated", { cause }));
+  }
+
+  /** The store: whoever waits for an answer when the process is killed never gets it. */
+  store(store: Store): Store {
+    // Its target is not the store, because members of a frozen one could not be replaced.
+    return new Proxy({} as Store, {
+      get: (_, name) => {
+        const member: unknown = Reflect.get(store, name);
+        if (typeof member !== "function") return member;
+        return (...args: readonly unknown[]): unknown => {
+          if (this.#isOver) return never();
+          const answer: unknown = Reflect.apply(member, store, args);
+          return answer instanceof Promise ? this.#alive(this.#clock.track(answer)) : answer;
+        };
+      },
+    });
+  }
+
+  /** The clock of the server. */
+  clock(): Clock {
+    return this.#clockBy((ms, run) => this.#clock.after(ms, run));
+  }
+
+  #clockBy(after: Clock["after"]): Clock {
+    return {
+      now: () => this.#clock.now(),
+      elapsed: () => this.#clock.elapsed(),
+      after: (ms, run) => {
+        if (this.#isOver) return () => undefined;
+        const clear = after(ms, () => {
+          this.#timers.delete(clear);
+          run();
+        });
+        this.#timers.add(clear);
+        return () => {
+          this.#timers.delete(clear);
+          clear();
+        };
+      },
+    };
+  }
+
+  logger(logger: Logger): Logger {
+    const ifAlive =
+      (level: keyof Logger): Logger["info"] =>
+      (message, fields) => {
+        if (!this.#isOver) logger[level](message, fields);
+      };
+    return { debug: ifAlive("debug"), info: ifAlive("info"), warn: ifAlive("warn"), error: ifAlive("error") };
+  }
+
+  agent(agent: Agent): Agent {
+    const clock = this.#clockBy((ms, run) => this.#clock.afterForAgent(ms, run));
+    return { ...agent, execute: (turn) => this.#output(agent.execute(withClock(turn, clock))) };
+  }
+
+  #output(output: AgentOutput): AgentOutput {
+    if (output instanceof Promise) return this.#alive(output);
+    if (typeof output !== "object" || !("next" in output)) return output;
+    const step = <Result>(run: () => Promise<Result>): Promise<Result> => (this.#isOver ? never() : this.#alive(run()));
+    const steps = Object.create(output) as typeof output;
+    steps.next = () => step(() => output.next());
+    steps.return = (value) => step(() => output.return(value));
+    steps.throw = (error) => step(() => output.throw(error));
+    return steps;
+  }
+
+  /** The same promise, which never settles once the process is killed. */
+  async #alive<Value>(work: Promise<Value>): Promise<Value> {
+    try {
+      return await work;
+    } finally {
+      if (this.#isOver) await never();
+    }
+  }
+}
+
+function never(): Promise<never> {
+  return new Promise(() => undefined);
+}
+
+/** The turn with another clock. */
+function withClock(turn: TurnBase, clock: Clock): TurnBase {
+  return new Proxy(turn, {
+    get(target, name) {
+      if (name === "clock") return clock;
+      // Its members are private fields of the turn itself.
+      const member: unknown = Reflect.get(target, name, target);
+      return typeof member === "function" ? (member.bind(target) as unknown) : member;
+    },
+  });
+}

@@ -1,0 +1,102 @@
+import type { ClientBinding } from "@parley/a2a/internal/transport/client/binding";
+import type { Agent } from "@parley/a2a/internal/protocol/index";
+import type { AgentMount } from "@parley/server/internal/server/options";
+import { callCases, listCases } from "./binding/call-cases.ts";
+import { callerCases, tenantCases, versionCases } from "./binding/caller-cases.ts";
+import { detailCases, errorCases } from "./binding/error-cases.ts";
+import {
+  obedient,
+  Served,
+  type ContractCases,
+  type ContractServer,
+  type ContractServerOptions,
+} from "./binding/given.ts";
+import { httpCases } from "./binding/http-cases.ts";
+import { limitCases } from "./binding/limit-cases.ts";
+import { resumeCases, streamCases } from "./binding/stream-cases.ts";
+import { plainExpect } from "./store/equality.ts";
+import type { Runner } from "./store-contract.ts";
+
+export type { ContractServer, ContractServerOptions };
+
+/** How the suite serves agents and calls them. */
+export interface BindingContractOptions {
+  /**
+   * Serves agents with the server's side of the binding, by `createHandler`, `serve` or a host of your own. The options go to it
+   * as they are. Each case has a server of its own, and closes it.
+   */
+  readonly serve: (agents: Agent | readonly AgentMount[], options: ContractServerOptions) => Promise<ContractServer>;
+  /** The client's side. It may be used for several servers. */
+  readonly client: ClientBinding;
+  /** The version to speak. Default: the first that the client has. */
+  readonly version?: string;
+  /**
+   * What the binding does not have in this version; its cases are left out. `resume`: events carry no place in the log, so
+   * that a stream cannot go on after one. `list`: there is no list of tasks. `details`: errors have a name and a sentence alone.
+   * `http`: requests are no HTTP that a browser would send. `version`: the binding speaks one version.
+   */
+  readonly without?: readonly ("resume" | "list" | "details" | "http" | "version")[];
+}
+
+/**
+ * Every rule of a binding as a test, over its server and its client: operations, streams, errors, callers, tenants, versions,
+ * limits. A binding is done when it passes.
+ *
+ * @example
+ * ```ts
+ * import { describe, it } from "node:test";
+ *
+ * bindingContract({ describe, it }, {
+ *   client: webSocketBinding(),
+ *   serve: async (agents, options) => {
+ *     const server = await serve(agents, { ...options, port: 0, bindings: [webSocketServerBinding()], store: memoryStore() });
+ *     return { cards: server.agents.map(({ card }) => card), close: () => server.close({ grace: 0 }) };
+ *   },
+ * });
+ * ```
+ */
+export function bindingContract(runner: Runner, options: BindingContractOptions): void {
+  const { client, without = [] } = options;
+  const version = options.version ?? client.versions[0] ?? "";
+  for (const [chapter, cases] of Object.entries(chaptersOf(version, without))) {
+    runner.describe(chapter, () => {
+      for (const [name, body] of Object.entries(cases)) {
+        runner.it(name, async () => {
+          const servers: ContractServer[] = [];
+          try {
+            await body({
+              expect: (actual) => runner.expect?.(actual) ?? plainExpect(actual),
+              async serve(setup = {}) {
+                const server = await options.serve(setup.agents ?? obedient(), setup.options ?? {});
+                servers.push(server);
+                return new Served(client, version, server, setup);
+              },
+            });
+          } finally {
+            for (const server of servers) await server.close();
+          }
+        });
+      }
+    });
+  }
+}
+
+function chaptersOf(
+  version: string,
+  without: NonNullable<BindingContractOptions["without"]>,
+): Readonly<Record<string, ContractCases>> {
+  return {
+    calls: callCases,
+    ...(!without.includes("list") && { lists: listCases }),
+    streams: streamCases,
+    ...(!without.includes("resume") && { resume: resumeCases }),
+    errors: errorCases,
+    ...(!without.includes("details") && { "details of errors": detailCases }),
+    callers: callerCases,
+    // Before 1.0 a tenant is a part of the address.
+    ...(version >= "1" && { tenants: tenantCases }),
+    ...(!without.includes("version") && { versions: versionCases }),
+    limits: limitCases,
+    ...(!without.includes("http") && { http: httpCases }),
+  };
+}

@@ -1,0 +1,254 @@
+import { defineAgent } from "@parley/server/internal/agent/index";
+import { systemClock } from "@parley/a2a/internal/base/index";
+import {
+  A2AError,
+  type AgentCard,
+  type AgentInterface,
+  type StreamResponse,
+  type Task,
+} from "@parley/a2a/internal/model/index";
+import {
+  anonymous,
+  type Agent,
+  type AgentService,
+  type CallContext,
+  type Interceptor,
+  type OperationName,
+  type StreamItem,
+  type StreamName,
+  type StreamOperations,
+  type StreamReply,
+  type Turn,
+  type UnaryName,
+  type UnaryOperations,
+} from "@parley/a2a/internal/protocol/index";
+import type { AgentMount, HandlerOptions } from "@parley/server/internal/server/options";
+import type { ClientBinding, ClientHost, ClientLimits, FetchLike } from "@parley/a2a/internal/transport/client/binding";
+import type { Expectation } from "../store/given.ts";
+
+/** What the cases of the binding contract are written with. */
+
+/** What a case wants of the server. */
+export interface ContractServerOptions extends Pick<
+  HandlerOptions,
+  "authenticator" | "interceptors" | "limits" | "allowedHosts" | "cors"
+> {
+  /** Versions of the protocol to speak. Default: all. */
+  readonly versions?: readonly ("1.0" | "0.3")[];
+}
+
+/** A server that runs. */
+export interface ContractServer {
+  /** The cards of its agents, in the order in which they were given. */
+  readonly cards: readonly AgentCard[];
+  /** What reaches it by HTTP. Default: the runtime's own `fetch`. */
+  readonly fetch?: FetchLike;
+  /** Stops the server. */
+  close(): Promise<void>;
+}
+
+export interface ContractGiven {
+  /** Serves agents for the length of the case. */
+  serve(setup?: ContractSetup): Promise<Served>;
+  expect(actual: unknown): Expectation;
+}
+
+export interface ContractSetup {
+  /** Default: an agent that does what its message says. */
+  readonly agents?: Agent | readonly AgentMount[];
+  readonly options?: ContractServerOptions;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly limits?: Partial<ClientLimits>;
+}
+
+export type ContractCase = (given: ContractGiven) => Promise<void>;
+export type ContractCases = Readonly<Record<string, ContractCase>>;
+
+/** Agents behind the binding, as its client reaches them. */
+export class Served {
+  readonly version: string;
+  readonly #client: ClientBinding;
+  readonly #server: ContractServer;
+  readonly #host: ClientHost;
+
+  constructor(client: ClientBinding, version: string, server: ContractServer, { headers = {}, limits }: ContractSetup) {
+    this.version = version;
+    this.#client = client;
+    this.#server = server;
+    const most = 64 * 2 ** 20;
+    this.#host = {
+      fetch: this.fetch,
+      headers,
+      clock: systemClock,
+      limits: {
+        connectTimeout: 30_000,
+        idleTimeout: 30_000,
+        maxResponseBytes: most,
+        maxEventBytes: most,
+        ...limits,
+      },
+    };
+  }
+
+  get fetch(): FetchLike {
+    return this.#server.fetch ?? ((url, init) => fetch(url, init));
+  }
+
+  /** The interface of an agent, by its place among the agents that are served; `version`: default, the one of the suite. */
+  target(at = 0, version: string = this.version): AgentInterface {
+    const card = this.#cardOf(at);
+    const own = card.supportedInterfaces.filter(({ protocolBinding }) => protocolBinding === this.#client.name);
+    // A draft is on no card: it is asked of an interface of the version that it grows from.
+    const found = own.find(({ protocolVersion }) => protocolVersion.split(".")[0] === version.split(".")[0]);
+    if (found !== undefined) return { ...found, protocolVersion: version };
+    const otherwise = version === this.version ? "" : '. If the binding does not speak it, pass without: ["version"]';
+    throw new Error(
+      `The card of ${card.name} has no interface of ${this.#client.name} in version ${version}${otherwise}`,
+    );
+  }
+
+  #cardOf(at: number): AgentCard {
+    const card = this.#server.cards[at];
+    if (card === undefined) throw new Error(`No agent is served at ${at}`);
+    return card;
+  }
+
+  /** The service behind an interface. `host`: what its client has, where that differs. */
+  service(target: AgentInterface = this.target(), host: Partial<ClientHost> = {}): AgentService {
+    return this.#client.open(target, this.version, { ...this.#host, ...host }, this.#cardOf(0));
+  }
+
+  context(more: Partial<CallContext> = {}): CallContext {
+    return { principal: anonymous, version: this.version, extensions: [], ...more };
+  }
+
+  /** Calls an operation of the first agent, and gives its result. */
+  async call<Name extends UnaryName>(
+    operation: Name,
+    request: UnaryOperations[Name]["request"],
+    more?: Partial<CallContext>,
+  ): Promise<UnaryOperations[Name]["response"]> {
+    const { payload } = await this.service().call(operation, request, this.context(more));
+    return payload.value;
+  }
+
+  stream<Name extends StreamName>(
+    operation: Name,
+    request: StreamOperations[Name]["request"],
+    more?: Partial<CallContext>,
+  ): Promise<StreamReply> {
+    return this.service().stream(operation, request, this.context(more));
+  }
+}
+
+/** A message to the agent. */
+export function saying(text: string, more: object = {}): UnaryOperations["SendMessage"]["request"] {
+  return { message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text }], ...more } };
+}
+
+/** The error that a promise rejects with. */
+export async function errorOf(work: Promise<unknown>): Promise<A2AError> {
+  try {
+    await work;
+  } catch (thrown) {
+    if (thrown instanceof A2AError) return thrown;
+    throw thrown;
+  }
+  throw new Error("An error was expected, and there was none");
+}
+
+/** All items of a stream. */
+export async function itemsOf({ batches }: StreamReply): Promise<readonly StreamItem[]> {
+  const items: StreamItem[] = [];
+  for await (const batch of batches) items.push(...batch);
+  return items;
+}
+
+export async function eventsOf(reply: StreamReply | Promise<StreamReply>): Promise<readonly StreamResponse[]> {
+  return (await itemsOf(await reply)).map(({ payload }) => payload.value);
+}
+
+/** The texts of all artifacts of a task. */
+export function textsOf({ artifacts = [] }: Pick<Task, "artifacts">): readonly (string | undefined)[] {
+  return artifacts.flatMap(({ parts }) => parts.map(({ text }) => text));
+}
+
+/** The texts that a stream brought, those of the task that it began with among them. */
+export function chunksIn(events: readonly StreamResponse[]): readonly (string | undefined)[] {
+  return events.flatMap(({ task, artifactUpdate }) =>
+    task === undefined
+      ? textsOf({ artifacts: artifactUpdate === undefined ? [] : [artifactUpdate.artifact] })
+      : textsOf(task),
+  );
+}
+
+/** How a stream ended. */
+export function lastState(events: readonly StreamResponse[]): string | undefined {
+  const last = events.at(-1);
+  return (last?.statusUpdate?.status ?? last?.task?.status)?.state;
+}
+
+/** A promise that a case resolves itself. */
+export function signal(): { readonly given: Promise<void>; give(): void } {
+  let give!: () => void;
+  const given = new Promise<void>((resolve) => (give = resolve));
+  return { given, give };
+}
+
+/** Waits until something is so, for as long as the test may take. */
+export async function until(is: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await is())) await new Promise((resolve) => setTimeout(resolve, 1));
+}
+
+/** Runs before each call that arrives, and may throw. */
+export function before(run: (operation: OperationName, context: CallContext, request: unknown) => void): Interceptor {
+  return (next) => ({
+    async call(operation, request, context) {
+      run(operation, context, request);
+      return next.call(operation, request, context);
+    },
+    async stream(operation, request, context) {
+      run(operation, context, request);
+      return next.stream(operation, request, context);
+    },
+  });
+}
+
+/**
+ * An agent that does what the first word of its message says: `reply` directly, `chunks 50` as a task with so many chunks,
+ * `large 300000` as a task with an artifact of so many characters, `ask` for input, `throw`, `wait` until it is let go on or
+ * canceled.
+ */
+export function obedient(go: Promise<void> = new Promise(() => {}), name = "Obedient"): Agent {
+  return defineAgent({
+    name,
+    description: "Does what its message says",
+    version: "1.0.0",
+    skills: [],
+    defaultInputModes: ["*/*"],
+    async *onMessage(turn) {
+      const [what, count = "3"] = turn.text.split(" ");
+      if (what === "reply") return turn.reply(`${name}: ${turn.text}`);
+      if (what === "throw") throw new Error("the password is secret");
+      if (what === "ask") {
+        yield turn.inputRequired("Which one?");
+        return undefined;
+      }
+      yield* tasks(turn, what, Number(count));
+      if (what === "wait") {
+        await Promise.race([go, new Promise((resolve) => turn.signal.addEventListener("abort", resolve))]);
+      }
+      return undefined;
+    },
+  });
+}
+
+async function* tasks(turn: Turn, what: string | undefined, count: number) {
+  yield turn.working("begun");
+  if (what === "large") {
+    yield turn.artifact({ artifactId: "large", parts: [{ text: "ä".repeat(count) }] });
+    return;
+  }
+  yield turn.artifact({ artifactId: "a", parts: [{ text: "0" }], open: true });
+  for (let at = 1; at < count; at++) yield turn.append("a", [{ text: String(at) }]);
+}

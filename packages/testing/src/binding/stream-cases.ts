@@ -1,0 +1,172 @@
+import { A2AError } from "@parley/a2a/internal/model/index";
+import type { Interceptor } from "@parley/a2a/internal/protocol/index";
+import {
+  before,
+  chunksIn,
+  errorOf,
+  eventsOf,
+  itemsOf,
+  lastState,
+  obedient,
+  saying,
+  signal,
+  until,
+  type ContractCases,
+  type Served,
+} from "./given.ts";
+
+const texts = (count: number): string[] => Array.from({ length: count }, (_, at) => String(at));
+
+async function waiting(served: Served): Promise<string> {
+  const { task } = await served.call("SendMessage", { ...saying("wait"), configuration: { returnImmediately: true } });
+  return task?.id ?? "";
+}
+
+/** Streams (A2A 1.0 §3.1.2, §3.1.6). */
+export const streamCases: ContractCases = {
+  "a stream brings the task, each event once and in order, and ends with it": async ({ serve, expect }) => {
+    const events = await eventsOf((await serve()).stream("SendStreamingMessage", saying("chunks 50")));
+    expect(events[0]?.task === undefined).toEqual(false);
+    expect(chunksIn(events)).toEqual(texts(50));
+    expect(lastState(events)).toEqual("TASK_STATE_COMPLETED");
+  },
+
+  "a stream of a direct reply is that one message": async ({ serve, expect }) => {
+    const events = await eventsOf((await serve()).stream("SendStreamingMessage", saying("reply")));
+    expect(events.map(({ message }) => message?.parts)).toEqual([[{ text: "Obedient: reply" }]]);
+  },
+
+  "a stream ends where the task asks for input": async ({ serve, expect }) => {
+    const events = await eventsOf((await serve()).stream("SendStreamingMessage", saying("ask")));
+    expect(lastState(events)).toEqual("TASK_STATE_INPUT_REQUIRED");
+  },
+
+  "a subscription begins with the task as it is, and follows it to its end": async ({ serve, expect }) => {
+    const go = signal();
+    const served = await serve({ agents: obedient(go.given) });
+    const id = await waiting(served);
+    const subscribed = await served.stream("SubscribeToTask", { id });
+    go.give();
+    const events = await eventsOf(subscribed);
+    expect(events[0]?.task?.id).toEqual(id);
+    expect(lastState(events)).toEqual("TASK_STATE_COMPLETED");
+  },
+
+  "several streams of one task bring the same": async ({ serve, expect }) => {
+    const go = signal();
+    const served = await serve({ agents: obedient(go.given) });
+    const id = await waiting(served);
+    const streams = await Promise.all([1, 2, 3].map(() => served.stream("SubscribeToTask", { id })));
+    go.give();
+    const states = await Promise.all(streams.map(async (stream) => lastState(await eventsOf(stream))));
+    expect(states).toEqual(states.map(() => "TASK_STATE_COMPLETED"));
+  },
+
+  "what is wrong with a request is told before there is a stream": async ({ serve, expect }) => {
+    const served = await serve();
+    expect((await errorOf(served.stream("SubscribeToTask", { id: "nobody" }))).code).toEqual("TaskNotFound");
+    // Before 1.0 the stream of a task that has ended is that task.
+    if (served.version < "1") return;
+    const { task } = await served.call("SendMessage", saying("chunks 1"));
+    const ended = await errorOf(served.stream("SubscribeToTask", { id: task?.id ?? "" }));
+    expect(ended.code).toEqual("UnsupportedOperation");
+  },
+
+  "a large event arrives whole": async ({ serve, expect }) => {
+    const events = await eventsOf((await serve()).stream("SendStreamingMessage", saying("large 600000")));
+    expect(chunksIn(events).map((text) => text?.length)).toEqual([600_000]);
+  },
+
+  "an agent that throws fails its task with a safe sentence": async ({ serve, expect }) => {
+    const events = await eventsOf((await serve()).stream("SendStreamingMessage", saying("throw")));
+    expect(lastState(events)).toEqual("TASK_STATE_FAILED");
+    expect(JSON.stringify(events).includes("secret")).toEqual(false);
+  },
+
+  "a stream that breaks at the server ends in its error, after what came before": async ({ serve, expect }) => {
+    const breaking: Interceptor = (next) => ({
+      call: (operation, request, context) => next.call(operation, request, context),
+      async stream(operation, request, context) {
+        const { batches } = await next.stream(operation, request, context);
+        const broken = async function* () {
+          for await (const batch of batches) {
+            yield batch.slice(0, 1);
+            throw new A2AError("UnsupportedOperation", "No further", { cause: new Error("secret") });
+          }
+        };
+        return { batches: broken() };
+      },
+    });
+    const served = await serve({ options: { interceptors: [breaking] } });
+    const { batches } = await served.stream("SendStreamingMessage", saying("chunks 3"));
+    let seen = 0;
+    const error = await errorOf(
+      (async () => {
+        for await (const batch of batches) seen += batch.length;
+      })(),
+    );
+    expect([seen, error.code]).toEqual([1, "UnsupportedOperation"]);
+    // Some peers look for the name of an error before its sentence.
+    expect(error.message.endsWith("No further")).toEqual(true);
+  },
+
+  "a reader that leaves lets go of the stream, and the task goes on": async ({ serve }) => {
+    const left = signal();
+    const watched: Interceptor = (next) => ({
+      call: (operation, request, context) => next.call(operation, request, context),
+      async stream(operation, request, context) {
+        const { batches } = await next.stream(operation, request, context);
+        const seen = async function* () {
+          try {
+            yield* batches;
+          } finally {
+            left.give();
+          }
+        };
+        return { batches: seen() };
+      },
+    });
+    const go = signal();
+    const served = await serve({ agents: obedient(go.given), options: { interceptors: [watched] } });
+    const { batches } = await served.stream("SendStreamingMessage", saying("wait"));
+    let id = "";
+    for await (const [first] of batches) {
+      id = first?.payload.value.task?.id ?? "";
+      break;
+    }
+    go.give();
+    await until(async () => (await served.call("GetTask", { id })).status.state === "TASK_STATE_COMPLETED");
+    await left.given;
+  },
+
+  "a call that is aborted rejects at once, and the server is told": async ({ serve, expect }) => {
+    let gone: AbortSignal | undefined;
+    const seeing = before((operation, { signal: seen }) => {
+      if (operation === "SendMessage") gone = seen;
+    });
+    const served = await serve({ options: { interceptors: [seeing] } });
+    const controller = new AbortController();
+    const error = errorOf(served.call("SendMessage", saying("wait"), { signal: controller.signal }));
+    await until(() => gone !== undefined);
+    controller.abort();
+    expect((await error).code).toEqual("Aborted");
+    await until(() => gone?.aborted === true);
+  },
+};
+
+/** For bindings whose events carry their place in the log. */
+export const resumeCases: ContractCases = {
+  "a stream goes on after the event that was seen last": async ({ serve, expect }) => {
+    const go = signal();
+    const served = await serve({ agents: obedient(go.given) });
+    const id = await waiting(served);
+    const first = await served.stream("SubscribeToTask", { id });
+    go.give();
+    const all = await itemsOf(first);
+    const { seq: after } = all[0] ?? {};
+    expect(typeof after).toEqual("number");
+    const rest = await itemsOf(await served.stream("SubscribeToTask", { id }, { after }));
+    expect(rest.map(({ seq }) => seq)).toEqual(all.slice(1).map(({ seq }) => seq));
+    expect(rest.map(({ payload }) => payload.value)).toEqual(all.slice(1).map(({ payload }) => payload.value));
+  },
+};

@@ -1,0 +1,117 @@
+import { ExtensionReader } from "@parley/a2a/internal/extensions/index";
+import type { AnyExtension, ExtensionMethods, Interceptor } from "@parley/a2a/internal/protocol/index";
+import type { ExtensionContractOptions } from "../extension-contract.ts";
+import { eventsOf, refusal, type ExtensionCases, type ExtensionContractSeen } from "./given.ts";
+
+/** When an extension is active: over each binding and version. */
+export function activationCases<X extends AnyExtension>({
+  extension,
+  check,
+}: ExtensionContractOptions<X>): ExtensionCases {
+  const { requires = [], kind } = extension;
+  const methods = (extension as AnyExtension).methods as ExtensionMethods | undefined;
+  return {
+    ...off,
+    "is active where it is asked for, and echoed with answers, on streams and later": async (suite, expect) => {
+      const client = await suite.extended(await suite.serve());
+      const answer = await client.sendMessage(suite.message(true));
+      const events = await eventsOf(client.sendStreamingMessage(suite.message(true)));
+      if (answer.task !== undefined) await client.getTask(answer.task.id);
+      expect(suite.calls.map(({ operation, activated }) => [operation, suite.missing(activated)])).toEqual(
+        suite.calls.map(({ operation }) => [operation, []]),
+      );
+      // A hook that fails, an event that breaks a schema, a task that fails: neither server nor client has anything to say of it.
+      expect(suite.lines).toEqual([]);
+      await check?.({ expect, client, answer, events } as unknown as ExtensionContractSeen<X>);
+    },
+    ...(requires.length > 0 && { ...dependencies }),
+    ...(kind !== "data" && { ...required }),
+    ...(methods !== undefined && methodCases(methods)),
+  };
+}
+
+const off: ExtensionCases = {
+  "is declared by the card, as it is defined": async (suite, expect) => {
+    const server = await suite.serve([suite.extension, ...suite.required]);
+    const { uri, description, required, params } = suite.extension;
+    const declared = server.cards[0]?.capabilities.extensions?.filter((each) => each.uri === uri) ?? [];
+    expect(declared).toEqual([
+      {
+        uri,
+        ...(description !== undefined && { description }),
+        ...(required !== undefined && { required }),
+        ...(params !== undefined && { params }),
+      },
+    ]);
+    expect(URL.canParse(uri)).toEqual(true);
+  },
+  "is off unless it is asked for": async (suite, expect) => {
+    const client = await suite.connect(await suite.serve());
+    const answer = await client.sendMessage(suite.message(false));
+    const events = await eventsOf(client.sendStreamingMessage(suite.message(false)));
+    expect(suite.calls.map(({ activated }) => suite.active(activated))).toEqual([[], []]);
+    const { metadata } = new ExtensionReader(suite.extension).fields;
+    const keys = [...metadata.values()].flatMap((entries) => entries.flatMap((entry) => entry.keys));
+    expect(keys.filter((key) => JSON.stringify([answer, events]).includes(`${JSON.stringify(key)}:`))).toEqual([]);
+  },
+  "another version of it is another extension": async (suite, expect) => {
+    const { uri } = suite.extension;
+    const others = [`${uri}/`, `${uri}/v0`, uri.slice(0, -1), `${uri}0`];
+    const asked = others.filter((each) => each !== uri);
+    const client = await suite.connect(await suite.serve(), asked);
+    await client.sendMessage(suite.message(false));
+    expect(suite.calls.map(({ activated }) => [...activated])).toEqual([[]]);
+  },
+};
+
+const required: ExtensionCases = {
+  "refuses calls that do not ask for it, where it is required": async (suite, expect) => {
+    const server = await suite.serve([suite.optional({ required: true }), ...suite.required]);
+    const client = await suite.connect(server);
+    for (const refused of [
+      client.sendMessage(suite.message(false)),
+      eventsOf(client.sendStreamingMessage(suite.message(false))),
+    ]) {
+      expect((await refusal(refused))?.code).toEqual("ExtensionSupportRequired");
+    }
+    const asking = await suite.extended(server);
+    expect(await refusal(asking.sendMessage(suite.message(true)))).toEqual(undefined);
+  },
+};
+
+const dependencies: ExtensionCases = {
+  "is active together with what it requires, which a client asks for by itself": async (suite, expect) => {
+    const server = await suite.serve();
+    const { uri, requires = [] } = suite.extension;
+    const client = await suite.connect<AnyExtension>(server, [suite.extension]);
+    await client.sendMessage(suite.message(true));
+    const alone = await suite.connect(server, [uri]);
+    await alone.sendMessage(suite.message(false));
+    const [whole, part] = suite.calls.map(({ activated }) => activated);
+    expect([uri, ...requires].filter((each) => whole?.includes(each) !== true)).toEqual([]);
+    expect(part?.includes(uri)).toEqual(false);
+  },
+};
+
+function methodCases(methods: ExtensionMethods): ExtensionCases {
+  return Object.fromEntries(
+    Object.keys(methods).map((name) => [
+      `answers ${name} where it is active, and only there`,
+      async (suite, expect) => {
+        const server = await suite.serve();
+        expect(typeof (await suite.method(await suite.extended(server), name))).toEqual("object");
+        // It is known to the client, but its calls do not ask for it.
+        const unasking = await suite.connect<AnyExtension>(server, [suite.extension, ...suite.required], {
+          interceptors: [asksForNothing],
+        });
+        expect((await refusal(suite.method(unasking, name))) === undefined).toEqual(false);
+      },
+    ]),
+  );
+}
+
+/** Asks for no extension, whatever its client wants. */
+const asksForNothing: Interceptor = (next) => ({
+  call: (operation, request, context) => next.call(operation, request, { ...context, extensions: [] }),
+  stream: (operation, request, context) => next.stream(operation, request, { ...context, extensions: [] }),
+});

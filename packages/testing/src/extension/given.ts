@@ -1,0 +1,244 @@
+import { defineAgent } from "@parley/server/internal/agent/index";
+import type { Logger } from "@parley/a2a/internal/base/index";
+import { type Client, connectWith, type ConnectOptions, type SendInput } from "@parley/a2a/internal/client/index";
+import {
+  A2AError,
+  type AgentCard,
+  type Message,
+  type SendMessageRequest,
+  type SendMessageResponse,
+  type StreamResponse,
+  type Task,
+} from "@parley/a2a/internal/model/index";
+import { type Agent, type AnyExtension, type Interceptor, mapItems } from "@parley/a2a/internal/protocol/index";
+import type { HandlerOptions } from "@parley/server/internal/server/options";
+import type { ContractServer } from "../binding/given.ts";
+import type { ExtensionContractBinding, ExtensionContractOptions } from "../extension-contract.ts";
+import type { Expectation } from "../store/given.ts";
+
+/** What the cases of the contract of extensions are written with. */
+
+/** What a case wants of the server. */
+export type ExtensionServerOptions = Pick<HandlerOptions, "extensions" | "authenticator" | "logger">;
+
+/** What a client with the extension has got. */
+export interface ExtensionContractSeen<X extends AnyExtension> {
+  /** Compares, as the runner does. */
+  expect(this: void, actual: unknown): Expectation;
+  /** The client. */
+  readonly client: Client<X>;
+  /** Its events, of a stream. */
+  readonly events: readonly Awaited<ReturnType<ReturnType<Client<X>["sendStreamingMessage"]>["next"]>>["value"][];
+  /** Its answer, of a send without a stream. */
+  readonly answer: Awaited<ReturnType<Client<X>["sendMessage"]>>;
+}
+
+export type ExtensionCase = (suite: ExtensionSuite, expect: (actual: unknown) => Expectation) => Promise<void>;
+export type ExtensionCases = Readonly<Record<string, ExtensionCase>>;
+
+/** Line of a log. */
+interface Line {
+  readonly level: "warn" | "error";
+  readonly message: string;
+}
+
+type Options = ExtensionContractOptions<AnyExtension>;
+
+/** One case: its servers and clients. */
+export class ExtensionSuite {
+  readonly extension: AnyExtension;
+  /** The extensions that it requires. */
+  readonly required: readonly AnyExtension[];
+  /** What servers and clients have warned of. */
+  readonly lines: Line[] = [];
+  readonly logger: Logger;
+  readonly options: Options;
+  /** The calls of its clients, with what each asked for and what was activated. */
+  readonly calls: {
+    readonly operation: string;
+    readonly asked: readonly string[];
+    readonly activated: readonly string[];
+  }[] = [];
+  /** The JSON of the events of its clients, as it came. */
+  readonly came: string[] = [];
+  readonly #binding: ExtensionContractBinding;
+  readonly #version: string;
+  readonly #servers: ContractServer[] = [];
+
+  constructor(options: Options, binding: ExtensionContractBinding, version: string) {
+    this.options = options;
+    this.extension = options.extension;
+    this.required = options.required ?? [];
+    this.#binding = binding;
+    this.#version = version;
+    const line =
+      (level: Line["level"]) =>
+      (message: string): void =>
+        void this.lines.push({ level, message });
+    this.logger = { debug() {}, info() {}, warn: line("warn"), error: line("error") };
+  }
+
+  /** URIs to ask for. */
+  get uris(): readonly string[] {
+    return [this.extension, ...this.required].map(({ uri }) => uri);
+  }
+
+  /** Serves the agent, by default with the extension, and without requiring it. */
+  async serve(
+    extensions: readonly AnyExtension[] = [this.optional(), ...this.required],
+    more: Pick<ExtensionServerOptions, "authenticator"> = {},
+  ): Promise<ContractServer> {
+    const server = await this.#binding.serve(this.agent(), { extensions, logger: this.logger, ...more });
+    this.#servers.push(server);
+    return server;
+  }
+
+  /** The extension, which calls can do without. */
+  optional(more: Partial<AnyExtension> = {}): AnyExtension {
+    return { ...this.extension, required: false, ...more };
+  }
+
+  /** The agent of the contract, which declares nothing itself. */
+  agent(): Agent {
+    const { extensions: _, ...agent } = (this.options.agent ?? saying)();
+    return agent;
+  }
+
+  /** A message for a client with the extension, or without. */
+  message(active: boolean): SendInput {
+    return this.options.message?.(active) ?? "Hello";
+  }
+
+  /** The same as a request. */
+  request(active: boolean): SendMessageRequest {
+    const input = this.message(active);
+    const init = typeof input === "object" && "message" in input ? input : { message: input };
+    const { message } = init;
+    const parts =
+      typeof message === "string" ? [{ text: message }] : "parts" in message ? message.parts : [message].flat();
+    const more = typeof message === "object" && "parts" in message ? message : {};
+    const own = { ...more, messageId: crypto.randomUUID(), role: "ROLE_USER", parts } as const;
+    return { ...(init as Partial<SendMessageRequest>), message: own };
+  }
+
+  /** A client with these extensions. */
+  connect<E extends string | AnyExtension = string>(
+    server: ContractServer,
+    extensions: readonly E[] = [],
+    { card = server.cards[0], ...more }: ConnectOptions<E> & { readonly card?: AgentCard | undefined } = {},
+  ): Promise<Client<Extract<E, AnyExtension>>> {
+    const { client } = this.#binding;
+    const kit = { bindings: [client], decodeCard: (value: unknown) => value as AgentCard };
+    const choice = { binding: client.name, version: this.#version };
+    const { fetch } = server;
+    const interceptors = [this.#recording(), ...(more.interceptors ?? [])];
+    const host = { ...(fetch && { fetch }), logger: this.logger };
+    return connectWith(kit, card as AgentCard, { ...choice, ...host, retry: false, extensions, ...more, interceptors });
+  }
+
+  #recording(): Interceptor {
+    const record = (operation: string, asked: readonly string[], activated: readonly string[] = []): void =>
+      void this.calls.push({ operation, asked, activated });
+    const came = (json: string): void => void this.came.push(json);
+    return (next) => ({
+      async call(operation, request, context) {
+        const reply = await next.call(operation, request, context);
+        record(operation, context.extensions, reply.extensions);
+        return reply;
+      },
+      async stream(operation, request, context) {
+        const reply = await next.stream(operation, request, context);
+        record(operation, context.extensions, reply.extensions);
+        const batches = mapItems(reply.batches, (item) => {
+          came(item.payload.json);
+          return item;
+        });
+        return { ...reply, batches };
+      },
+    });
+  }
+
+  /** Those of the extension and what it requires that are not among the URIs. */
+  missing(uris: readonly string[]): readonly string[] {
+    return this.uris.filter((uri) => !uris.includes(uri));
+  }
+
+  /** Those of the extension and what it requires that are among the URIs. */
+  active(uris: readonly string[]): readonly string[] {
+    return this.uris.filter((uri) => uris.includes(uri));
+  }
+
+  /** A client with the extension, and with those that it requires. */
+  extended(
+    server: ContractServer,
+    more: Pick<ConnectOptions<AnyExtension>, "headers"> = {},
+  ): Promise<Client<AnyExtension>> {
+    return this.connect<AnyExtension>(server, [this.extension, ...this.required], more);
+  }
+
+  /** Calls a method of the extension, with the request that the options give. */
+  method(client: Client<AnyExtension>, name: string): Promise<unknown> {
+    const { requests = {} } = this.options;
+    if (!Object.hasOwn(requests, name)) throw new TypeError(`The contract needs a request for ${name}, in requests`);
+    const own = client.ext(this.extension) as unknown as { call(name: string, request: unknown): Promise<unknown> };
+    return own.call(name, requests[name]);
+  }
+
+  /** Stops the servers. */
+  async close(): Promise<void> {
+    for (const server of this.#servers) await server.close();
+  }
+}
+
+function saying(): Agent {
+  return defineAgent({
+    name: "Saying",
+    description: "Says what it was told",
+    version: "1.0.0",
+    skills: [],
+    defaultInputModes: ["*/*"],
+    async *onMessage(turn) {
+      yield turn.working("Working");
+      yield turn.artifact({ name: "said", parts: [{ text: turn.text }] });
+    },
+  });
+}
+
+/** All that a stream brings. */
+export async function eventsOf<T>(stream: AsyncIterable<T>): Promise<readonly T[]> {
+  const events: T[] = [];
+  for await (const event of stream) events.push(event);
+  return events;
+}
+
+/** The error that a call is refused with. */
+export async function refusal(work: Promise<unknown>): Promise<A2AError | undefined> {
+  try {
+    await work;
+    return undefined;
+  } catch (thrown) {
+    if (thrown instanceof A2AError) return thrown;
+    throw thrown;
+  }
+}
+
+/** The JSON of events without what differs each time: ids and times, each by its first place. */
+export function plainJson(value: readonly (StreamResponse | SendMessageResponse | Task | Message)[]): unknown {
+  const names = new Map<string, string>();
+  const stable = (text: string): string => {
+    // Times are not numbered: whether two are the same depends on how fast the server is.
+    if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text)) return "time";
+    if (!/[\da-f]{8}-?[\da-f]{4}-?[\da-f]{4}/i.test(text)) return text;
+    const name = names.get(text) ?? `#${names.size}`;
+    names.set(text, name);
+    return name;
+  };
+  return JSON.parse(JSON.stringify(value), (_, each: unknown) => (typeof each === "string" ? stable(each) : each));
+}
+
+/** How a send ended: the code of its error, the state of its task, or that it was answered directly. */
+export async function outcomeOf(work: Promise<SendMessageResponse>): Promise<string> {
+  let answer: SendMessageResponse | undefined;
+  const error = await refusal(work.then((given) => void (answer = given)));
+  return error?.code ?? answer?.task?.status.state ?? "message";
+}

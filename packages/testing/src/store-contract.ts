@@ -1,0 +1,142 @@
+import type { Store } from "@parley/server/internal/store/index";
+import { appendCases } from "./store/append-cases.ts";
+import { boundsCases } from "./store/bounds-cases.ts";
+import { contextCases, conversationCases } from "./store/conversation-cases.ts";
+import { leaseCases } from "./store/effect-cases.ts";
+import { onceCases } from "./store/once-cases.ts";
+import { plainExpect } from "./store/equality.ts";
+import { featureCases, sharesFeatures } from "./store/feature-cases.ts";
+import type { Case, Cases, Expectation } from "./store/given.ts";
+import { closingLosesNothing, everythingStays, lifeCases } from "./store/life-cases.ts";
+import { listCases } from "./store/list-cases.ts";
+import { noteCases, sharesNotes } from "./store/note-cases.ts";
+import { ownerCases } from "./store/owner-cases.ts";
+import { likeTheReference } from "./store/random-histories.ts";
+import { rateCases, sharesRates } from "./store/rate-cases.ts";
+import { readCases } from "./store/read-cases.ts";
+import { searchCases, searchStays, sharesSearch } from "./store/search-cases.ts";
+import { searchRankCases } from "./store/search-rank-cases.ts";
+import { countsProcesses, sharesTasks, totalsByTime } from "./store/share-cases.ts";
+import { retentionCases } from "./store/sweep-cases.ts";
+import { sharesDeletedOwners, upkeepCases } from "./store/upkeep-cases.ts";
+
+export type { Expectation } from "./store/given.ts";
+
+/**
+ * What a suite needs of a test runner: the functions of vitest, jest, `node:test` or `bun:test` as they are.
+ * A case may take some seconds, so give the runner a timeout of a minute.
+ */
+export interface Runner {
+  /** Groups tests. */
+  describe(name: string, body: () => void): unknown;
+  /** Declares a test. */
+  it(name: string, body: () => Promise<void>): unknown;
+  /** Shows differences as the runner does. Default: a comparison that names the path of the first difference. */
+  expect?(actual: unknown): Expectation;
+}
+
+/** How the suite makes stores. */
+export interface StoreContractOptions {
+  /** Creates an empty store. Each case gets its own, and closes it. */
+  readonly create: () => Store | Promise<Store>;
+  /** For stores whose data survives them: closes a store, and opens its data again. */
+  readonly reopen?: (store: Store) => Promise<Store>;
+  /** For stores that several processes can have open: opens the data of a store a second time, while the store is open. */
+  readonly share?: (store: Store) => Promise<Store>;
+  /**
+   * For stores whose data survives a crash: abandons a store as a killed process would, and opens its data again. Default:
+   * `reopen`. Without both, no store crashes.
+   */
+  readonly crash?: (store: Store) => Store | Promise<Store>;
+  /** How many random histories are played. They need the package `fast-check`. Default 100. */
+  readonly histories?: number;
+}
+
+const chapters: Readonly<Record<string, Cases>> = {
+  append: appendCases,
+  "load and read": readCases,
+  owners: ownerCases,
+  "leases and runs": leaseCases,
+  "idempotency keys": onceCases,
+  features: featureCases,
+  contexts: contextCases,
+  conversations: conversationCases,
+  list: listCases,
+  "full text search": searchCases,
+  "order of full text search": searchRankCases,
+  bounds: boundsCases,
+  sweep: retentionCases,
+  upkeep: upkeepCases,
+  rates: rateCases,
+  notes: noteCases,
+  life: lifeCases,
+};
+
+/**
+ * Tests every rule of the `Store` port, and compares the store with a reference in random histories. A store is complete when
+ * it passes.
+ *
+ * ```ts
+ * import { describe, it } from "node:test";
+ * import { storeContract } from "@parley/testing";
+ *
+ * storeContract({ describe, it }, { create: () => myStore() });
+ * ```
+ */
+export function storeContract(runner: Runner, options: StoreContractOptions): void {
+  const { create, reopen, share } = options;
+  const expect = (actual: unknown): Expectation => runner.expect?.(actual) ?? plainExpect(actual);
+  const declare = (name: string, body: Case, more: Pick<StoreContractOptions, "reopen" | "share"> = {}): void => {
+    runner.it(name, async () => {
+      const store = await create();
+      try {
+        await body({ store, expect, ...more });
+      } finally {
+        await store.close();
+      }
+    });
+  };
+  for (const [chapter, cases] of Object.entries(chapters)) {
+    runner.describe(chapter, () => {
+      for (const [name, body] of Object.entries(cases)) declare(name, body);
+    });
+  }
+  if (reopen !== undefined) {
+    runner.describe("durability", () => {
+      declare("all data is there after closing and opening again", everythingStays, { reopen });
+      declare("texts are found after closing and opening again", searchStays, { reopen });
+      declare("closing waits for running calls, and keeps what they store", closingLosesNothing, { reopen });
+    });
+  }
+  if (share !== undefined) {
+    runner.describe("sharing", () => {
+      declare("a task that was read before is read as another process left it", sharesTasks, { share });
+      declare("rows of features are seen by every process, and claimed by one", sharesFeatures, { share });
+      declare("texts that any process stores are found, and any process switches the search", sharesSearch, { share });
+      declare("processes that use the store are counted", countsProcesses, { share });
+      declare("a note of one process is read by the others", sharesNotes, { share });
+      declare("processes take from the same budgets", sharesRates, { share });
+      declare("an owner that another process deleted is not mixed up with those after it", sharesDeletedOwners, {
+        share,
+      });
+      declare("totals by time are exact while another process writes", totalsByTime, { share });
+    });
+  }
+  runner.describe("random histories", () => {
+    runner.it("the store behaves like the reference, through appends, sweeps, reads and crashes", () =>
+      storeHistories(options, expect),
+    );
+  });
+}
+
+/**
+ * Plays only the random histories of `storeContract`, for a longer run. Rejects with the shortest history in which the store and
+ * the reference differ, and with its seed. Needs the package `fast-check`.
+ */
+export function storeHistories(
+  options: Pick<StoreContractOptions, "create" | "reopen" | "crash" | "histories">,
+  expect: (actual: unknown) => Expectation = plainExpect,
+): Promise<void> {
+  const { create, reopen, crash = reopen ?? ((store: Store) => store), histories = 100 } = options;
+  return likeTheReference({ expect, create, crash }, histories);
+}

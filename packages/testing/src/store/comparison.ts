@@ -1,0 +1,173 @@
+import { utf8Length } from "@parley/a2a/internal/base/index";
+import {
+  assembleLog,
+  recordBytes,
+  type ClaimPosition,
+  type ContextKey,
+  type FeatureQuery,
+  type ListPosition,
+  type ListQuery,
+  type Owner,
+  type Scope,
+  type Store,
+  type TaskHead,
+} from "@parley/server/internal/store/index";
+import type { Expectation } from "./given.ts";
+import type { Reference } from "./reference.ts";
+import { contextIds, features, keys, owners, scopes, taskIds } from "./steps.ts";
+
+/** Makes the same queries to a store and to the reference, and compares the results. */
+export class Comparison {
+  readonly #expect: (actual: unknown) => Expectation;
+  readonly #store: Store;
+  readonly #reference: Reference;
+
+  constructor(expect: (actual: unknown) => Expectation, store: Store, reference: Reference) {
+    this.#expect = expect;
+    this.#store = store;
+    this.#reference = reference;
+  }
+
+  /** `history`: how many messages to ask for when a task is loaded a second time. */
+  async everything(history: number | undefined): Promise<void> {
+    for (const scope of scopes) {
+      for (const id of taskIds) await this.#task(scope, id, history);
+      await this.lists(scope, { limit: 2, artifacts: true });
+      await this.lists(scope, { limit: 2, artifacts: true, mergeTextParts: true });
+    }
+    for (const owner of owners) {
+      await this.#keysOf(owner);
+      for (const contextId of contextIds) await this.#conversation({ ...owner, contextId });
+    }
+    for (const now of [0, 6, 12]) {
+      for (const agents of [["a"], ["b", "none", "a"]]) await this.#claimable(now, agents);
+      for (const agents of [["a"], ["b", "none", "a"]]) await this.due({ now, agents, limit: 3 });
+      await this.due({ now, limit: 3 });
+    }
+  }
+
+  /** Compares the rows of features that are due. */
+  async due(query: Omit<FeatureQuery, "feature">): Promise<void> {
+    for (const feature of features) {
+      const found = await this.#store.dueFeatures({ feature, ...query });
+      this.#expect(found).toEqual(this.#reference.dueFeatures({ feature, ...query }));
+    }
+  }
+
+  /** Compares all pages of a list. A page has at most the bytes asked for, unless it has only one task. */
+  async lists(scope: Scope, query: ListQuery): Promise<void> {
+    const wanted = this.#reference.list(scope, query);
+    const found: unknown[] = [];
+    let after: ListPosition | undefined;
+    do {
+      const page = await this.#store.list(scope, { ...query, ...(after && { after }) });
+      this.#expect(page.total).toEqual(wanted.length);
+      const size = page.tasks.reduce((sum, { json, task }) => sum + utf8Length(json ?? JSON.stringify(task)), 0);
+      this.#expect(page.tasks.length === 1 || size <= (query.bytes ?? Infinity)).toEqual(true);
+      found.push(...page.tasks.map(({ task }) => task));
+      after = page.next;
+    } while (after !== undefined);
+    this.#expect(found).toEqual(wanted);
+  }
+
+  async #task(scope: Scope, id: string, history: number | undefined): Promise<void> {
+    this.#same(await this.#store.head(scope, id), this.#reference.head(scope, id));
+    for (const options of [
+      { artifacts: true },
+      { artifacts: true, mergeTextParts: true },
+      { artifacts: false, ...(history !== undefined && { history }) },
+    ]) {
+      const found = await this.#store.load(scope, id, options);
+      const wanted = this.#reference.load(scope, id, options);
+      this.#same(found && { head: found.head, task: found.task }, wanted);
+      const whole = await this.#store.read(scope, id, { after: 0, limit: 1_000 });
+      if (whole?.head.firstSeq === 1) {
+        this.#expect(assembleLog(whole.records, options).task).toEqual(wanted?.task);
+      }
+    }
+    for (const options of [
+      { after: 0, limit: 100 },
+      { after: 2, limit: 2 },
+      { after: 1, limit: 2, kinds: ["message", "artifactUpdate"] as const },
+    ]) {
+      this.#same(await this.#store.read(scope, id, options), this.#reference.read(scope, id, options));
+    }
+    for (const feature of features) {
+      const rows = await this.#store.features(scope, id, feature);
+      this.#expect(rows).toEqual(this.#reference.features(scope, id, feature));
+    }
+    await this.#log(scope, id);
+  }
+
+  /** Compares a log that is read in small pages. A page has at most the bytes asked for, unless it has only one record. */
+  async #log(scope: Scope, id: string): Promise<void> {
+    const found: unknown[] = [];
+    const most = 500;
+    for (let after = 0; ;) {
+      const page = await this.#store.read(scope, id, { after, limit: 9, bytes: most });
+      const last = page?.records.at(-1);
+      if (page === undefined || last === undefined) break;
+      const bytes = page.records.reduce((sum, record) => sum + recordBytes(record), 0);
+      this.#expect(page.records.length === 1 || bytes <= most).toEqual(true);
+      found.push(...page.records);
+      after = last.seq;
+    }
+    this.#expect(found).toEqual(this.#reference.read(scope, id, { after: 0, limit: 1000 })?.records ?? []);
+  }
+
+  async #keysOf(owner: Owner): Promise<void> {
+    for (const key of keys) {
+      for (const now of [0, 6]) {
+        this.#expect(await this.#store.once(owner, key, now)).toEqual(this.#reference.once(owner, key, now));
+      }
+    }
+  }
+
+  async #conversation(key: ContextKey): Promise<void> {
+    const { messages, artifacts, ...state } = this.#reference.conversation(key);
+    const { entries, ...rest } = await this.#store.conversation(key, { limit: 1_000 });
+    this.#expect(rest).toEqual(state);
+    this.#expect(entries.filter((entry) => "message" in entry)).toEqual(messages);
+    this.#expect(sorted(entries.flatMap((entry) => ("artifact" in entry ? [entry.artifact] : [])))).toEqual(
+      sorted(artifacts),
+    );
+    for (const limit of [0, 2]) {
+      const newest = (await this.#store.conversation(key, { limit })).entries;
+      // An append to an unknown artifact is cut until the whole log is read. The engine stores no such append.
+      const isCut = newest.some((entry) => "artifact" in entry && entry.cut === true);
+      const most = Math.min(limit, entries.length);
+      this.#expect(isCut ? newest.length <= limit : newest.length === most).toEqual(true);
+      const said = newest.filter((entry) => "message" in entry);
+      this.#expect(said).toEqual(messages.slice(messages.length - said.length));
+    }
+  }
+
+  async #claimable(now: number, agents: readonly string[]): Promise<void> {
+    const found: TaskHead[] = [];
+    let after: ClaimPosition | undefined;
+    do {
+      const page = await this.#store.claimable({ now, agents, limit: 2, ...(after && { after }) });
+      found.push(...page.heads);
+      after = page.next;
+    } while (after !== undefined);
+    this.#same(found, this.#reference.claimable({ now, agents }));
+  }
+
+  #same(found: unknown, wanted: unknown): void {
+    this.#expect(withoutSizes(found)).toEqual(withoutSizes(wanted));
+  }
+}
+
+/** The value without the sizes of compacted logs. They depend on the store. */
+export function withoutSizes(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutSizes);
+  if (typeof value !== "object" || value === null) return value;
+  if ("bytes" in value && "firstSeq" in value && value.firstSeq !== 1) return { ...value, bytes: "some" };
+  if ("head" in value) return { ...value, head: withoutSizes(value.head) };
+  return value;
+}
+
+/** The values in an order that depends only on them. */
+function sorted(values: readonly unknown[]): readonly string[] {
+  return values.map((value) => JSON.stringify(value)).sort();
+}

@@ -1,0 +1,101 @@
+import { utf8Length } from "@parley/a2a/internal/base/index";
+import {
+  TaskFold,
+  type LogRecord,
+  type Message,
+  type NewRecord,
+  type TaskState,
+} from "@parley/a2a/internal/model/index";
+import type { FeatureRow, LoadOptions, StoredRun, TaskHead } from "@parley/server/internal/store/index";
+
+/** A task of the reference, and what its log determines. */
+
+/** A task as it is returned. */
+export type Task = ReturnType<TaskFold["snapshot"]>;
+
+/** A row that a feature keeps with a task. */
+export interface RefFeature extends FeatureRow {
+  readonly feature: string;
+  /** Rises from row to row, over all tasks. */
+  readonly number: number;
+}
+
+export interface RefTask {
+  readonly agent: string;
+  readonly owner: string;
+  readonly id: string;
+  readonly contextId: string;
+  readonly log: LogRecord[];
+  readonly number: number;
+  firstSeq: number;
+  fence: number;
+  lease?: { holder: string; until: number };
+  run?: StoredRun;
+  checkpoint?: string;
+  taskState?: string;
+  /** In the order in which their keys were stored. */
+  features: readonly RefFeature[];
+}
+
+/** The states that end a task. */
+export const terminal: readonly TaskState[] = [
+  "TASK_STATE_COMPLETED",
+  "TASK_STATE_FAILED",
+  "TASK_STATE_CANCELED",
+  "TASK_STATE_REJECTED",
+];
+
+export function isOver(task: RefTask): boolean {
+  return terminal.includes(headOf(task).state);
+}
+
+export function headOf(task: RefTask): TaskHead {
+  const last = task.log.findLast((record) => record.state !== undefined);
+  return {
+    task: { agent: task.agent, owner: task.owner, taskId: task.id },
+    contextId: task.contextId,
+    state: last?.state ?? "TASK_STATE_SUBMITTED",
+    statusTime: last?.time ?? 0,
+    seq: task.log.length,
+    firstSeq: task.firstSeq,
+    generation: task.log.filter((record) => record.kind !== "message").length,
+    bytes: bytesOf(task.log),
+    fence: task.fence,
+    ...(task.lease && { holder: task.lease.holder, leaseUntil: task.lease.until }),
+    ...(task.run && { run: task.run }),
+  };
+}
+
+export function bytesOf(records: readonly NewRecord[]): number {
+  return records.reduce((sum, { json, call = "" }) => sum + utf8Length(json) + utf8Length(call), 0);
+}
+
+export function foldOf(task: RefTask, { history, artifacts, mergeTextParts = false }: LoadOptions): Task {
+  const fold = new TaskFold(undefined, { mergeTextParts });
+  for (const record of task.log) fold.applyRecord(record);
+  return JSON.parse(JSON.stringify(fold.snapshot({ artifacts, ...(history !== undefined && { history }) }))) as Task;
+}
+
+/** The messages that one record adds to the history. */
+export function messagesOf(record: NewRecord): readonly Message[] {
+  if (record.kind === "message") return [JSON.parse(record.json) as Message];
+  const fold = new TaskFold({ id: "t", status: { state: "TASK_STATE_WORKING" } });
+  if (record.kind === "task") return (JSON.parse(record.json) as Task).history ?? [];
+  fold.applyRecord({ ...record, json: JSON.stringify({ ...(JSON.parse(record.json) as object), taskId: "t" }) });
+  return fold.snapshot().history ?? [];
+}
+
+/** A run as a text that two runs share only where they are equal. Not that of the stores, which this checks. */
+export function textOfRun(run: StoredRun | null | undefined): string {
+  return run
+    ? [
+        run.turn,
+        run.attempt,
+        run.input,
+        run.deaths ?? 0,
+        run.outlived ?? 0,
+        run.alone === true,
+        run.suspended === true,
+      ].join()
+    : "none";
+}

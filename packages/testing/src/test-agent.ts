@@ -1,0 +1,222 @@
+import { type Client, connect, type ConnectOptions } from "@parley/a2a/internal/client/index";
+import { createHandler, type Handler, type HandlerOptions } from "@parley/server/internal/handler";
+import { A2AError, type JsonValue } from "@parley/a2a/internal/model/index";
+import type { Agent, AnyExtension, Principal } from "@parley/a2a/internal/protocol/index";
+import { memoryStore, type Store } from "@parley/server/internal/store/index";
+import { cannotServe } from "@parley/a2a/internal/transport/server/binding";
+import { callerHeader, Callers } from "./agent/callers.ts";
+import { SteppedClock, type TestClock } from "./agent/clock.ts";
+import { Life } from "./agent/life.ts";
+import { problemsIn, recordingLogger, type LogLine } from "./agent/logs.ts";
+import { inProcessFetch, type Listening, refused } from "./agent/network.ts";
+
+/** Options of `testAgent()`: those of `createHandler()`, all of them optional. */
+export interface TestAgentOptions extends Partial<Omit<HandlerOptions, "clock">> {
+  /** Where tasks are stored. It survives crashes. A store that is given is not closed. Default: in memory. */
+  readonly store?: Store;
+  /** The clock of another agent under test, so that both have one time. Default: a clock of its own. */
+  readonly clock?: TestClock;
+}
+
+/** The symbol of `await using`, where the compiler knows it. */
+type AsyncDispose = typeof Symbol extends { readonly asyncDispose: infer Key extends symbol } ? Key : never;
+
+/** An agent under test, served in this process without a port. `testAgent()` makes one. */
+export type TestAgent = AgentUnderTest & Disposal;
+
+/** Does what `close()` does: `await using agent = await testAgent(…)`, where the compiler knows it. */
+type Disposal = { readonly [Key in AsyncDispose]: () => Promise<void> };
+
+/** What a test does with its agent. */
+export interface AgentUnderTest {
+  /** Calls the agent as somebody whom nobody has authenticated. */
+  readonly client: Client;
+  /** The clock of the agent's server. It stands still until it is moved. */
+  readonly clock: TestClock;
+  /** Where its tasks are. */
+  readonly store: Store;
+  /** What its server has logged, oldest first: also why an agent failed, which clients are not told. */
+  readonly logs: readonly LogLine[];
+  /** The warnings and errors of `logs` as texts, with stacks. An empty list after a test that went well. */
+  readonly problems: readonly string[];
+  /**
+   * A client of another caller. A name stands for a caller who satisfies everything that the card demands; a principal has what it
+   * says, such as its `scopes` and `schemes`.
+   */
+  as(caller: string | Principal): Promise<Client>;
+  /** A client with other options, such as headers for the `authenticator` of the options, or another version of the protocol. */
+  connect<E extends string | AnyExtension = string>(
+    options?: Omit<ConnectOptions<E>, "fetch">,
+  ): Promise<Client<Extract<E, AnyExtension>>>;
+  /**
+   * Tells a task of something that has happened outside, as `signal` of its server does.
+   *
+   * @throws A2AError as that does; `Unavailable` while no process runs.
+   */
+  signal(taskId: string, name: string, data?: JsonValue, options?: Parameters<Handler["signal"]>[3]): Promise<void>;
+  /**
+   * Ends the agent's process as SIGKILL does: what was stored stays, all else is lost, no `finally` runs, and connections are reset.
+   * The code of the agent stops at its next `yield`: JavaScript between two of them cannot be stopped.
+   */
+  crash(): Promise<void>;
+  /**
+   * Starts a process on the same store. After a crash the clock first moves until the leases of the lost tasks have expired
+   * (`lease.ttl`, 30 s by default), so that they are taken over at once. Without a crash the process is stopped in good order
+   * before, as when a new version is deployed. Clients stay connected.
+   *
+   * @param agent - What the new process runs. Default: the same agent.
+   */
+  restart(agent?: Agent): Promise<void>;
+  /** Ends the agent's process. What a client still waits for is broken off. */
+  close(): Promise<void>;
+}
+
+/**
+ * Serves an agent for a test: in this process, without a port, with the real server and the real client, so that what a test sees is
+ * what goes over the wire. Works with any test runner. It needs no clean-up but `close()`, and keeps no process alive.
+ *
+ * @throws A2AError `InvalidParams` where an option is wrong.
+ *
+ * @example
+ * ```ts
+ * const { client, crash, restart, close } = await testAgent(agent, { store: memoryStore() });
+ * for await (const event of client.sendStreamingMessage("Go")) {
+ *   if (event.artifactUpdate !== undefined) break;
+ * }
+ * await crash();
+ * await restart();
+ * const { tasks } = await client.listTasks();
+ * console.log((await client.waitFor(tasks[0]!)).status.state);
+ * await close();
+ * ```
+ */
+export async function testAgent(agent: Agent, options: TestAgentOptions = {}): Promise<TestAgent> {
+  const clock = options.clock ?? new SteppedClock();
+  if (!(clock instanceof SteppedClock)) throw cannotServe("clock", "must be the clock of another agent under test");
+  const store = options.store ?? memoryStore();
+  const lines: LogLine[] = [];
+  const server = new Server(agent, { ...options, clock, store }, lines);
+  server.start();
+  const connectBy = <E extends string | AnyExtension = string>(
+    more: Omit<ConnectOptions<E>, "fetch"> = {},
+  ): Promise<Client<Extract<E, AnyExtension>>> =>
+    connect<E>(server.url, {
+      ...clientOptions,
+      version: server.version,
+      ...more,
+      fetch: inProcessFetch(() => server.listening),
+    });
+  const under: AgentUnderTest = {
+    client: await connectBy(),
+    clock,
+    store,
+    logs: lines,
+    get problems() {
+      return problemsIn(lines);
+    },
+    as: (caller) => connectBy({ headers: { [callerHeader]: server.callers.add(caller, options.authenticator) } }),
+    connect: connectBy,
+    signal: (...event) => server.signal(...event),
+    async crash() {
+      server.crash();
+      await clock.settle();
+    },
+    async restart(next = agent) {
+      await server.stop(refused("The agent restarts"));
+      if (server.hasCrashed) await clock.advance(options.lease?.ttl ?? defaultTtl);
+      server.start(next);
+      await clock.settle();
+    },
+    async close() {
+      // Not an error of the network: clients would try again.
+      await server.stop(new A2AError("Aborted", "The agent under test was closed"));
+      if (options.store === undefined) await store.close();
+    },
+  };
+  const { asyncDispose } = Symbol as { readonly asyncDispose?: symbol };
+  const disposal: unknown = asyncDispose === undefined ? {} : { [asyncDispose]: under.close };
+  return Object.assign(under, disposal as Disposal);
+}
+
+const defaultTtl = 30_000;
+
+/**
+ * A client in the same process needs no limits of time, and reconnects at once. Its clock is the real one: it waits for a process to
+ * come back, which no clock of a test brings.
+ */
+const clientOptions: Omit<ConnectOptions, "extensions"> = {
+  connectTimeout: false,
+  idleTimeout: false,
+  retry: { budget: 3_000, minDelay: 5, maxDelay: 500 },
+  reconnect: { budget: 5_000, minDelay: 5, maxDelay: 500 },
+};
+
+type ServerOptions = TestAgentOptions & { readonly clock: SteppedClock; readonly store: Store };
+
+/** The process of a server, or of several after one another. */
+class Server {
+  readonly callers: Callers;
+  hasCrashed = false;
+  readonly #options: ServerOptions;
+  readonly #lines: LogLine[];
+  #agent: Agent;
+  #running: (Listening & Pick<Handler, "close" | "signal">) | undefined;
+  /** What connections get while no process listens. */
+  #refusal = new Error("The agent was not started");
+
+  constructor(agent: Agent, options: ServerOptions, lines: LogLine[]) {
+    this.#agent = agent;
+    this.#options = options;
+    this.#lines = lines;
+    this.callers = new Callers(agent);
+  }
+
+  get url(): string {
+    return this.#options.publicUrl ?? "http://localhost";
+  }
+
+  get version(): string {
+    return this.#options.versions?.[0] ?? "1.0";
+  }
+
+  get listening(): Listening | Error {
+    return this.#running ?? this.#refusal;
+  }
+
+  start(agent: Agent = this.#agent): void {
+    const { clock, store, logger, authenticator, ...rest } = this.#options;
+    const life = new Life(clock);
+    const handler = createHandler(life.agent(agent), {
+      ...rest,
+      publicUrl: this.url,
+      authenticator: this.callers.authenticator(authenticator),
+      store: life.store(store),
+      clock: life.clock(),
+      logger: life.logger(recordingLogger(this.#lines, logger)),
+    });
+    this.#agent = agent;
+    this.#running = { life, fetch: handler.fetch, close: handler.close, signal: handler.signal };
+    this.hasCrashed = false;
+  }
+
+  async signal(...event: Parameters<Handler["signal"]>): Promise<void> {
+    if (this.#running === undefined) throw new A2AError("Unavailable", "The agent does not run");
+    await this.#running.signal(...event);
+  }
+
+  crash(): void {
+    if (this.#running === undefined)
+      throw new A2AError("InvalidRequest", "The agent does not run: restart() starts it");
+    this.#running.life.kill();
+    this.#running = undefined;
+    this.#refusal = refused("The agent has crashed: restart() starts it again");
+    this.hasCrashed = true;
+  }
+
+  async stop(refusal: Error): Promise<void> {
+    const stopped = this.#running;
+    this.#running = undefined;
+    this.#refusal = refusal;
+    await stopped?.close();
+  }
+}

@@ -1,0 +1,175 @@
+import type { Wakeup } from "@parley/server/internal/store/wakeup";
+import { plainExpect } from "./store/equality.ts";
+import type { Expectation } from "./store/given.ts";
+import type { Runner } from "./store-contract.ts";
+
+/** Wake-ups under test. */
+export interface WakeupContractOptions {
+  /** Opens a node of the cluster. Every node that a case opens reaches the others. The case closes it. */
+  readonly open: () => Promise<Wakeup>;
+  /** Breaks the connections of every node, which come back by themselves. Absent: there are none. */
+  readonly disconnect?: () => Promise<void>;
+}
+
+interface Given {
+  readonly open: () => Promise<Node>;
+  readonly expect: (actual: unknown) => Expectation;
+}
+
+/** A node, and what it was told. */
+interface Node {
+  readonly wakeup: Wakeup;
+  readonly told: (string | undefined)[];
+}
+
+/**
+ * Tests every rule of the `Wakeup` port.
+ *
+ * ```ts
+ * import { describe, it } from "node:test";
+ * import { wakeupContract } from "@parley/testing";
+ *
+ * wakeupContract({ describe, it }, { open: () => myWakeup() });
+ * ```
+ */
+export function wakeupContract(runner: Runner, options: WakeupContractOptions): void {
+  const expect = (actual: unknown): Expectation => runner.expect?.(actual) ?? plainExpect(actual);
+  const declare = (name: string, body: (given: Given) => Promise<void>): void => {
+    runner.it(name, async () => {
+      const nodes: Wakeup[] = [];
+      const open = async (): Promise<Node> => {
+        const wakeup = await options.open();
+        nodes.push(wakeup);
+        const told: (string | undefined)[] = [];
+        wakeup.subscribe((taskId) => told.push(taskId));
+        await until("a node is connected", () => wakeup.isConnected);
+        return { wakeup, told };
+      };
+      try {
+        await body({ open, expect });
+      } finally {
+        await Promise.all(nodes.map((node) => node.close()));
+      }
+    });
+  };
+  runner.describe("wake-ups", () => {
+    for (const [name, body] of Object.entries(cases)) declare(name, body);
+    const { disconnect } = options;
+    if (disconnect === undefined) return;
+    declare("come back after a lost connection, and tell that any task may have changed", async ({ open }) => {
+      const [one, other] = [await open(), await open()];
+      await disconnect();
+      await until("the loss is told", () => one.told.includes(undefined) && other.told.includes(undefined));
+      await until("the nodes are connected", () => one.wakeup.isConnected && other.wakeup.isConnected);
+      await arrives(one, other, "after");
+      await arrives(other, one, "back");
+    });
+  });
+}
+
+const cases: Readonly<Record<string, (given: Given) => Promise<void>>> = {
+  "reach every other node, and each listener there": async ({ open, expect }) => {
+    const [one, two, three] = [await open(), await open(), await open()];
+    const more: (string | undefined)[] = [];
+    two.wakeup.subscribe((taskId) => more.push(taskId));
+    one.wakeup.publish(["a", "b"]);
+    await until("both arrive", () =>
+      [two.told, three.told, more].every((told) => told.includes("a") && told.includes("b")),
+    );
+    expect(more).toEqual(two.told);
+  },
+
+  "do not reach the node that published them": async ({ open, expect }) => {
+    const [one, other] = [await open(), await open()];
+    await arrives(one, other, "mine");
+    // What comes back later than the answer of the other node has come back before it.
+    await arrives(other, one, "yours");
+    expect(one.told.includes("mine")).toEqual(false);
+  },
+
+  "tell of every task, however many change at once": async ({ open, expect }) => {
+    const [one, other] = [await open(), await open()];
+    const ids = Array.from({ length: 5000 }, (_, at) => `task-${at}-${"x".repeat(24)}`);
+    one.wakeup.publish(ids);
+    await until("all are told", () => covers(other.told, ids));
+    // The next one is told by its name again.
+    await until("one more is told", () => {
+      one.wakeup.publish(["one more"]);
+      return other.told.includes("one more");
+    });
+    expect(other.told.every((taskId) => taskId === undefined || ids.includes(taskId) || taskId === "one more")).toEqual(
+      true,
+    );
+  },
+
+  "tell of tasks whose ids are odd": async ({ open }) => {
+    const [one, other] = [await open(), await open()];
+    for (const id of ["'; --", '"\\', "\u0000\n", "漢字🎉", "$1", "*", "x".repeat(20_000), "\ud800", " "]) {
+      one.wakeup.publish([id]);
+      await until(`${JSON.stringify(id.slice(0, 10))} is told`, () => covers(other.told, [id]));
+      other.told.length = 0;
+    }
+  },
+
+  "are fewer than the changes, where a task changes often": async ({ open, expect }) => {
+    const [one, other] = [await open(), await open()];
+    for (let change = 0; change < 1000; change += 1) one.wakeup.publish(["busy"]);
+    one.wakeup.publish(["last"]);
+    await until("the last is told", () => covers(other.told, ["last"]));
+    const times = other.told.filter((taskId) => taskId === "busy").length;
+    expect(covers(other.told, ["busy"]) && times < 100).toEqual(true);
+  },
+
+  "end with the subscription": async ({ open, expect }) => {
+    const [one, other] = [await open(), await open()];
+    const told: (string | undefined)[] = [];
+    const listener = (taskId: string | undefined): void => void told.push(taskId);
+    const [end, endSecond] = [other.wakeup.subscribe(listener), other.wakeup.subscribe(listener)];
+    end();
+    end();
+    one.wakeup.publish(["first"]);
+    await until("all that remain are told", () => other.told.includes("first") && told.includes("first"));
+    expect(told).toEqual(["first"]);
+    endSecond();
+    await arrives(one, other, "second");
+    expect(told.includes("second")).toEqual(false);
+  },
+
+  "are sent before the node is closed, and not after that": async ({ open, expect }) => {
+    const [one, other] = [await open(), await open()];
+    one.wakeup.publish(["begin"]);
+    one.wakeup.publish(["end"]);
+    await one.wakeup.close();
+    one.wakeup.publish(["late"]);
+    await one.wakeup.close();
+    await until("what was published is told", () => covers(other.told, ["begin", "end"]));
+    expect(one.wakeup.isConnected).toEqual(false);
+    const third = await open();
+    await arrives(third, other, "third");
+    expect(other.told.includes("late")).toEqual(false);
+  },
+};
+
+/** Publishes an id until the other node is told of it: a wake-up may be lost. */
+async function arrives(from: Node, to: Node, taskId: string): Promise<void> {
+  await until(`${taskId} arrives`, () => {
+    from.wakeup.publish([taskId]);
+    return to.told.includes(taskId);
+  });
+}
+
+/** Whether a node was told to look at all of these tasks. */
+function covers(told: readonly (string | undefined)[], ids: readonly string[]): boolean {
+  if (told.includes(undefined)) return true;
+  const known = new Set(told);
+  return ids.every((id) => known.has(id));
+}
+
+/** Waits for a condition. */
+async function until(what: string, holds: () => boolean): Promise<void> {
+  const end = performance.now() + 30_000;
+  while (!holds()) {
+    if (performance.now() > end) throw new Error(`Waited too long until ${what}`);
+    await new Promise<void>((resolve) => setTimeout(resolve, 5));
+  }
+}
