@@ -1,4 +1,4 @@
-import { codecV03 } from "@parley/a2a/internal/wire/v03/index";
+import { codecV03 } from "@parley/a2a/internal/wires";
 import type { Json, JsonMap } from "../acts/format.ts";
 import { isMap, member } from "../acts/path.ts";
 import { send, type Bounds } from "../call/http.ts";

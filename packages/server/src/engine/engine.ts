@@ -12,17 +12,17 @@ import {
 } from "@parley/a2a/internal/protocol/index";
 import type { DeleteOwnerOptions, Erasure } from "./owner-data.ts";
 import { Committer, LiveLogs } from "./log/index.ts";
-import { Conversations } from "./conversations.ts";
-import { runStore } from "./run-store.ts";
-import { settingsOf, type EngineOptions } from "./options.ts";
-import { serverIsStopping, streamMoves } from "./refusals.ts";
+import { Conversations } from "./conversations/conversations.ts";
+import { runStore } from "./shared/run-store.ts";
+import { settingsOf, type EngineOptions } from "./shared/options.ts";
+import { serverIsStopping, streamMoves } from "./shared/refusals.ts";
 import { checkedAgent, createService, Sends } from "./service/index.ts";
 import type { Outbox } from "../push/index.ts";
 import { pushFeature } from "../push/stored.ts";
 import { lazyConfigs } from "../push/lazy-configs.ts";
 import { queueFeature, waitFeature, type TaskAppend } from "../store/index.ts";
 import type { JsonValue } from "@parley/a2a/internal/model/index";
-import { TaskIndex } from "./task-index.ts";
+import { TaskIndex } from "./shared/task-index.ts";
 import { createSupervisor } from "./supervise/index.ts";
 
 /** Executes agents, keeps their tasks, and answers the operations of the protocol for them. */

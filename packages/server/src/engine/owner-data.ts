@@ -2,9 +2,9 @@ import { deferred } from "@parley/a2a/internal/base/index";
 import type { Principal } from "@parley/a2a/internal/protocol/index";
 import type { Owner } from "../store/index.ts";
 import { agentsOf, erase, exported, goesOn, upkeepOf, type Erasure } from "../store/owner-data.ts";
-import type { Conversations } from "./conversations.ts";
+import type { Conversations } from "./conversations/conversations.ts";
 import type { Committer } from "./log/index.ts";
-import type { EngineSettings } from "./options.ts";
+import type { EngineSettings } from "./shared/options.ts";
 import type { Sends } from "./service/index.ts";
 import type { Runs } from "./supervise/index.ts";
 

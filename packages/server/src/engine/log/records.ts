@@ -13,7 +13,7 @@ import {
   type TaskState,
 } from "@parley/a2a/internal/model/index";
 import type { AgentMessage, ArtifactEvent, Principal } from "@parley/a2a/internal/protocol/index";
-import { agentMistake } from "../mistakes.ts";
+import { agentMistake } from "../shared/mistakes.ts";
 
 /** The task, the turn and the call that a record belongs to. */
 export interface Origin {

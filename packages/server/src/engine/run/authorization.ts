@@ -1,6 +1,6 @@
 import type { Authorizations, AuthorizingTurn } from "../../intask/index.ts";
 import type { AuthorizationInit, OpenAuthorization } from "@parley/a2a/internal/protocol/index";
-import { agentMistake } from "../mistakes.ts";
+import { agentMistake } from "../shared/mistakes.ts";
 import type { Phase } from "./phase.ts";
 
 /** A turn, and the phase that its run is in. */

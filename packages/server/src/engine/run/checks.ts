@@ -17,9 +17,9 @@ import {
   type TurnAbortKind,
 } from "@parley/a2a/internal/protocol/index";
 import { stepFeature, type Store, type StoredRun, type TaskEffect, type TaskKey } from "../../store/index.ts";
-import type { ContextView } from "../conversations.ts";
+import type { ContextView } from "../conversations/conversations.ts";
 import type { StatusInit } from "../log/index.ts";
-import { agentMistake, isMistake, nameOf } from "../mistakes.ts";
+import { agentMistake, isMistake, nameOf } from "../shared/mistakes.ts";
 import { safeSentences, type PhaseHost } from "./phase.ts";
 import { isBegun } from "./step-rows.ts";
 

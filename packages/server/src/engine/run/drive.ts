@@ -7,8 +7,8 @@ import {
   type AgentYield,
 } from "@parley/a2a/internal/protocol/index";
 import type { ExtensionsOfTurn } from "@parley/a2a/internal/extensions/turn";
-import type { ContextView } from "../conversations.ts";
-import { isOfStore } from "../run-store.ts";
+import type { ContextView } from "../conversations/conversations.ts";
+import { isOfStore } from "../shared/run-store.ts";
 import { isGenerator, questionOf } from "./checks.ts";
 import type { Phase } from "./phase.ts";
 

@@ -2,9 +2,9 @@ import type { Logger } from "@parley/a2a/internal/base/index";
 import type { NewRecord } from "@parley/a2a/internal/model/index";
 import type { AgentEvent } from "@parley/a2a/internal/protocol/index";
 import type { FeatureEffect, TaskKey } from "../../store/index.ts";
-import { exceeds } from "../bytes.ts";
+import { exceeds } from "../shared/bytes.ts";
 import { Additions, keepIn } from "../log/index.ts";
-import type { RunSettings } from "../run-store.ts";
+import type { RunSettings } from "../shared/run-store.ts";
 import { recordOf, type EventPlace } from "./translate.ts";
 import { activeIn, type TurnInput } from "./turn-input.ts";
 

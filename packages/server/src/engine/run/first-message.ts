@@ -1,10 +1,10 @@
 import { A2AError, type Message } from "@parley/a2a/internal/model/index";
 import type { AgentEvent, MessageRefused, TurnAbortKind } from "@parley/a2a/internal/protocol/index";
-import type { ContextView } from "../conversations.ts";
+import type { ContextView } from "../conversations/conversations.ts";
 import { agentMessage, type Loss } from "../log/index.ts";
-import { agentMistake, checkReply } from "../mistakes.ts";
-import { DirectReply } from "../direct-replies.ts";
-import { turnIsLost } from "../refusals.ts";
+import { agentMistake, checkReply } from "../shared/mistakes.ts";
+import { DirectReply } from "../conversations/direct-replies.ts";
+import { turnIsLost } from "../shared/refusals.ts";
 import {
   lossReasons,
   noEvent,

@@ -1,6 +1,6 @@
 import type { LogRecord, Message } from "@parley/a2a/internal/model/index";
 import type { Store, StoredRun, TaskEffect, TaskHead, TaskKey } from "../../store/index.ts";
-import type { ContextView, Conversations } from "../conversations.ts";
+import type { ContextView, Conversations } from "../conversations/conversations.ts";
 import type { StoredCall } from "../log/index.ts";
 import type { NextTurn, RunInit } from "./phase.ts";
 import type { ResumedTurn, StoredCheckpoint, TurnInput } from "./turn-input.ts";

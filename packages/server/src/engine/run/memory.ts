@@ -8,7 +8,7 @@ import {
   type Store,
   type TaskKey,
 } from "../../store/index.ts";
-import { agentMistake } from "../mistakes.ts";
+import { agentMistake } from "../shared/mistakes.ts";
 import type { Phase } from "./phase.ts";
 import { forgetEarlier, Remembered, roomFor } from "./remembered.ts";
 import { begunKey, isEvent, scopeOf, waitKey, waitRow, type ScopeName, type StoredEvent } from "./step-rows.ts";

@@ -8,11 +8,11 @@ import type {
   TurnAbortKind,
 } from "@parley/a2a/internal/protocol/index";
 import type { FeatureEffect, OnceEffect, OnceRecord, TaskKey, TaskStateEffect } from "../../store/index.ts";
-import type { Conversations, ContextView } from "../conversations.ts";
+import type { Conversations, ContextView } from "../conversations/conversations.ts";
 import type { Committer, LiveLogs, Loss, StoredCall, WriterInit, WriterStart } from "../log/index.ts";
-import type { HostedAgent } from "../options.ts";
-import type { RunSettings } from "../run-store.ts";
-import type { DirectReply } from "../direct-replies.ts";
+import type { HostedAgent } from "../shared/options.ts";
+import type { RunSettings } from "../shared/run-store.ts";
+import type { DirectReply } from "../conversations/direct-replies.ts";
 import type { Pace } from "./pace.ts";
 import type { Run } from "./run.ts";
 import type { RunFiles } from "./run-files.ts";

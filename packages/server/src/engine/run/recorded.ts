@@ -2,7 +2,7 @@ import type { Logger } from "@parley/a2a/internal/base/index";
 import type { NewRecord } from "@parley/a2a/internal/model/index";
 import type { FeatureEffect, TaskEffect, TaskKey } from "../../store/index.ts";
 import { LogWriter, type AppendResult, type WriterInit, type WriterStart } from "../log/index.ts";
-import type { HostedAgent } from "../options.ts";
+import type { HostedAgent } from "../shared/options.ts";
 import type { FirstMessageInit, RunRooms, Waiting } from "./phase.ts";
 import type { Recorder } from "./recorder.ts";
 import type { StoredCheckpoint, TurnInput } from "./turn-input.ts";

@@ -2,7 +2,7 @@ import { utf8Length, type Logger } from "@parley/a2a/internal/base/index";
 import { isTerminal, mayMove, type NewRecord, type TaskState } from "@parley/a2a/internal/model/index";
 import type { AgentEvent, DelegatedEvent, WaitEvent } from "@parley/a2a/internal/protocol/index";
 import { delegationFeature, type FeatureEffect, type TaskEffect, type TaskKey } from "../../store/index.ts";
-import { exceeds } from "../bytes.ts";
+import { exceeds } from "../shared/bytes.ts";
 import {
   artifactRecord,
   statusRecord,
@@ -11,8 +11,8 @@ import {
   type Origin,
   type StatusInit,
 } from "../log/index.ts";
-import { agentMistake, checkFreeJson, mistakeOf } from "../mistakes.ts";
-import type { RunSettings } from "../run-store.ts";
+import { agentMistake, checkFreeJson, mistakeOf } from "../shared/mistakes.ts";
+import type { RunSettings } from "../shared/run-store.ts";
 import { checkpointOf, Checkpoints } from "./checkpoints.ts";
 import { Question, TaskArtifacts } from "./checks.ts";
 import { ExtendedEvents } from "./extended.ts";

@@ -4,7 +4,7 @@ import { blobScheme, keysIn, refOf, unreadable } from "../../blobs/ref.ts";
 import { invalidParams, type Message, type NewRecord, type Part } from "@parley/a2a/internal/model/index";
 import type { AgentEvent, IncomingFilesByUrl, TurnFiles } from "@parley/a2a/internal/protocol/index";
 import type { FeatureEffect, TaskKey } from "../../store/index.ts";
-import { agentMistake } from "../mistakes.ts";
+import { agentMistake } from "../shared/mistakes.ts";
 
 /** Most characters of base64 that are taken into a message: one that has no task to keep its files, or one for another agent. */
 const mostInline = 8 << 20;

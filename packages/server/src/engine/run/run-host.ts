@@ -11,8 +11,8 @@ import {
   type TurnSignal,
 } from "@parley/a2a/internal/protocol/index";
 import type { TaskKey, TaskStateEffect } from "../../store/index.ts";
-import type { HostedAgent } from "../options.ts";
-import type { RunSettings } from "../run-store.ts";
+import type { HostedAgent } from "../shared/options.ts";
+import type { RunSettings } from "../shared/run-store.ts";
 import { TurnKeeps } from "./keeps.ts";
 import type { Phase } from "./phase.ts";
 import { RunFiles } from "./run-files.ts";

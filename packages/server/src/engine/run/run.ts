@@ -10,11 +10,11 @@ import {
   type TurnAbortKind,
 } from "@parley/a2a/internal/protocol/index";
 import type { TaskKey, TaskStateEffect } from "../../store/index.ts";
-import type { ContextView } from "../conversations.ts";
-import { endsSilently } from "../mirror.ts";
+import type { ContextView } from "../conversations/conversations.ts";
+import { endsSilently } from "../shared/mirror.ts";
 import type { Loss } from "../log/index.ts";
-import type { HostedAgent } from "../options.ts";
-import { isOfStore } from "../run-store.ts";
+import type { HostedAgent } from "../shared/options.ts";
+import { isOfStore } from "../shared/run-store.ts";
 import { isArray, sentenceFor } from "./checks.ts";
 import { drive, during, type Driven } from "./drive.ts";
 import { FirstMessage } from "./first-message.ts";

@@ -2,7 +2,7 @@ import type { Resolver } from "@parley/a2a/internal/base/index";
 import { A2AError, isInterrupted, isTerminal, type NewRecord, type TaskState } from "@parley/a2a/internal/model/index";
 import type { AgentEvent, TurnAbortKind } from "@parley/a2a/internal/protocol/index";
 import { replayFeature, type FeatureEffect, type StoredRun, type TaskEffect, type TaskKey } from "../../store/index.ts";
-import type { ContextView } from "../conversations.ts";
+import type { ContextView } from "../conversations/conversations.ts";
 import {
   readNextMessage,
   tooManyRows,
@@ -11,11 +11,11 @@ import {
   type Loss,
   type StatusInit,
 } from "../log/index.ts";
-import { endsSilently, mirrorOf } from "../mirror.ts";
-import { agentMistake, eventDoesNotFit } from "../mistakes.ts";
-import type { HostedAgent } from "../options.ts";
-import { isOutage } from "../run-store.ts";
-import { runIsGivenUp, taskIsFull, turnIsLost } from "../refusals.ts";
+import { endsSilently, mirrorOf } from "../shared/mirror.ts";
+import { agentMistake, eventDoesNotFit } from "../shared/mistakes.ts";
+import type { HostedAgent } from "../shared/options.ts";
+import { isOutage } from "../shared/run-store.ts";
+import { runIsGivenUp, taskIsFull, turnIsLost } from "../shared/refusals.ts";
 import {
   lossReasons,
   noEvent,

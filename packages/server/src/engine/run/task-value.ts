@@ -1,8 +1,8 @@
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import type { JsonValue } from "@parley/a2a/internal/model/index";
 import type { TaskStateEffect } from "../../store/index.ts";
-import { exceeds } from "../bytes.ts";
-import { agentMistake, jsonOf } from "../mistakes.ts";
+import { exceeds } from "../shared/bytes.ts";
+import { agentMistake, jsonOf } from "../shared/mistakes.ts";
 
 /** The state of a task during a run. Most agents have none: it is parsed when it is read. */
 export class TaskValue {

@@ -2,7 +2,7 @@ import type { NewRecord } from "@parley/a2a/internal/model/index";
 import type { AgentEvent } from "@parley/a2a/internal/protocol/index";
 import type { TaskKey } from "../../store/index.ts";
 import { artifactRecord, statusRecord, type Origin, type StatusInit } from "../log/index.ts";
-import { agentMistake } from "../mistakes.ts";
+import { agentMistake } from "../shared/mistakes.ts";
 
 /** Where an event of an agent stands. */
 export interface EventPlace {

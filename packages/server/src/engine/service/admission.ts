@@ -11,7 +11,7 @@ import type { TakenAnswer } from "../../intask/index.ts";
 import type { LazyConfigs, PushConfigs } from "../../push/index.ts";
 import type { FeatureEffect, OnceEffect, OnceRecord, Owner, TaskHead, TaskKey } from "../../store/index.ts";
 import { storedPrincipal, type Committer, type LiveLogs, type StoredCall } from "../log/index.ts";
-import type { EngineSettings } from "../options.ts";
+import type { EngineSettings } from "../shared/options.ts";
 import type { Queue, Runs } from "../supervise/index.ts";
 import type { CheckedAgent } from "./checks.ts";
 

@@ -10,8 +10,8 @@ import {
   type OperationName,
   type Operations,
 } from "@parley/a2a/internal/protocol/index";
-import { sizeOfValue } from "../bytes.ts";
-import type { EngineSettings, HostedAgent } from "../options.ts";
+import { sizeOfValue } from "../shared/bytes.ts";
+import type { EngineSettings, HostedAgent } from "../shared/options.ts";
 
 /* Checks of a call before any work (A2A 1.0 §3.3.4), the same on every binding. */
 

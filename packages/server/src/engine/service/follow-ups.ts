@@ -11,10 +11,10 @@ import {
   type TaskHead,
   type TaskKey,
 } from "../../store/index.ts";
-import { sizeOf } from "../bytes.ts";
+import { sizeOf } from "../shared/bytes.ts";
 import { readResumed, waitingRun } from "../run/index.ts";
 import { acquireLease, messageRecord, statusRecord, tooManyRows } from "../log/index.ts";
-import { taskIsFull, taskIsOver, taskNotFound } from "../refusals.ts";
+import { taskIsFull, taskIsOver, taskNotFound } from "../shared/refusals.ts";
 import { configsOf, inContext, joined, webhookPath, type Accepted, type Send, type SendRooms } from "./admission.ts";
 import {
   beginsTurn,

@@ -2,7 +2,7 @@ import type { BlobRoom } from "../../blobs/blobs.ts";
 import type { LazyBlobs } from "../../blobs/lazy.ts";
 import { A2AError, isTerminal, type Part } from "@parley/a2a/internal/model/index";
 import type { TaskHead, TaskKey } from "../../store/index.ts";
-import type { EngineSettings } from "../options.ts";
+import type { EngineSettings } from "../shared/options.ts";
 import type { Admission, Send } from "./admission.ts";
 import { wantedGeneration } from "./follow-up.ts";
 

@@ -1,7 +1,7 @@
 import { A2AError } from "@parley/a2a/internal/model/index";
 import { recordBytes, type AppendOutcome, type FeatureEffect } from "../../store/index.ts";
 import { tooManyRows } from "../log/index.ts";
-import { taskIsFull } from "../refusals.ts";
+import { taskIsFull } from "../shared/refusals.ts";
 import { queuedTask } from "../run/index.ts";
 import { inContext, type Accepted, type Send, type SendRooms } from "./admission.ts";
 import type { Retries } from "./retries.ts";

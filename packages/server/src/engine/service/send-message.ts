@@ -16,7 +16,7 @@ import {
   type CallContext,
 } from "@parley/a2a/internal/protocol/index";
 import type { FeatureEffect, OnceRecord, Owner } from "../../store/index.ts";
-import { sizeOf } from "../bytes.ts";
+import { sizeOf } from "../shared/bytes.ts";
 import { keepIn } from "../log/index.ts";
 import { checkAddresses, hasLarge, type FirstResult } from "../run/index.ts";
 import {

@@ -23,9 +23,9 @@ import {
 } from "@parley/a2a/internal/protocol/index";
 import type { LazyConfigs } from "../../push/index.ts";
 import type { EventStream, LiveLogs } from "../log/index.ts";
-import type { EngineSettings, HostedAgent } from "../options.ts";
-import { serverIsStopping } from "../refusals.ts";
-import type { TaskIndex } from "../task-index.ts";
+import type { EngineSettings, HostedAgent } from "../shared/options.ts";
+import { serverIsStopping } from "../shared/refusals.ts";
+import type { TaskIndex } from "../shared/task-index.ts";
 import type { Runs } from "../supervise/index.ts";
 import { AgentTasks } from "./agent-tasks.ts";
 import { checkCall, methodOf, type CheckedAgent } from "./checks.ts";

@@ -3,7 +3,7 @@ import { A2AError, invalidParams, isTerminal, jsonHash, type JsonValue } from "@
 import { stepBounds, type SignalOptions } from "@parley/a2a/internal/protocol/index";
 import { waitFeature, type OnceEffect, type Store, type TaskHead, type TaskKey } from "../../store/index.ts";
 import type { Committer } from "../log/index.ts";
-import { taskNotFound } from "../refusals.ts";
+import { taskNotFound } from "../shared/refusals.ts";
 import { eventKey, eventRow, isEvent, type StoredEvent } from "../run/index.ts";
 
 interface SignalRooms {

@@ -1,7 +1,7 @@
 import type { Clock } from "@parley/a2a/internal/base/index";
 import type { ClaimPosition, TaskKey } from "../../store/index.ts";
 import { lossOf, type Committer } from "../log/index.ts";
-import type { EngineSettings, HostedAgent } from "../options.ts";
+import type { EngineSettings, HostedAgent } from "../shared/options.ts";
 import type { Run } from "../run/index.ts";
 import type { LeaseWatch } from "./lease-watch.ts";
 import type { Runs } from "./runs.ts";

@@ -1,5 +1,5 @@
 import type { StoreNode, StoreNodes } from "../../store/index.ts";
-import type { EngineSettings } from "../options.ts";
+import type { EngineSettings } from "../shared/options.ts";
 
 /** How many heartbeats there are in the time after which a process counts as dead. */
 const beats = 16;

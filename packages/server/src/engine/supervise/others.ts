@@ -1,5 +1,5 @@
 import type { LiveLogs } from "../log/index.ts";
-import type { EngineSettings } from "../options.ts";
+import type { EngineSettings } from "../shared/options.ts";
 import { freeRuns, queuedRuns } from "../../store/wakeup.ts";
 import type { Leases } from "./leases.ts";
 import type { Queue } from "./queue.ts";

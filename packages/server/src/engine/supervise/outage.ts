@@ -1,7 +1,7 @@
 import { deferred } from "@parley/a2a/internal/base/index";
 import type { TaskHead } from "../../store/index.ts";
-import type { EngineSettings } from "../options.ts";
-import { isOutage } from "../run-store.ts";
+import type { EngineSettings } from "../shared/options.ts";
+import { isOutage } from "../shared/run-store.ts";
 import type { Run } from "../run/index.ts";
 
 /** Pauses between two checks of a database that is unavailable, in milliseconds: the first one, and the longest. */

@@ -11,8 +11,8 @@ import {
   type TaskKey,
 } from "../../store/index.ts";
 import { statusRecord, type Committer } from "../log/index.ts";
-import type { EngineSettings, HostedAgent } from "../options.ts";
-import { tooManyQueued } from "../refusals.ts";
+import type { EngineSettings, HostedAgent } from "../shared/options.ts";
+import { tooManyQueued } from "../shared/refusals.ts";
 import { queueRow, type QueuedRun } from "../run/index.ts";
 import { Looks } from "./due.ts";
 import type { Outage } from "./outage.ts";

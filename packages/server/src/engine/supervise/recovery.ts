@@ -7,7 +7,7 @@ import {
   type TaskHead,
 } from "../../store/index.ts";
 import { hasAskedForOther, hasWaits, safeSentences, type Run } from "../run/index.ts";
-import type { EngineSettings } from "../options.ts";
+import type { EngineSettings } from "../shared/options.ts";
 import type { LeaseWatch } from "./lease-watch.ts";
 import type { Outage } from "./outage.ts";
 import { shuffled } from "./due.ts";

@@ -8,9 +8,9 @@ import {
   type TaskHead,
 } from "../../store/index.ts";
 import type { Principal } from "@parley/a2a/internal/protocol/index";
-import { ChurnMap } from "../churn-map.ts";
+import { ChurnMap } from "../shared/churn-map.ts";
 import { endOfRun, statusRecord, type StatusInit } from "../log/index.ts";
-import { serverIsStopping, tooManyTasks } from "../refusals.ts";
+import { serverIsStopping, tooManyTasks } from "../shared/refusals.ts";
 import { isQueued, Pace, queueKey, Run, waitingRun, type OwnRooms, type RunInit, type RunRooms } from "../run/index.ts";
 
 interface EndOptions {

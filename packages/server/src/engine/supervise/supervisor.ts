@@ -1,8 +1,8 @@
 import type { ByteBudget } from "@parley/a2a/internal/protocol/index";
-import type { Conversations } from "../conversations.ts";
+import type { Conversations } from "../conversations/conversations.ts";
 import type { Committer, LiveLogs } from "../log/index.ts";
-import type { EngineSettings, HostedAgent } from "../options.ts";
-import { isOutage, type RunSettings } from "../run-store.ts";
+import type { EngineSettings, HostedAgent } from "../shared/options.ts";
+import { isOutage, type RunSettings } from "../shared/run-store.ts";
 import { safeSentences, type Run } from "../run/index.ts";
 import type { TaskKey } from "../../store/index.ts";
 import { LeaseWatch } from "./lease-watch.ts";

@@ -1,6 +1,6 @@
 import { deferred, type Clock } from "@parley/a2a/internal/base/index";
 import type { StoredRun, TaskHead } from "../../store/index.ts";
-import type { EngineSettings } from "../options.ts";
+import type { EngineSettings } from "../shared/options.ts";
 import type { Run } from "../run/index.ts";
 import type { Runs } from "./runs.ts";
 

@@ -20,7 +20,7 @@ import {
   type Committer,
   type StoredCall,
 } from "../log/index.ts";
-import type { EngineSettings, HostedAgent } from "../options.ts";
+import type { EngineSettings, HostedAgent } from "../shared/options.ts";
 import {
   hasAskedForOther,
   messageOf,

@@ -8,9 +8,9 @@ import {
   type TaskHead,
   type TaskKey,
 } from "../../store/index.ts";
-import { ChurnMap } from "../churn-map.ts";
+import { ChurnMap } from "../shared/churn-map.ts";
 import type { Committer } from "../log/index.ts";
-import type { EngineSettings, HostedAgent } from "../options.ts";
+import type { EngineSettings, HostedAgent } from "../shared/options.ts";
 import { changed, isDueBy, isOver, isWaitOf, seenTurn, waitingRun, type Run, type Waiting } from "../run/index.ts";
 import { Looks, shuffled } from "./due.ts";
 import type { Outage } from "./outage.ts";

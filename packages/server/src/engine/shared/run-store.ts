@@ -1,5 +1,5 @@
 import { A2AError } from "@parley/a2a/internal/model/index";
-import type { Store } from "../store/index.ts";
+import type { Store } from "../../store/index.ts";
 import type { EngineSettings } from "./options.ts";
 
 /**

@@ -10,14 +10,14 @@ import type {
   Owner,
   SaidArtifact,
   SaidMessage,
-} from "../store/index.ts";
-import { exceeds } from "./bytes.ts";
+} from "../../store/index.ts";
+import { exceeds } from "../shared/bytes.ts";
 import { newestOf, RememberedReplies } from "./direct-replies.ts";
-import type { Committer } from "./log/index.ts";
-import { isMirror } from "./mirror.ts";
-import { agentMistake, jsonOf } from "./mistakes.ts";
-import { replyWindow } from "./options.ts";
-import type { RunSettings } from "./run-store.ts";
+import type { Committer } from "../log/index.ts";
+import { isMirror } from "../shared/mirror.ts";
+import { agentMistake, jsonOf } from "../shared/mistakes.ts";
+import { replyWindow } from "../shared/options.ts";
+import type { RunSettings } from "../shared/run-store.ts";
 
 /** How much of a conversation `turn.context.history()` returns by default: messages, and bytes. */
 const defaultLimit = 100;

@@ -1,9 +1,9 @@
 import { BoundedMap, memoryOf } from "@parley/a2a/internal/base/bounded-map";
 import type { Message } from "@parley/a2a/internal/model/index";
 import { Payload } from "@parley/a2a/internal/protocol/index";
-import { fitting, type ContextKey, type Owner, type SaidMessage } from "../store/index.ts";
-import { sizeOf } from "./bytes.ts";
-import { jsonOf } from "./mistakes.ts";
+import { fitting, type ContextKey, type Owner, type SaidMessage } from "../../store/index.ts";
+import { sizeOf } from "../shared/bytes.ts";
+import { jsonOf } from "../shared/mistakes.ts";
 
 /** A direct reply of an agent. The answer and what is kept of the reply share its text. */
 export class DirectReply extends Payload<{ readonly message: Message }> {

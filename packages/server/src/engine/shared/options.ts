@@ -1,4 +1,4 @@
-import type { BlobRooms, LazyBlobs } from "../blobs/lazy.ts";
+import type { BlobRooms, LazyBlobs } from "../../blobs/lazy.ts";
 import {
   silentLogger,
   systemClock,
@@ -8,7 +8,7 @@ import {
   type Logger,
 } from "@parley/a2a/internal/base/index";
 import { ExtensionHooks } from "@parley/a2a/internal/extensions/hooks";
-import { lazyAuthorizations, type Authorizations, type InTaskSettings } from "../intask/index.ts";
+import { lazyAuthorizations, type Authorizations, type InTaskSettings } from "../../intask/index.ts";
 import type { AgentCard } from "@parley/a2a/internal/model/index";
 import {
   safeObserver,
@@ -19,8 +19,8 @@ import {
   type Observer,
   type Principal,
 } from "@parley/a2a/internal/protocol/index";
-import type { Outbox, OutboxHost, PushSettings } from "../push/index.ts";
-import type { Store } from "../store/index.ts";
+import type { Outbox, OutboxHost, PushSettings } from "../../push/index.ts";
+import type { Store } from "../../store/index.ts";
 import type { EngineLimits } from "./limits.ts";
 import { checkedOwner, checkRetention } from "./refusals.ts";
 

@@ -1,6 +1,6 @@
 import { A2AError, invalidParams } from "@parley/a2a/internal/model/index";
 import { RunGivenUp, ServerIsStopping, type Principal } from "@parley/a2a/internal/protocol/index";
-import type { Store, TaskHead } from "../store/index.ts";
+import type { Store, TaskHead } from "../../store/index.ts";
 import type { RetentionOptions } from "./options.ts";
 
 /* Errors that several operations answer with, and what is refused of the options. */

@@ -1,7 +1,7 @@
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import { isTextPart, type Message, type Part, type TaskArtifactUpdateEvent } from "@parley/a2a/internal/model/index";
 import type { AgentEvent, AgentMessage } from "@parley/a2a/internal/protocol/index";
-import type { Store, TaskKey } from "../store/index.ts";
+import type { Store, TaskKey } from "../../store/index.ts";
 
 /* The text of artifacts in the message of the final status, for front ends that show no artifacts (`mirrorArtifactText`). */
 
