@@ -15,7 +15,7 @@ const supported = ["20", "22", "24", "26"];
 const computing = ["model", "wire"];
 
 /**
- * The core, the stores, the host, what depends on every driver of a store, and the example whose dependencies bring a server and a client of
+ * The core, the server, its extensions, the stores, the host, what depends on every driver of a store, and the example whose dependencies bring a server and a client of
  * their own. All other packages use no further features of Node. What passes on the versions before and after 22 may differ there in its
  * drivers and its servers only.
  *
@@ -25,7 +25,8 @@ function wanted(version) {
   const differing = ["packages/sql/test", "packages/node/test", "test/isolation"];
   if (version === "22") return differing;
   const rooms = readdirSync(join(root, "packages", "a2a", "test")).filter((room) => !computing.includes(room));
-  return [...rooms.map((room) => `packages/server/test/${room}/`), ...differing, "examples/car-repair/test"];
+  const core = ["packages/server/test", "packages/extensions/test", "packages/testing/test"];
+  return [...rooms.map((room) => `packages/a2a/test/${room}/`), ...core, ...differing, "examples/car-repair/test"];
 }
 
 /** All supported versions except the present one, which runs every test anyway. */
