@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { publishedPackages } from "./tarballs.mjs";
+import { hasOwnVersion, publishedPackages } from "./tarballs.mjs";
 
 /**
  * What `changeset status --output` writes.
@@ -21,7 +21,7 @@ const title = "# Changelog\n";
 
 /**
  * Writes the entry of a version into the changelogs: `## <version>` in the file of the repository, with a part `### <package>` for each package
- * that changed, and that part in the file of the package.
+ * that changed, and that part in the file of the package, below the version of the package.
  *
  * An entry that is there already was written by hand, and is kept: a first release, or one that needs more words than its changesets have.
  * The files of the packages are made from it then.
@@ -36,11 +36,15 @@ export function writeChangelogs(workspace, version, changesets) {
   if (written === undefined) writeFileSync(main, withEntry(before, entry));
 
   const files = [main];
+  const isApart = hasOwnVersion(workspace);
   for (const { folder, manifest } of publishedPackages(workspace)) {
     const file = join(folder, "CHANGELOG.md");
     const old = existsSync(file) ? readFileSync(file, "utf8") : `# ${manifest.name}\n`;
-    const part = partOf(entry, manifest.name) ?? "Only the version is new: all packages have the same.\n";
-    if (entryOf(old, version) === undefined) writeFileSync(file, withEntry(old, `## ${version}\n\n${part}`));
+    const own = isApart(manifest.name) ? manifest.version : version;
+    const without =
+      own === version ? "Only the version is new: all packages have the same." : `For ${version} of the others.`;
+    const part = partOf(entry, manifest.name) ?? `${without}\n`;
+    if (entryOf(old, own) === undefined) writeFileSync(file, withEntry(old, `## ${own}\n\n${part}`));
     files.push(file);
   }
   return files;

@@ -31,7 +31,7 @@ const isOptions = /(?:Options|Limits|Policy|Rate|Files|Choice|SignCards|AgentMou
 export function allOptions() {
   /** @type {Map<string, Options>} */
   const found = new Map();
-  for (const name of ["a2a", "node", "sql", "grpc"]) {
+  for (const name of ["a2a", "server", "node", "sql", "grpc"]) {
     const folder = join(root, "packages", name, "src");
     const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
     for (const file of files.sort()) {

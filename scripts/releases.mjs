@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { exec } from "./exec.mjs";
 import { root } from "./ready.mjs";
-import { checkTarball, pack, publishedPackages } from "./tarballs.mjs";
+import { checkTarball, hasOwnVersion, pack, publishedPackages } from "./tarballs.mjs";
 
 /**
  * @typedef {object} ReleaseOptions
@@ -120,8 +120,10 @@ function versionProblems(workspace, packages) {
 
   const versions = new Map(packages.map(({ manifest }) => [manifest.name, manifest.version]));
   const [version = ""] = versions.values();
-  if (new Set(versions.values()).size > 1)
-    problems.push(`the versions differ: ${[...versions].map((pair) => pair.join(" ")).join(", ")}`);
+  const isApart = hasOwnVersion(workspace);
+  const shared = [...versions].filter(([name]) => !isApart(name));
+  if (new Set(shared.map(([, each]) => each)).size > 1)
+    problems.push(`the versions differ: ${shared.map((pair) => pair.join(" ")).join(", ")}`);
   if (version === "0.0.0") problems.push("0.0.0 is the version before the first release: npm run version");
   for (const { manifest } of packages) {
     const wanted = { ...manifest.peerDependencies, ...manifest.dependencies };

@@ -3,6 +3,7 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { entriesOf } from "./entries.mjs";
 import { exec, tool } from "./exec.mjs";
 import { missingSources } from "./maps.mjs";
 import { root } from "./ready.mjs";
@@ -61,6 +62,18 @@ export function publishedPackages(workspace = root) {
 }
 
 /**
+ * The packages that have a version of their own: those that `.changeset/config.json` has in no fixed group, where it has one.
+ * @param {string} workspace @returns {(name: string) => boolean}
+ */
+export function hasOwnVersion(workspace) {
+  const file = join(workspace, ".changeset", "config.json");
+  const { fixed = [] } = /** @type {{ fixed?: readonly (readonly string[])[] }} */ (
+    existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {}
+  );
+  return (name) => fixed.length > 0 && !fixed.flat().includes(name);
+}
+
+/**
  * Packs a package as it is published, into an existing folder.
  * @param {Package} of @param {string} into @returns {Promise<Tarball>} Rejects with what npm says.
  */
@@ -97,10 +110,10 @@ export async function checkTarball({ folder: source, manifest }, tarball) {
   const folder = mkdtempSync(join(tmpdir(), "parley-tarball-"));
   try {
     const looks = [await tool("publint", ["run", tarball, "--strict"])];
-    const entries = Object.keys(manifest.exports ?? {}).filter((path) => path !== "./package.json");
+    const entries = entriesOf(source, manifest.exports).map(([path]) => path);
     // A command line has no entry point, so there are no types to check.
     const types = ["--profile", "node16", "--ignore-rules", "cjs-resolves-to-esm"];
-    if (entries.length > 0) looks.push(await tool("attw", [tarball, ...types]));
+    if (entries.length > 0) looks.push(await tool("attw", [tarball, ...types, "--entrypoints", ...entries]));
     looks.push(await exec("tar", ["-xzf", tarball, "-C", folder]));
     const unpacked = join(folder, "package");
     const problems = [

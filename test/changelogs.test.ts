@@ -33,6 +33,16 @@ describe("npm run version writes changelogs", () => {
     expect(read("packages/host/CHANGELOG.md")).toContain("## 0.1.0\n\nOnly the version is new");
   });
 
+  test("a package with a version of its own has its part below that", () => {
+    mkdirSync(join(workspace, ".changeset"));
+    write(".changeset/config.json", JSON.stringify({ fixed: [["@parley/core"]] }));
+    write("packages/host/package.json", JSON.stringify({ name: "@parley/host", version: "0.7.1" }));
+    write("CHANGELOG.md", "# Changelog\n");
+    writeChangelogs(workspace, "0.2.0", [changeset("a", "Something new.", { core: "minor", host: "patch" })]);
+    expect(read("packages/core/CHANGELOG.md")).toBe("# @parley/core\n\n## 0.2.0\n\n- Something new.\n");
+    expect(read("packages/host/CHANGELOG.md")).toBe("# @parley/host\n\n## 0.7.1\n\n- Something new.\n");
+  });
+
   test("from the changesets otherwise: what is new first, above older versions, and once when it runs twice", () => {
     write("CHANGELOG.md", "# Changelog\n\nA word.\n\n## 0.1.0\n\nThe first.\n");
     const changesets = [

@@ -1,6 +1,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { entriesOf } from "../../scripts/entries.mjs";
 import { parseSync, type Declaration, type Program } from "oxc-parser";
 
 const packages = fileURLToPath(new URL("../../packages", import.meta.url));
@@ -13,18 +14,17 @@ export interface Entry {
 
 interface Manifest {
   readonly name: string;
-  readonly exports?: Readonly<Record<string, string | { readonly types?: string }>>;
+  readonly exports?: Readonly<Record<string, unknown>>;
 }
 
 /** Every entry point of every package that has types. */
 export function entries(): readonly Entry[] {
   return readdirSync(packages).flatMap((folder) => {
     const manifest = JSON.parse(readFileSync(join(packages, folder, "package.json"), "utf8")) as Manifest;
-    return Object.entries(manifest.exports ?? {}).flatMap(([path, target]) =>
-      typeof target === "object" && target.types !== undefined
-        ? [{ name: manifest.name + path.slice(1), file: join(packages, folder, target.types) }]
-        : [],
-    );
+    return entriesOf(join(packages, folder), manifest.exports).map(([path, { types = "" }]) => ({
+      name: manifest.name + path.slice(1),
+      file: join(packages, folder, types),
+    }));
   });
 }
 
@@ -82,7 +82,7 @@ export class Declarations {
     return found;
   }
 
-  /** What a name means inside a module: what is declared there, or imported from another file of the package. */
+  /** What a name means inside a module: what is declared there, or imported from another file of the workspace. */
   resolve(module: Module, name: string): Exported | undefined {
     const found = this.#local(module, name, name);
     return found.declarations.length > 0 ? found : undefined;
@@ -100,7 +100,7 @@ export class Declarations {
     for (const statement of module.program.body) {
       if (statement.type === "ImportDeclaration") {
         for (const specifier of statement.specifiers) {
-          const ours = statement.source.value.startsWith(".");
+          const ours = statement.source.value.startsWith(".") || internal.test(statement.source.value);
           if (ours && specifier.type === "ImportSpecifier" && specifier.local.name === local)
             return { ...this.#named(source(module.file, statement.source.value), nameOf(specifier.imported)), name };
         }
@@ -129,8 +129,13 @@ export function isValue({ declarations, typeOnly = false }: Exported): boolean {
   return !typeOnly && declarations.some(({ node }) => !types.includes(node.type));
 }
 
-/** The declarations that a relative import of a declaration file means. */
+/** A file of another package of the workspace: `@parley/a2a/internal/model/index`. */
+const internal = /^@parley\/(\w+)\/internal\/(.+)$/;
+
+/** The declarations that an import of a declaration file means, of the same package or of another one. */
 function source(from: string, specifier: string): string {
+  const [, name, path] = internal.exec(specifier) ?? [];
+  if (name !== undefined) return join(packages, name, "dist", `${path}.d.ts`);
   return resolve(dirname(from), specifier.replace(/\.[jt]s$/, ".d.ts"));
 }
 

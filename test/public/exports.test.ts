@@ -1,3 +1,6 @@
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { Declarations, entries, isValue } from "./entries.ts";
 
@@ -6,58 +9,52 @@ import { Declarations, entries, isValue } from "./entries.ts";
  * for it, and raise a number here only on purpose.
  */
 const most: Readonly<Record<string, number>> = {
-  "@parley/a2a": 118,
+  "@parley/a2a": 60,
   "@parley/a2a/model": 180,
-  "@parley/a2a/client": 72,
-  "@parley/a2a/protocol": 75,
-  "@parley/a2a/transport": 60,
-  "@parley/a2a/transport/client": 20,
-  "@parley/a2a/wires": 25,
-  "@parley/a2a/store": 149,
-  "@parley/a2a/push": 6,
+  "@parley/a2a/protocol": 215,
   "@parley/a2a/auth": 60,
-  "@parley/a2a/blobs": 16,
   "@parley/a2a/credentials": 50,
   "@parley/a2a/cards": 25,
-  "@parley/a2a/display": 6,
-  "@parley/a2a/extensions/agp": 36,
-  "@parley/a2a/extensions/secure-passport": 34,
-  "@parley/a2a/extensions/resumable-streams": 3,
-  "@parley/a2a/extensions/idempotent-sends": 3,
-  "@parley/a2a/extensions/task-search": 6,
-  "@parley/a2a/extensions/traceability": 20,
-  "@parley/a2a/extensions/timestamp": 10,
-  "@parley/a2a/extensions/oid4vp": 17,
-  "@parley/a2a/extensions/x402": 48,
-  "@parley/a2a/extensions/a2ui": 35,
-  "@parley/a2a/extensions": 45,
-  "@parley/a2a/fetch": 3,
-  "@parley/a2a/net": 12,
+  "@parley/a2a/extensions": 47,
   "@parley/a2a/webhooks": 35,
-  "@parley/a2a/testing": 30,
+  "@parley/server": 60,
+  "@parley/server/store": 171,
+  "@parley/extensions/agp": 36,
+  "@parley/extensions/secure-passport": 34,
+  "@parley/extensions/task-search": 6,
+  "@parley/extensions/traceability": 20,
+  "@parley/extensions/timestamp": 10,
+  "@parley/extensions/oid4vp": 17,
+  "@parley/extensions/x402": 48,
+  "@parley/extensions/a2ui": 35,
+  "@parley/testing": 30,
   "@parley/conform": 40,
   "@parley/nats": 4,
   "@parley/grpc": 5,
   "@parley/grpc/client": 5,
   "@parley/grpc/web": 5,
-  "@parley/node": 30,
-  "@parley/node/blobs": 1,
+  "@parley/node": 60,
   "@parley/node/express": 8,
   "@parley/node/fastify": 8,
   "@parley/sql/durable-object": 8,
   "@parley/sql/postgres": 25,
   "@parley/sql/sqlite": 15,
-  "@parley/sql/webhooks": 5,
 };
+
+/** Keys of `exports` of all packages together. A pattern is one, as in the manifest. */
+const mostKeys = 25;
 
 /** Bindings have the same name at a server and at a client, and the entry point tells which of the two it is. */
 const onBothSides: readonly string[] = ["jsonRpcBinding", "restBinding"];
 
 /**
- * What agents and clients both use. It is the same value at the root, in `client` and in `model`, so that a program that is only
- * a client, and a binding for clients, do not load the server for it.
+ * What agents and clients both use. It is the same value at both roots and in `model`, so that a program that is only a client, and
+ * a binding for clients, do not load the server for it.
  */
 const shared: readonly string[] = ["A2AError", "data", "file", "hasCode", "text"];
+
+/** `@parley/node` exports names of these again, so that one import is enough there. */
+const core = ["@parley/a2a", "@parley/server"];
 
 const declarations = new Declarations();
 const all = entries().map(({ name, file }) => ({ name, exported: declarations.exportsOf(file) }));
@@ -73,20 +70,32 @@ describe("the entry points", () => {
     expect(Object.keys(most).toSorted()).toEqual(all.map(({ name }) => name).toSorted());
   });
 
+  test("are few: a reader has to find the one that he needs", () => {
+    const folder = fileURLToPath(new URL("../../packages", import.meta.url));
+    const keys = readdirSync(folder).flatMap((name) => {
+      const text = readFileSync(join(folder, name, "package.json"), "utf8");
+      const { exports = {} } = JSON.parse(text) as { readonly exports?: object };
+      return Object.keys(exports).flatMap((key) => (key === "./package.json" ? [] : [`${name} ${key}`]));
+    });
+    expect(keys.length, keys.join("\n")).toBeLessThanOrEqual(mostKeys);
+  });
+
+  const ofCore = all.filter(({ name }) => core.some((each) => name === each || name.startsWith(`${each}/`)));
+
   test("of the core export a value at one place only, except what both sides use", () => {
     const places = new Map<string, string[]>();
-    for (const { name: entry, exported } of all.filter(({ name }) => name.startsWith("@parley/a2a"))) {
+    for (const { name: entry, exported } of ofCore) {
       for (const one of exported.values())
         if (isValue(one)) places.set(one.name, [...(places.get(one.name) ?? []), entry]);
     }
     const repeated = [...places].filter(([name, where]) => where.length > 1 && !onBothSides.includes(name));
-    const where = ["@parley/a2a", "@parley/a2a/model", "@parley/a2a/client"];
+    const where = ["@parley/a2a", "@parley/a2a/model", "@parley/server"];
     expect(Object.fromEntries(repeated)).toEqual(Object.fromEntries(shared.map((name) => [name, where])));
   });
 
   test("of the core mean one thing by one name", () => {
     const meanings = new Map<string, Set<string>>();
-    for (const { exported } of all.filter(({ name }) => name.startsWith("@parley/a2a"))) {
+    for (const { exported } of ofCore) {
       for (const { name, module, local } of exported.values()) {
         meanings.set(name, (meanings.get(name) ?? new Set()).add(`${module.file}#${local}`));
       }

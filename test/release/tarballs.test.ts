@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { build } from "esbuild";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { entriesOf } from "../../scripts/entries.mjs";
 import { publishedPackages } from "../../scripts/tarballs.mjs";
 import { blocksOf, root } from "../docs/pages.ts";
 import { reservePort } from "../ports.ts";
@@ -50,22 +51,23 @@ async function compile(
   );
 }
 
-/** Every entry point of the packages that a project of the README has. */
+/** Every entry point of the packages that the project has. */
 function entries(): readonly string[] {
   return publishedPackages()
-    .filter(({ manifest }) => ["@parley/a2a", "@parley/node", "@parley/sql"].includes(manifest.name))
-    .flatMap(({ manifest: { name, exports = {} } }) =>
-      Object.keys(exports)
-        .filter((path) => path !== "./package.json")
-        .map((path) => name + path.slice(1)),
+    .filter(({ manifest }) => ["node", "sql", ...others].some((name) => manifest.name === `@parley/${name}`))
+    .flatMap(({ folder, manifest: { name, exports } }) =>
+      entriesOf(folder, exports).map(([path]) => name + path.slice(1)),
     )
-    .filter((entry) => !/\/(express|fastify|testing)$/.test(entry));
+    .filter((entry) => !/\/(express|fastify)$/.test(entry));
 }
+
+/** Packages beside those of the README. */
+const others = ["a2a", "server", "extensions", "testing"];
 
 /** An agent and its client in one program: prints what the client is told. */
 const selfTest = (load: (name: string) => string): string => `
-  const { defineAgent, memoryStore, createHandler } = ${load("@parley/a2a")};
-  const { connect } = ${load("@parley/a2a/client")};
+  const { defineAgent, memoryStore, createHandler } = ${load("@parley/server")};
+  const { connect } = ${load("@parley/a2a")};
   const agent = defineAgent({
     name: "Echo", description: "Says it again.", version: "1.0.0", skills: [],
     onMessage: (turn) => turn.reply(turn.text),
@@ -103,13 +105,18 @@ describe.each(["npm", "pnpm"])("a project of %s", (manager) => {
     const { dependencies } = JSON.parse(await readFile(join(project, "package.json"), "utf8")) as {
       dependencies: Record<string, string>;
     };
-    expect(await program("install")).toContain("npm install @parley/a2a @parley/node @parley/sql");
-    for (const name of ["a2a", "node", "sql"])
-      expect(dependencies[`@parley/${name}`]).toMatch(new RegExp(`^\\^?${version}$`));
+    expect(await program("install")).toContain("npm install @parley/node @parley/sql");
+    for (const name of ["node", "sql"]) expect(dependencies[`@parley/${name}`]).toMatch(new RegExp(`^\\^?${version}$`));
     const installed = JSON.parse(
-      await readFile(join(project, "node_modules/@parley/a2a/package.json"), "utf8"),
+      await readFile(join(project, "node_modules/@parley/node/package.json"), "utf8"),
     ) as object;
     expect(installed).toMatchObject({ version });
+  });
+
+  test("compiles its server and its client with these packages alone, and has the others beside them then", async () => {
+    expect(await compile("newest", project, "nodenext", ["server.ts", "client.ts"])).toBe("");
+    const names = others.map((name) => `@parley/${name}`).join(" ");
+    await shell(manager === "npm" ? `npm install ${names}` : `pnpm add ${names}`, project);
   });
 
   test.each([
@@ -136,23 +143,29 @@ describe.each(["npm", "pnpm"])("a project of %s", (manager) => {
   });
 
   test("has the pages of the packaged extensions, and what they link to", async () => {
-    const core = join(project, "node_modules/@parley/a2a");
-    const packaged = entries().flatMap((entry) => /^@parley\/a2a\/extensions\/(.+)$/.exec(entry)?.[1] ?? []);
-    expect(packaged.length).toBeGreaterThan(9);
-    for (const name of packaged) {
-      const page = `src/extensions/${name}/README.md`;
-      const text = await readFile(join(core, page), "utf8");
-      expect(text).toBe(await readFile(join(root, "packages/a2a", page), "utf8"));
-      const links = [...text.matchAll(/\]\(([^)\s:#]+)[^):]*\)/g)].map(([, link = ""]) => link);
-      for (const link of links) expect(await readFile(join(core, dirname(page), link), "utf8")).toMatch(/^# /);
+    const packaged = entries().flatMap((entry) => /^@parley\/extensions\/(.+)$/.exec(entry)?.[1] ?? []);
+    expect(packaged.length).toBeGreaterThan(7);
+    const places = {
+      extensions: ["src", packaged],
+      a2a: ["src/extensions", ["idempotent-sends", "resumable-streams"]],
+    } as const;
+    for (const [of, [folder, names]] of Object.entries(places)) {
+      const installed = join(project, "node_modules/@parley", of);
+      for (const name of names) {
+        const page = `${folder}/${name}/README.md`;
+        const text = await readFile(join(installed, page), "utf8");
+        expect(text).toBe(await readFile(join(root, "packages", of, page), "utf8"));
+        const links = [...text.matchAll(/\]\(([^)\s:#]+)[^):]*\)/g)].map(([, link = ""]) => link);
+        for (const link of links) expect(await readFile(join(installed, dirname(page), link), "utf8")).toMatch(/^# /);
+      }
+      // Nothing else of the sources is in it.
+      expect((await readdir(join(installed, folder))).sort()).toEqual([...names].sort());
     }
-    // Nothing else of the sources is in it.
-    expect(await readdir(join(core, "src"))).toEqual(["extensions"]);
-    expect((await readdir(join(core, "src/extensions"))).sort()).toEqual(packaged.sort());
+    expect(await readdir(join(project, "node_modules/@parley/a2a/src"))).toEqual(["extensions"]);
   });
 
   test("has types for require()", async () => {
-    const right = `import parley = require("@parley/a2a");\nexport const store: parley.Store = parley.memoryStore();\n`;
+    const right = `import parley = require("@parley/node");\nexport const store: parley.Store = parley.memoryStore();\n`;
     await writeFile(join(project, "typed.cts"), right);
     expect(await compile("newest", project, "nodenext", ["typed.cts"])).toBe("");
     await writeFile(join(project, "wrong.cts"), right.replace("parley.Store ", "number "));
@@ -177,7 +190,10 @@ describe.each(["npm", "pnpm"])("a project of %s", (manager) => {
   test("is bundled by esbuild: a server for Node, and a client for browsers without a module of Node", async () => {
     const port = String(await reservePort());
     const bundle = async (role: string, platform: "node" | "browser"): Promise<string> => {
-      await writeFile(join(project, `${role}.ts`), (await program(role)).replaceAll("4000", port));
+      const code = (await program(role)).replaceAll("4000", port);
+      // In a browser the client is that of `@parley/a2a`.
+      const own = platform === "browser" ? code.replace("@parley/node", "@parley/a2a") : code;
+      await writeFile(join(project, `${role}.ts`), own);
       const outfile = join(project, `${role}.bundle.mjs`);
       const entryPoints = [join(project, `${role}.ts`)];
       const { warnings } = await build({

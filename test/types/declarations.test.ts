@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { entriesOf } from "../../scripts/entries.mjs";
 import { publishedPackages } from "../../scripts/tarballs.mjs";
 import { publishAll, type Published } from "../release/published.ts";
 
@@ -50,10 +51,8 @@ afterAll(() => published.close());
 /** Imports of every entry point with types, so that each of its declarations is checked. */
 function everyEntry(): string {
   return publishedPackages()
-    .flatMap(({ manifest: { name, exports = {} } }) =>
-      Object.entries(exports)
-        .filter(([, target]) => typeof target === "object")
-        .map(([path]) => name + path.slice(1)),
+    .flatMap(({ folder: source, manifest: { name, exports } }) =>
+      entriesOf(source, exports).map(([path]) => name + path.slice(1)),
     )
     .map((entry, i) => `export * as entry${i} from "${entry}";\n`)
     .join("");
