@@ -11,6 +11,7 @@ import { taskSearch } from "@parley/extensions/task-search";
 import { specifiedTimestamp, timestamp } from "@parley/extensions/timestamp";
 import { traceability } from "@parley/extensions/traceability";
 import { x402 } from "@parley/extensions/x402";
+import { entryPoints } from "../../site/entries.mjs";
 import { onSite } from "../../site/links.mjs";
 import { sidebars } from "../../site/navigation.mjs";
 import { extensionPages, fileOfPage } from "../../site/pages.mjs";
@@ -20,10 +21,18 @@ import { root } from "./pages.ts";
 /** What docs/extensions.md says of the packaged extensions is true of all of them, and of no others. */
 
 const folder = "packages/extensions/src";
-const packaged = readdirSync(join(root, folder), { withFileTypes: true })
-  .filter((entry) => entry.isDirectory())
-  .map(({ name }) => name)
-  .sort();
+/** The two that every server declares, in the package that both sides have. */
+const everywhere = "packages/a2a/src/extensions";
+
+const foldersIn = (parent: string): readonly string[] =>
+  readdirSync(join(root, parent), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
+const placeOf = new Map([folder, everywhere].flatMap((parent) => foldersIn(parent).map((name) => [name, parent])));
+const packaged = [...placeOf.keys()].sort();
+const pageOf = (name: string): string => `${placeOf.get(name)}/${name}/README.md`;
+const entryOf = (name: string): string =>
+  placeOf.get(name) === folder ? `@parley/extensions/${name}` : "@parley/a2a/extensions";
 
 /** Every value that an entry point makes: of each version, and of each kind. */
 const values: Readonly<Record<string, readonly { readonly uri: string; readonly kind?: string }[]>> = {
@@ -56,21 +65,20 @@ function rowsOfTable(): readonly (readonly string[])[] {
 
 const codesOf = (cell: string | undefined): readonly string[] =>
   [...(cell ?? "").matchAll(/`([^`]+)`/g)].map(([, code = ""]) => code);
-const titleOf = (name: string): string =>
-  /^# (.+)$/m.exec(readFileSync(join(root, folder, name, "README.md"), "utf8"))?.[1] ?? "";
+const titleOf = (name: string): string => /^# (.+)$/m.exec(readFileSync(join(root, pageOf(name)), "utf8"))?.[1] ?? "";
 
 test("the table has each packaged extension, by the title of its page", () => {
   expect(rowsOfTable().map(([link, entry]) => [link, entry])).toEqual(
     packaged
       .map((name) => [titleOf(name), name] as const)
       .sort(([one], [other]) => one.toLowerCase().localeCompare(other.toLowerCase(), "en"))
-      .map(([title, name]) => [`[${title}](../${folder}/${name}/README.md)`, `\`@parley/a2a/extensions/${name}\``]),
+      .map(([title, name]) => [`[${title}](../${pageOf(name)})`, `\`${entryOf(name)}\``]),
   );
 });
 
 test("the table has the URIs and the kinds of the values", () => {
-  for (const [, entry, about, kind, uris] of rowsOfTable()) {
-    const name = codesOf(entry)[0]?.split("/").at(-1) ?? "";
+  for (const [link, , about, kind, uris] of rowsOfTable()) {
+    const name = /\/([\w-]+)\/README\.md\)$/.exec(link ?? "")?.[1] ?? "";
     const made = values[name] ?? [];
     expect(about, name).not.toBe("");
     expect(codesOf(uris), name).toEqual([...new Set(made.map(({ uri }) => uri))]);
@@ -85,7 +93,7 @@ test("the site has a page for each, below that of extensions, with its title and
     extensionPages()
       .map(({ file }) => file)
       .sort(),
-  ).toEqual(packaged.map((name) => `${folder}/${name}/README.md`));
+  ).toEqual(packaged.map((name) => pageOf(name)).sort());
   const items = sidebars()["/"]?.flatMap((section) => section.items ?? []) ?? [];
   const below = items.find(({ link }) => link === "/extensions")?.items ?? [];
   expect(below.map(({ text, link }) => [text, link])).toEqual(
@@ -110,22 +118,22 @@ test("links between these pages and those of docs/ stay on the site, and others 
 });
 
 test.each(packaged)("%s: what its page links to is in the package of npm, or has a whole address", (name) => {
-  const text = readFileSync(join(root, folder, name, "README.md"), "utf8").replaceAll(/^```[\s\S]*?^```$/gm, "");
+  const text = readFileSync(join(root, pageOf(name)), "utf8").replaceAll(/^```[\s\S]*?^```$/gm, "");
   const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link);
   const inTree = links.filter((link) => !/^(?:https:|#)/.test(link));
-  const pages = packaged.map((each) => `${each}/README.md`);
+  const parent = placeOf.get(name) ?? "";
+  const pages = packaged.filter((each) => placeOf.get(each) === parent).map((each) => pageOf(each));
   for (const link of inTree) {
-    const target = join(root, folder, name, link.replace(/#.*$/, ""));
-    expect(pages, link).toContain(relative(join(root, folder), target));
+    const target = join(root, dirname(pageOf(name)), link.replace(/#.*$/, ""));
+    expect(pages, link).toContain(relative(root, target));
   }
-  expect(links.filter((link) => link.includes(`${dirname(folder)}/`))).toEqual([]);
+  expect(links.filter((link) => link.includes(`/blob/main/${parent}/`))).toEqual([]);
 });
 
 test.each(packaged)("%s has a page, an entry point and tests", (name) => {
-  const { exports } = JSON.parse(readFileSync(join(root, "packages/a2a/package.json"), "utf8")) as {
-    exports: Record<string, Record<string, string>>;
-  };
-  expect(exports[`./extensions/${name}`]?.["@parley/source"]).toBe(`./src/extensions/${name}/index.ts`);
+  const entry = entryPoints().find((each) => each.name === entryOf(name));
+  const source = placeOf.get(name) === folder ? `${folder}/${name}/index.ts` : `${everywhere}.ts`;
+  expect(relative(root, entry?.file ?? "")).toBe(source);
   const tests = [`packages/extensions/test/${name}`, `test/behaviour/${name}.test.ts`];
   expect(tests.filter((path) => existsSync(join(root, path)))).not.toEqual([]);
 });

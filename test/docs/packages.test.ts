@@ -9,7 +9,7 @@ import { reservePort } from "../ports.ts";
 
 const packages = readdirSync(join(root, "packages"));
 /** What the last program of a package prints. */
-const prints: Readonly<Record<string, string>> = { a2a: "Hello\n", grpc: "GRPC Hello\n" };
+const prints: Readonly<Record<string, string>> = { a2a: "Hello\n", grpc: "GRPC Hello\n", testing: "Hello\n" };
 
 /** Answers on Node with the handler that a program exports for Bun and Deno. */
 const hosted = (file: string): string => `

@@ -34,12 +34,15 @@ const own: Readonly<Record<string, string>> = {
   // In workerd.
   "docs/workers.md": "object, plain",
   // The command line's are run by the test of the tarballs.
-  "packages/a2a/README.md": "server, client",
+  "packages/a2a/README.md": "client",
   "packages/cli/README.md": "any",
   "packages/conform/README.md": "test",
+  "packages/extensions/README.md": "server",
   "packages/grpc/README.md": "server, client",
   "packages/node/README.md": "server",
+  "packages/server/README.md": "server",
   "packages/sql/README.md": "server",
+  "packages/testing/README.md": "client",
 };
 
 const pages = pagesWithPrograms();

@@ -30,9 +30,9 @@ const files: Readonly<Record<string, string>> = {
 };
 
 /** Packages that the project itself imports or runs. */
-const needed = ["a2a", "cli", "node", "sql"];
+const needed = ["cli", "node", "sql", "testing"];
 /** With those that they depend on: npm would ask the registry for them, where a checkout's version is not. */
-const linked = ["a2a", "cli", "conform", "grpc", "node", "sql"];
+const linked = ["a2a", "cli", "conform", "grpc", "node", "server", "sql", "testing"];
 
 /** What is not Parley's own, in the versions that the template was tried with. */
 export const toolVersions = { "@types/node": "20.19.43", tsx: "4.23.15", typescript: "7.0.2" };
