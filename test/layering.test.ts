@@ -190,7 +190,7 @@ describe("the import table", () => {
     for (const [name, own] of Object.entries(rooms)) {
       const entries = readdirSync(join(root, "packages", name, "src"), { withFileTypes: true });
       const folders = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
-      const told = Object.keys(own).map((room) => room.split("/")[0]);
+      const told = Object.keys(own).map((room) => room.split("/")[0] ?? "");
       expect(folders.toSorted(), name).toEqual([...new Set(told)].toSorted());
     }
     const present = readdirSync(join(root, "packages"), { withFileTypes: true }).filter((entry) => entry.isDirectory());

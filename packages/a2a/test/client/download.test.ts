@@ -10,9 +10,8 @@ import {
 import { createHandler, type Handler } from "@parley/server/internal/handler";
 import { defineAgent } from "@parley/server/internal/agent/index";
 import { memoryStore } from "@parley/server/internal/store/index";
-import { text } from "../../src/model/index.ts";
+import { text, type StreamResponse, type TaskState } from "../../src/model/index.ts";
 import type { Turn } from "../../src/protocol/index.ts";
-import type { StreamResponse, TaskState } from "../../src/model/index.ts";
 import { errorOf, soon } from "./support.ts";
 
 const publicUrl = "https://agents.example/one";

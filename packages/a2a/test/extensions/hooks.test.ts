@@ -1,10 +1,9 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createHandler } from "@parley/server/internal/handler";
 import { defineAgent } from "@parley/server/internal/agent/index";
-import { memoryStore } from "@parley/server/internal/store/index";
+import { memoryStore, type Store } from "@parley/server/internal/store/index";
 import { A2AError, type Message, type StreamResponse } from "../../src/model/index.ts";
 import type { Extension, StreamItem } from "../../src/protocol/index.ts";
-import type { Store } from "@parley/server/internal/store/index";
 import { harness, type Harness, type OnMessage } from "../../../server/test/engine/support.ts";
 
 const uri = "https://example.com/extensions/toy/v1";

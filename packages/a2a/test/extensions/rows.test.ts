@@ -1,8 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Extension, TaskRows } from "../../src/protocol/index.ts";
 import { defineAgent } from "@parley/server/internal/agent/index";
-import { memoryStore } from "@parley/server/internal/store/index";
-import type { DueFeature, Store, TaskKey } from "@parley/server/internal/store/index";
+import { memoryStore, type DueFeature, type Store, type TaskKey } from "@parley/server/internal/store/index";
 import { callContext, fakeClock, inProcess } from "@parley/testing";
 import {
   bound,

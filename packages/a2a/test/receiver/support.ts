@@ -1,8 +1,7 @@
 import type { Logger } from "../../src/base/index.ts";
 import type { StreamResponse, TaskState } from "../../src/model/index.ts";
-import type { WebhookDelivery, WebhookReceiverOptions } from "../../src/receiver/index.ts";
+import type { WebhookDelivery, WebhookReceiver, WebhookReceiverOptions } from "../../src/receiver/index.ts";
 import { webhookReceiver } from "../../src/webhooks.ts";
-import type { WebhookReceiver } from "../../src/receiver/index.ts";
 import { deliveryId, signWebhook, webhookKey } from "../../src/webhooks/index.ts";
 
 /** A shared secret of 24 bytes, and another one. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Client } from "@parley/a2a/internal/client/index";
 import { defineAgent } from "@parley/server/internal/agent/index";
 import { memoryStore } from "@parley/server/internal/store/index";
-import { text } from "@parley/a2a/internal/model/index";
+import { text, type StreamResponse, type Task } from "@parley/a2a/internal/model/index";
 import type { Agent } from "@parley/a2a/internal/protocol/index";
 import {
   oid4vp,
@@ -13,7 +13,6 @@ import {
   type PresentationInit,
   type PresentationRequest,
 } from "../../src/oid4vp/index.ts";
-import type { StreamResponse, Task } from "@parley/a2a/internal/model/index";
 import { fakeClock } from "@parley/testing";
 import { serving, type Served } from "../../../server/test/intask/support.ts";
 

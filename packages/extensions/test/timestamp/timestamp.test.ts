@@ -7,9 +7,8 @@ import {
   timestampUri,
 } from "../../src/timestamp/index.ts";
 import { defineAgent, type AgentDefinition } from "@parley/server/internal/agent/index";
-import type { Agent } from "@parley/a2a/internal/protocol/index";
+import type { Agent, AnyExtension } from "@parley/a2a/internal/protocol/index";
 import type { JsonObject, Message, StreamResponse, Task } from "@parley/a2a/internal/model/index";
-import type { AnyExtension } from "@parley/a2a/internal/protocol/index";
 import { testAgent, type TestAgent } from "@parley/testing";
 
 /* The specification: a2aproject/a2a-samples, extensions/timestamp/v1/spec.md. "Samples" are its Python, JS and Go code. */

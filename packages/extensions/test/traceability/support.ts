@@ -2,8 +2,7 @@ import { onTestFinished } from "vitest";
 import type { Client } from "@parley/a2a/internal/client/index";
 import { traceability, traceStep, type ResponseTrace } from "../../src/traceability/index.ts";
 import { defineAgent, type AgentDefinition } from "@parley/server/internal/agent/index";
-import type { Agent } from "@parley/a2a/internal/protocol/index";
-import type { Turn } from "@parley/a2a/internal/protocol/index";
+import type { Agent, Turn } from "@parley/a2a/internal/protocol/index";
 import { testAgent, type TestAgent, type TestAgentOptions } from "@parley/testing";
 
 const extensions = [traceability] as const;

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { testFacilitator, x402Keys, type TestFacilitator } from "../../src/x402/index.ts";
-import { text } from "@parley/a2a/internal/model/index";
-import type { Task } from "@parley/a2a/internal/model/index";
+import { text, type Task } from "@parley/a2a/internal/model/index";
 import { option } from "./support.ts";
 import { painting, said, serving, statesOf, type Serving } from "./serving.ts";
 

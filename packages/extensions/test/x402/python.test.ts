@@ -10,8 +10,7 @@ import {
   x402UriV01,
 } from "../../src/x402/index.ts";
 import { defineAgent } from "@parley/server/internal/agent/index";
-import { text } from "@parley/a2a/internal/model/index";
-import type { JsonObject, Task } from "@parley/a2a/internal/model/index";
+import { text, type JsonObject, type Task } from "@parley/a2a/internal/model/index";
 import { serving as served } from "../../../server/test/intask/support.ts";
 
 /*

@@ -14,10 +14,8 @@ import {
   type X402Extension,
 } from "../../src/x402/index.ts";
 import { defineAgent } from "@parley/server/internal/agent/index";
-import { text } from "@parley/a2a/internal/model/index";
-import type { Agent, Turn } from "@parley/a2a/internal/protocol/index";
-import type { AgentYield } from "@parley/a2a/internal/protocol/index";
-import type { JsonObject, Message, Task } from "@parley/a2a/internal/model/index";
+import { text, type JsonObject, type Message, type Task } from "@parley/a2a/internal/model/index";
+import type { Agent, AgentYield, Turn } from "@parley/a2a/internal/protocol/index";
 import { testAgent, type TestAgent, type TestAgentOptions } from "@parley/testing";
 import { option } from "./support.ts";
 

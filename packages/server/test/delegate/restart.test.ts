@@ -1,10 +1,9 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { DelegationFailed, type DelegateClient, type Turn } from "@parley/a2a/internal/protocol/index";
-import { memoryStore, type Store } from "../../src/store/index.ts";
+import { memoryStore, type AppendItem, type Store } from "../../src/store/index.ts";
 import { text } from "@parley/a2a/internal/model/index";
 import type { Client } from "@parley/a2a/internal/client/index";
 import { fakeClock } from "@parley/testing";
-import type { AppendItem } from "../../src/store/index.ts";
 import { agentOf, gate, gists, serving, type Served } from "./support.ts";
 
 /* Delegations, and processes that stop, die, and share a store. */

@@ -1,13 +1,11 @@
 import { onTestFinished } from "vitest";
 import { connect, readAuthorization, type AuthorizationRequest, type Client } from "@parley/a2a/internal/client/index";
 import { createHandler, type Handler, type HandlerOptions } from "../../src/handler.ts";
-import { defineAgent } from "../../src/agent/index.ts";
+import { defineAgent, type AgentDefinition } from "../../src/agent/index.ts";
 import { memoryStore } from "../../src/store/index.ts";
-import type { Agent, Turn } from "@parley/a2a/internal/protocol/index";
+import type { Agent, AuditRecord, Turn } from "@parley/a2a/internal/protocol/index";
 import { bearer } from "@parley/a2a/internal/auth/index";
 import type { LogFields, Logger } from "@parley/a2a/internal/base/index";
-import type { AgentDefinition } from "../../src/agent/index.ts";
-import type { AuditRecord } from "@parley/a2a/internal/protocol/index";
 import type { StreamResponse } from "@parley/a2a/internal/model/index";
 import { collect } from "../../../../test/secrets.ts";
 
