@@ -3,6 +3,8 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { publint } from "publint";
+import { formatMessage } from "publint/utils";
 import { entriesOf } from "./entries.mjs";
 import { exec, tool } from "./exec.mjs";
 import { missingSources } from "./maps.mjs";
@@ -98,6 +100,22 @@ function staleFiles(unpacked, source) {
 }
 
 /**
+ * What publint says of a tarball. A pattern of `exports` must fit files under each condition, and that of the sources fits none: they are in
+ * the repository alone.
+ * @param {string} file @returns {Promise<import("./exec.mjs").Result>}
+ */
+async function lint(file) {
+  const bytes = readFileSync(file);
+  const tarball = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
+  const { messages, pkg } = await publint({ strict: true, pack: { tarball } });
+  const found = messages.filter(
+    ({ code, path }) => code !== "EXPORTS_GLOB_NO_MATCHED_FILES" || path.at(-1) !== "@parley/source",
+  );
+  const lines = found.map((message) => `${formatMessage(message, pkg, { color: false }) ?? message.code}\n`);
+  return { ok: found.length === 0, output: lines.join("") };
+}
+
+/**
  * Checks a tarball: what registries and their users expect (publint), its types for each way to import it (attw), and that it has every file
  * that its files name.
  *
@@ -109,7 +127,7 @@ function staleFiles(unpacked, source) {
 export async function checkTarball({ folder: source, manifest }, tarball) {
   const folder = mkdtempSync(join(tmpdir(), "parley-tarball-"));
   try {
-    const looks = [await tool("publint", ["run", tarball, "--strict"])];
+    const looks = [await lint(tarball)];
     const entries = entriesOf(source, manifest.exports).map(([path]) => path);
     // A command line has no entry point, so there are no types to check.
     const types = ["--profile", "node16", "--ignore-rules", "cjs-resolves-to-esm"];
