@@ -10,7 +10,7 @@ import { defineExtension, type DefinedExtension, type NoData } from "../index.ts
 export type IdempotentSends = DefinedExtension<typeof idempotentSendExtension, NoData>;
 
 /**
- * Sends that can be repeated. `client.ext(idempotentSends).declared` says whether an agent has them. Servers of this package declare
+ * Sends that can be repeated. `client.ext(idempotentSends).declared` says whether an agent has them. Servers of Parley declare
  * them by themselves, and its clients repeat sends wherever the card declares it, so neither needs this value.
  */
 export const idempotentSends: IdempotentSends = defineExtension({

@@ -10,7 +10,7 @@ import { defineExtension, type DefinedExtension, type NoData } from "../index.ts
 export type ResumableStreams = DefinedExtension<typeof resumeExtension, NoData>;
 
 /**
- * Streams that can be resumed. `client.ext(resumableStreams).declared` says whether an agent has them. Servers of this package declare
+ * Streams that can be resumed. `client.ext(resumableStreams).declared` says whether an agent has them. Servers of Parley declare
  * them by themselves, and its clients resume streams wherever the card declares it, so neither needs this value.
  */
 export const resumableStreams: ResumableStreams = defineExtension({
