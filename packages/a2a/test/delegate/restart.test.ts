@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { DelegationFailed, memoryStore, text, type DelegateClient, type Store, type Turn } from "../../src/index.ts";
 import type { Client } from "../../src/client/index.ts";
 import { fakeClock } from "../../src/testing/index.ts";
-import type { TaskAppend } from "../../src/store/index.ts";
+import type { AppendItem } from "../../src/store/index.ts";
 import { agentOf, gate, gists, serving, type Served } from "./support.ts";
 
 /* Delegations, and processes that stop, die, and share a store. */
@@ -289,8 +289,7 @@ function diesAtQuestion(store: Store, died: () => void, over: Promise<void>): St
   const append: Store["append"] = async (items) => {
     // The engine can be closed once the test is over: it has lost its lease.
     if (isDead) await over;
-    const asks =
-      !isDead && items.some(({ records }) => records.some(({ state }) => state === "TASK_STATE_INPUT_REQUIRED"));
+    const asks = !isDead && items.some(isQuestion);
     if (!asks) return store.append(items);
     isDead = true;
     const outcomes = await store.append(items.map(withoutEnd));
@@ -302,9 +301,14 @@ function diesAtQuestion(store: Store, died: () => void, over: Promise<void>): St
   });
 }
 
-function withoutEnd({ effects = [], ...item }: TaskAppend): TaskAppend {
-  const kept = effects.filter((each) => each.effect !== "lease" && !(each.effect === "run" && each.run === null));
-  return { ...item, effects: kept };
+function isQuestion(item: AppendItem): boolean {
+  return "records" in item && item.records.some(({ state }) => state === "TASK_STATE_INPUT_REQUIRED");
+}
+
+function withoutEnd(item: AppendItem): AppendItem {
+  if (!("records" in item)) return item;
+  const { effects = [] } = item;
+  return { ...item, effects: effects.filter((each) => each.effect !== "lease" && (each.effect !== "run" || each.run)) };
 }
 
 function bound(member: unknown, store: Store): unknown {
