@@ -14,7 +14,7 @@ import { reservePort, Supervisor, type Life } from "./supervisor.ts";
 /** A real server on SQLite is killed with -9 while its only task is inside one long step. */
 
 const script = fileURLToPath(new URL("suspects-server.ts", import.meta.url));
-const patient = { timeout: 30_000, interval: 20 };
+const patient = { interval: 20 };
 const lives = times(4, 8);
 
 let folder = "";

@@ -14,7 +14,7 @@ async function stateOf(served: Served, taskId: string): Promise<string> {
 }
 
 const ended = (served: Served, taskId: string, state = "TASK_STATE_COMPLETED"): Promise<void> =>
-  vi.waitFor(async () => expect(await stateOf(served, taskId)).toBe(state), { timeout: 20_000 });
+  vi.waitFor(async () => expect(await stateOf(served, taskId)).toBe(state));
 
 /** An agent that says one half, waits, and says the other half. `turns`: how often it was asked. */
 function poet() {
