@@ -4,10 +4,15 @@ import { Writable, type Readable } from "node:stream";
 /** Asks a question. Hidden text is not echoed. Ctrl-C and Ctrl-D are no answer: `undefined`. */
 export type AskUser = (question: string, hidden: boolean) => Promise<string | undefined>;
 
+/** What shows questions, and what is typed. */
+interface Output {
+  write(piece: string | Buffer): unknown;
+}
+
 /**
  * Asks on a terminal. Input that arrives before its question is kept for it: a user may paste several lines, or type ahead of a slow agent.
  */
-export function askerOn(input: Readable, output: Pick<Writable, "write">): AskUser {
+export function askerOn(input: Readable, output: Output): AskUser {
   /** Answers to questions that are not asked yet. `undefined`: Ctrl-C or Ctrl-D. */
   const ahead: (string | undefined)[] = [];
   /** The beginning of the next answer. */

@@ -6,8 +6,8 @@ import { askerOn } from "../src/terminal.ts";
 function terminal() {
   const input = new PassThrough();
   let shown = "";
-  const output = { write: (text: string | Buffer) => ((shown += String(text)), true) };
-  const ask = askerOn(input, output as never);
+  const output = { write: (piece: string | Buffer): boolean => ((shown += String(piece)), true) };
+  const ask = askerOn(input, output);
   return { ask, type: (text: string) => void input.write(text), shown: () => shown };
 }
 
