@@ -38,7 +38,7 @@ class Terminal {
     this.show(`$ npx tsx ${file}`, "command");
     const child = spawn(process.execPath, ["--import", "tsx", file], {
       cwd: this.folder,
-      stdio: ["ignore", "pipe", 2],
+      stdio: ["ignore", "pipe", "inherit"],
     });
     createInterface({ input: child.stdout }).on("line", (text) => this.show(text, "output"));
     return child;
