@@ -7,7 +7,7 @@ import { startPostgres } from "../postgres/server.ts";
 import { startBalancer } from "./balancer.ts";
 import { check, type Verdict } from "./check.ts";
 import { Crowd } from "./clients.ts";
-import { ClusterNode } from "./cluster.ts";
+import { ClusterNode, nodeProgram } from "./cluster.ts";
 import { Harms, pause } from "./harms.ts";
 import type { Entry, TaskLog } from "./history.ts";
 import type { Mutation } from "./mutations.ts";
@@ -131,11 +131,17 @@ async function startCluster(options: ChaosOptions, records: Records, closing: ((
     onLine: records.log,
     onEnd: (what: string) => records.note({ type: "trouble", at: Date.now(), what }),
   };
+  const script = await nodeProgram();
   const nodes = ports.map((port, at) => {
     const journal = journals[at] ?? "";
     rmSync(journal, { force: true });
     const shared = { publicUrl: origin, database: databaseOf(at), service: services.service, ttl };
-    return new ClusterNode(at, { port, journal, ...shared, ...(mutation !== undefined && { mutation }) }, listener);
+    return new ClusterNode(
+      script,
+      at,
+      { port, journal, ...shared, ...(mutation !== undefined && { mutation }) },
+      listener,
+    );
   });
   closing.push(() => Promise.all(nodes.map((node) => node.end("SIGKILL"))));
   await Promise.all(nodes.map((node) => node.start()));
