@@ -1,6 +1,7 @@
 // npm run docs: builds the documentation site in site/dist, and checks its links. The exit code is 1 where something is wrong.
 // npm run docs -- --dev: serves the pages while they are written.  npm run docs -- --preview [PORT]: serves what was built.
 // npm run docs -- --index: only writes docs/README.md and the options in docs/configuration.md, as every form does.
+// npm run docs -- --record: records the crash that README.md shows, from the programs of docs/start.md.
 // npm run docs -- --base /parley/: builds for a host that serves the site below a path.
 
 import { execFileSync } from "node:child_process";
@@ -41,6 +42,7 @@ const { values, positionals } = parseArgs({
     dev: { type: "boolean" },
     preview: { type: "boolean" },
     index: { type: "boolean" },
+    record: { type: "boolean" },
     base: { type: "string" },
   },
   allowPositionals: true,
@@ -59,6 +61,7 @@ async function writeConfiguration() {
 
 async function main() {
   await installed();
+  if (values.record === true) return (await import("../site/record.mjs")).writeRecording();
   writeFileSync(join(root, "docs", "README.md"), index());
   await writeConfiguration();
   if (values.index === true) return;

@@ -1,4 +1,4 @@
-import { buildSync } from "esbuild";
+import { build, buildSync, type Plugin } from "esbuild";
 import { createHash } from "node:crypto";
 import { mkdirSync, renameSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -21,22 +21,43 @@ const folder = fileURLToPath(new URL("../node_modules/.cache/parley-tests/", imp
  * @returns The path of the JavaScript.
  */
 export function compiled(file: string): string {
-  const name = `${basename(file, ".ts")}-${createHash("sha256").update(file).digest("hex").slice(0, 12)}`;
-  const path = join(folder, `${name}.mjs`);
-  const own = join(folder, `${name}.${process.pid}.mjs`);
-  mkdirSync(folder, { recursive: true });
-  buildSync({
-    entryPoints: [file],
-    outfile: own,
-    bundle: true,
-    packages: "external",
-    platform: "node",
-    format: "esm",
-    target: "node20",
-    sourcemap: "inline",
-    sourcesContent: false,
-  });
+  const { path, own } = outputOf(file, "compiled");
+  buildSync({ ...options, entryPoints: [file], outfile: own, packages: "external" });
   // Other processes of the tests may run it already, and make it at the same time.
   renameSync(own, path);
   return path;
+}
+
+/**
+ * The same, with the packages of this workspace in it as they are built now. A program that is started again and again over minutes
+ * stays the same one, also where the packages are built meanwhile: half of a build is no version of anything.
+ */
+export async function bundled(file: string): Promise<string> {
+  const { path, own } = outputOf(file, "bundled");
+  await build({ ...options, entryPoints: [file], outfile: own, plugins: [dependenciesOutside] });
+  renameSync(own, path);
+  return path;
+}
+
+const options = {
+  bundle: true,
+  platform: "node",
+  format: "esm",
+  target: "node20",
+  sourcemap: "inline",
+  sourcesContent: false,
+} as const;
+
+const dependenciesOutside: Plugin = {
+  name: "dependencies-outside",
+  setup({ onResolve }) {
+    onResolve({ filter: /^[^./]/ }, ({ path }) => (path.startsWith("@parley/") ? undefined : { external: true, path }));
+  },
+};
+
+/** Where a program goes. `own`: where this process writes it first. */
+function outputOf(file: string, how: string): { readonly path: string; readonly own: string } {
+  const name = `${basename(file, ".ts")}-${createHash("sha256").update(`${how} ${file}`).digest("hex").slice(0, 12)}`;
+  mkdirSync(folder, { recursive: true });
+  return { path: join(folder, `${name}.mjs`), own: join(folder, `${name}.${process.pid}.mjs`) };
 }

@@ -1,14 +1,14 @@
 import { defineAgent, text, type Agent, type Turn } from "@parley/server";
 
-/** Resolves after that many milliseconds, or when the turn is aborted. */
-function wait(turn: Turn, milliseconds: number): Promise<void> {
+/** Resolves after that many milliseconds, or when the signal is aborted. */
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       clearTimeout(timer);
       resolve();
     };
     const timer = setTimeout(done, milliseconds);
-    turn.signal.addEventListener("abort", done, { once: true });
+    signal.addEventListener("abort", done, { once: true });
   });
 }
 
@@ -36,6 +36,8 @@ const behaviors = [
 export interface ActsAgentOptions {
   /** How long `tck-long-running` works, in milliseconds. Default 5 s. */
   readonly work?: number;
+  /** How it works for so many milliseconds, until the signal is aborted. Default: with a timer. */
+  readonly wait?: (milliseconds: number, signal: AbortSignal) => Promise<void>;
   /** Default true. */
   readonly streaming?: boolean;
   /** URI of an extension that every request must name. */
@@ -46,7 +48,13 @@ export interface ActsAgentOptions {
  * The agent under test for ACTS files: the first word of a message selects its behaviour (ACTS §11). The first message of a task decides
  * for the whole task.
  */
-export function actsAgent({ work = 5000, streaming = true, requiredExtension }: ActsAgentOptions = {}): Agent {
+export function actsAgent({
+  work = 5000,
+  wait: waiting = pause,
+  streaming = true,
+  requiredExtension,
+}: ActsAgentOptions = {}): Agent {
+  const wait = ({ signal }: Turn, milliseconds: number): Promise<void> => waiting(milliseconds, signal);
   return defineAgent({
     name: "ACTS agent",
     description: "Behaves as the first words of a message say.",

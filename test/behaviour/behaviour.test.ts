@@ -132,9 +132,7 @@ describe.each(services)("on %s", (store) => {
       const leaving = new AbortController();
       const asked = { message: message("wait 1", { taskId }) };
       const gaveUp = at.client.sendMessage(asked, { signal: leaving.signal }).catch(() => "gave up");
-      await vi.waitFor(async () => expect((await at.client.getTask(taskId)).artifacts).toHaveLength(1), {
-        timeout: 20_000,
-      });
+      await vi.waitFor(async () => expect((await at.client.getTask(taskId)).artifacts).toHaveLength(1));
       leaving.abort();
       expect(await gaveUp).toBe("gave up");
       expect((await at.client.getTask(taskId)).status.state).toBe("TASK_STATE_WORKING");

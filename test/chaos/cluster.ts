@@ -2,10 +2,13 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { compiled } from "../programs.ts";
+import { bundled } from "../programs.ts";
 import type { Command, NodeSettings } from "./node.ts";
 
-const program = fileURLToPath(new URL("node.ts", import.meta.url));
+/** Compiles the program of the nodes. They all run it to the end, whatever is built meanwhile. */
+export function nodeProgram(): Promise<string> {
+  return bundled(fileURLToPath(new URL("node.ts", import.meta.url)));
+}
 
 export interface NodeListener {
   /** Called with each line that a node logs. */
@@ -19,13 +22,15 @@ export class ClusterNode {
   readonly #settings: Omit<NodeSettings, "name">;
   readonly #number: number;
   readonly #listener: NodeListener;
-  readonly #script = compiled(program);
+  readonly #script: string;
   #child: ChildProcess | undefined;
   #lives = 0;
   #isWanted = false;
   #isStopped = false;
 
-  constructor(number: number, settings: Omit<NodeSettings, "name">, listener: NodeListener) {
+  /** `script`: what `nodeProgram` has compiled. */
+  constructor(script: string, number: number, settings: Omit<NodeSettings, "name">, listener: NodeListener) {
+    this.#script = script;
     this.#number = number;
     this.#settings = settings;
     this.#listener = listener;

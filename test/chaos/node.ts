@@ -68,7 +68,9 @@ store.append = async (items) => {
 
 function say(level: string) {
   return (message: string, fields?: LogFields): void => {
-    const detail = JSON.stringify(fields, (_key, value: unknown) => (value instanceof Error ? value.stack : value));
+    const detail = JSON.stringify(fields, (_key, value: unknown) =>
+      value instanceof Error ? { stack: value.stack, cause: value.cause } : value,
+    );
     writeSync(2, `${level} ${message} ${detail ?? ""}\n`);
   };
 }

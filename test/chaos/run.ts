@@ -4,10 +4,11 @@ import { connect } from "@parley/a2a";
 import { postgresStore } from "@parley/sql/postgres";
 import { reservePort } from "../ports.ts";
 import { startPostgres } from "../postgres/server.ts";
+import { available } from "./available.ts";
 import { startBalancer } from "./balancer.ts";
 import { check, type Verdict } from "./check.ts";
 import { Crowd } from "./clients.ts";
-import { ClusterNode } from "./cluster.ts";
+import { ClusterNode, nodeProgram } from "./cluster.ts";
 import { Harms, pause } from "./harms.ts";
 import type { Entry, TaskLog } from "./history.ts";
 import type { Mutation } from "./mutations.ts";
@@ -37,7 +38,7 @@ export interface ChaosResult {
   readonly logs: readonly TaskLog[];
 }
 
-/** How long everything may take to come to an end after the last fault, in milliseconds. */
+/** For how long nothing may come to an end after the last fault, in milliseconds, while something is left to do. */
 const patience = 120_000;
 
 /** Runs a cluster, harms it, and judges what was seen. */
@@ -61,10 +62,9 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
     await harms.repair();
     cluster.calm();
     say("No more faults: every task has to end now");
-    const isOver = await Promise.race([running.then(() => true), pause(patience).then(() => false)]);
-    if (!isOver)
+    if (!(await isOver(running, crowd)))
       note({ type: "trouble", at: Date.now(), what: `${crowd.unfinished.join(", ")} did not come to an end` });
-    const store = await postgresStore({ database: cluster.postgres.url, wakeup: false });
+    const store = await available(() => postgresStore({ database: cluster.postgres.url, wakeup: false }));
     for (const what of await leftAfter(store, patience))
       note({ type: "trouble", at: Date.now(), what: `The store did not come to rest: ${what}` });
     const logs = await logsOf(store);
@@ -75,6 +75,18 @@ export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
   } finally {
     for (const close of closing.reverse()) await close().catch(() => {});
   }
+}
+
+/** Waits for the conversations. `false`: none of them got on for too long. A busy machine ends one after the other. */
+async function isOver(running: Promise<void>, crowd: Pick<Crowd, "done">): Promise<boolean> {
+  let over = false;
+  const ending = running.then(() => (over = true));
+  let [done, since] = [crowd.done, performance.now()];
+  while (!over && performance.now() - since < patience) {
+    await Promise.race([ending, pause(1_000)]);
+    if (crowd.done > done) [done, since] = [crowd.done, performance.now()];
+  }
+  return over;
 }
 
 /** The history of a run, in memory and in a file, and the log of the nodes. */
@@ -131,11 +143,17 @@ async function startCluster(options: ChaosOptions, records: Records, closing: ((
     onLine: records.log,
     onEnd: (what: string) => records.note({ type: "trouble", at: Date.now(), what }),
   };
+  const script = await nodeProgram();
   const nodes = ports.map((port, at) => {
     const journal = journals[at] ?? "";
     rmSync(journal, { force: true });
     const shared = { publicUrl: origin, database: databaseOf(at), service: services.service, ttl };
-    return new ClusterNode(at, { port, journal, ...shared, ...(mutation !== undefined && { mutation }) }, listener);
+    return new ClusterNode(
+      script,
+      at,
+      { port, journal, ...shared, ...(mutation !== undefined && { mutation }) },
+      listener,
+    );
   });
   closing.push(() => Promise.all(nodes.map((node) => node.end("SIGKILL"))));
   await Promise.all(nodes.map((node) => node.start()));

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { isTerminal, type LogRecord } from "@parley/a2a/model";
 import type { ListPosition, Store } from "@parley/server/store";
+import { available } from "./available.ts";
 import type { Stored, TaskLog } from "./history.ts";
 import { pause } from "./harms.ts";
 
@@ -18,7 +19,7 @@ const mostTold = 20;
 export async function leftAfter(store: Store, ms: number): Promise<readonly string[]> {
   let [least, since] = [Infinity, performance.now()];
   for (;;) {
-    const left = await whatIsLeft(store);
+    const left = await available(() => whatIsLeft(store));
     if (left.length < least) [least, since] = [left.length, performance.now()];
     if (left.length === 0 || performance.now() - since > ms) return left.slice(0, mostTold);
     await pause(2_000);
@@ -43,8 +44,9 @@ export async function logsOf(store: Store): Promise<readonly TaskLog[]> {
   for (const agent of agents) {
     let after: ListPosition | undefined;
     do {
-      const page = await store.list({ agent }, { limit: 100, artifacts: false, ...(after && { after }) });
-      logs.push(...(await Promise.all(page.tasks.map(({ task }) => logOf(store, agent, task.id)))));
+      const query = { limit: 100, artifacts: false, ...(after && { after }) };
+      const page = await available(() => store.list({ agent }, query));
+      logs.push(...(await Promise.all(page.tasks.map(({ task }) => available(() => logOf(store, agent, task.id))))));
       after = page.next;
     } while (after !== undefined);
   }

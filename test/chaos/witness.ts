@@ -1,4 +1,5 @@
 import { postgresStore } from "@parley/sql/postgres";
+import { available } from "./available.ts";
 import type { Told } from "./history.ts";
 
 /**
@@ -6,7 +7,7 @@ import type { Told } from "./history.ts";
  * after the commit. Returns a function that ends it.
  */
 export async function startWitness(database: string, note: (entry: Told) => void): Promise<() => Promise<void>> {
-  const store = await postgresStore({ database, connections: 4 });
+  const store = await available(() => postgresStore({ database, connections: 4 }));
   const look = async (taskId: string): Promise<void> => {
     const head = await store.head({ agent: "/resumable" }, taskId);
     if (head !== undefined) note({ type: "told", at: Date.now(), taskId, seq: head.seq });

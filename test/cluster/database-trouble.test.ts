@@ -140,7 +140,7 @@ describe("a disk that is full", () => {
     if (disk) disk.empty();
     else await run("DROP TRIGGER no ON parley.log", url.href);
     await expect.poll(async () => (await counter.post("/message:send", large())).status).toBe(200);
-    await expect.poll(async () => (await counter.get("/readyz")).status, { timeout: 20_000 }).toBe(200);
+    await expect.poll(async () => (await counter.get("/readyz")).status).toBe(200);
     counting.isOver = true;
     await expect
       .poll(async () => (await counter.get(`/tasks/${stream.taskId}`)).text)

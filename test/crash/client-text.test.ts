@@ -43,9 +43,7 @@ test("after a kill -9 in mid-stream the text that a person reads is the text of 
   // The command line prints by the same rule.
   const printed = start(["send", server.url, "same"]);
   const overwritten = start(["send", server.url, "other"]);
-  await vi.waitFor(() => expect(read.map(({ reader }) => reader.shown)).toEqual(Array(3).fill(before)), {
-    timeout: 30_000,
-  });
+  await vi.waitFor(() => expect(read.map(({ reader }) => reader.shown)).toEqual(Array(3).fill(before)));
   await Promise.all([printed, overwritten].map((each) => each.until("out", /It is certain /)));
   life.kill("SIGKILL");
   await life.end;

@@ -41,7 +41,7 @@ test("a task whose processes are killed from outside, one after the other, is no
   const id = await send("Go");
   for (let attempt = 1; attempt <= 6; attempt += 1) {
     const step = new RegExp(`^in step ${attempt} (\\d+)$`);
-    await expect.poll(() => find(step)).not.toBeNull();
+    await expect.poll(() => lines).toContainEqual(expect.stringMatching(step));
     if (attempt < 6) process.kill(Number(find(step)?.[1]), "SIGKILL");
   }
   await finish();

@@ -24,7 +24,7 @@ afterAll(async () => {
 // Also where a test has failed: the next one needs the port.
 afterEach(() => supervisor.stop());
 
-const patient = { timeout: 30_000, interval: 20 };
+const patient = { interval: 20 };
 const immediately = { returnImmediately: true } as const;
 
 const clientOf = (agent: string): Promise<Client> =>

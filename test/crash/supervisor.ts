@@ -24,6 +24,8 @@ export interface Life {
 /** Starts servers on one file and one port, one after the other, and collects their errors. */
 export class Supervisor {
   readonly complaints: string[] = [];
+  /** What all of them have printed. */
+  readonly lines: string[] = [];
   readonly #path: string;
   readonly #port: number;
   readonly #script: string;
@@ -49,7 +51,13 @@ export class Supervisor {
     this.#child = child;
     const end = once(child, "close").then(([code, signal]) => (signal ?? code) as NodeJS.Signals | number | null);
     createInterface({ input: child.stderr }).on("line", (line) => this.complaints.push(line));
-    const ready = once(createInterface({ input: child.stdout }), "line");
+    const ready = new Promise<void>((resolve) => {
+      createInterface({ input: child.stdout }).on("line", (line) => {
+        this.lines.push(line);
+        // A task that is taken over may print something before.
+        if (line === "ready") resolve();
+      });
+    });
     await Promise.race([ready, end]);
     return { kill: (signal) => void child.kill(signal), end };
   }

@@ -257,6 +257,6 @@ function until(check: () => unknown): Promise<void> {
     async () => {
       await check();
     },
-    { timeout: 30_000, interval: 20 },
+    { interval: 20 },
   );
 }

@@ -67,7 +67,7 @@ async function begun(url: string, store: Store) {
   const user = await connect(url);
   const { task } = await user.sendMessage({ message: "wait", configuration: { returnImmediately: true } });
   const id = task?.id ?? "";
-  await vi.waitFor(async () => expect(taken(await user.getTask(id))).toEqual(whole), { timeout: 20_000 });
+  await vi.waitFor(async () => expect(taken(await user.getTask(id))).toEqual(whole));
   const [row] = await store.features({ agent: "/" }, id, "delegation");
   const { taskId } = JSON.parse(row?.value ?? "{}") as { readonly taskId: string };
   return { user, id, taskId };
@@ -113,9 +113,7 @@ describe.each([
       const { main, client, store } = await both();
       const { user, id, taskId } = await begun(main.url, store);
       await user.cancelTask(id);
-      await vi.waitFor(async () => expect((await client.getTask(taskId)).status.state).toBe("TASK_STATE_CANCELED"), {
-        timeout: 20_000,
-      });
+      await vi.waitFor(async () => expect((await client.getTask(taskId)).status.state).toBe("TASK_STATE_CANCELED"));
     });
 
     test("goes on after a restart, and takes nothing twice", async () => {
@@ -126,7 +124,7 @@ describe.each([
       await other.release(taskId);
       const user = await connect(again.url);
       const done = async () => expect((await user.getTask(id)).status.state).toBe("TASK_STATE_COMPLETED");
-      await vi.waitFor(done, { timeout: 20_000 });
+      await vi.waitFor(done);
       const task = await user.getTask(id);
       expect(task.status.message?.parts[0]?.text).toBe("It said alpha");
       expect(taken(task)).toEqual(whole);

@@ -45,7 +45,7 @@ describe.each(Object.entries(trusts))("a task reported by webhook, proved by %s"
     const client = await connect(server.url, { version });
     const taskPushNotificationConfig = listening.receiver.config();
     await client.sendMessage({ message: "hi", configuration: { returnImmediately: true, taskPushNotificationConfig } });
-    await expect.poll(() => listening.states().at(-1), { timeout: 10_000 }).toBe("TASK_STATE_COMPLETED");
+    await expect.poll(() => listening.states().at(-1)).toBe("TASK_STATE_COMPLETED");
     expect(listening.answers.filter((status) => status !== 204)).toEqual([]);
     expect(listening.deliveries.map(({ missed }) => missed)).toEqual(listening.deliveries.map(() => undefined));
   });
@@ -67,7 +67,7 @@ test("a conversation is reported by webhook, task after task", async () => {
   });
   for (let tasks = 1; tasks <= 2; tasks += 1) {
     await conversation.send({ message: "hi", configuration: { returnImmediately: true } });
-    await expect.poll(() => seen.filter((each) => each.endsWith("COMPLETED")).length, { timeout: 10_000 }).toBe(tasks);
+    await expect.poll(() => seen.filter((each) => each.endsWith("COMPLETED")).length).toBe(tasks);
     await expect.poll(() => conversation.taskId).toBeUndefined();
   }
 });

@@ -69,7 +69,7 @@ for (const sender of senders) {
       const client = await connect(server.url, { version: sender.version, binding: "JSONRPC" });
       const taskPushNotificationConfig = listening.receiver.config({ id: "hook" });
       await client.sendMessage({ message: "hello", configuration: { taskPushNotificationConfig } });
-      await expect.poll(() => listening.states(), { timeout: 20_000 }).toContain("TASK_STATE_COMPLETED");
+      await expect.poll(() => listening.states()).toContain("TASK_STATE_COMPLETED");
     }
 
     describe(`over A2A ${sender.version}`, () => {
@@ -100,7 +100,7 @@ for (const sender of senders) {
         const client = await connect(server.url, { version: sender.version, binding: "JSONRPC" });
         const taskPushNotificationConfig = { ...listening.receiver.config({ id: "hook" }), token: "guessed" };
         await client.sendMessage({ message: "hello", configuration: { taskPushNotificationConfig } });
-        await expect.poll(() => listening.answers, { timeout: 20_000 }).toContain(401);
+        await expect.poll(() => listening.answers).toContain(401);
         expect(listening.events).toEqual([]);
       });
     });

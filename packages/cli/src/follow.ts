@@ -35,6 +35,8 @@ export interface Follow {
   readonly mayEndEarly?: boolean;
   /** Sends data that answers a question of the task. Absent: nobody is asked to fill in a form. */
   readonly answer?: (taskId: string, data: JsonObject) => Start;
+  /** Whether the events of a task go on while it waits for a form. They are left once the user can fill it in. */
+  readonly leavesAtForm?: boolean;
   /** What to say of an event before it is shown. */
   readonly about?: (event: StreamResponse) => string | undefined;
 }
@@ -178,6 +180,7 @@ class FollowedCall {
       if (held === undefined) this.#show(event);
       await this.#saver?.take(event);
       for (const artifact of filesOf(event.message)) await this.#saver?.save(artifact);
+      if (this.#form !== undefined && this.#how.leavesAtForm === true) return;
     }
     if (held !== undefined) this.#show(held);
   }

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import process from "node:process";
 import type { ConnectOptions } from "@parley/a2a/internal/client/index";
 import { createInterface } from "node:readline";
-import { Writable } from "node:stream";
 import { programFor } from "./invocation.ts";
+import { askerOn } from "./terminal.ts";
 
 /** Standard output or standard error. */
 export interface Out {
@@ -61,29 +61,9 @@ function linesOf(stream: NodeJS.ReadStream): () => Promise<string | undefined> {
   };
 }
 
-/** Asks on the terminal. Hidden text is not echoed. Ctrl-C and Ctrl-D are no answer. */
-async function askUser(question: string, hidden: boolean): Promise<string | undefined> {
-  const echo = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      if (!hidden) process.stderr.write(chunk);
-      done();
-    },
-  });
-  const reader = createInterface({ input: process.stdin, output: echo, terminal: true });
-  process.stderr.write(question);
-  try {
-    return await new Promise((resolve) => {
-      reader.once("close", () => resolve(undefined));
-      reader.once("line", resolve);
-    });
-  } finally {
-    reader.close();
-    if (hidden) process.stderr.write("\n");
-  }
-}
-
 export function processIo(): Io {
   const nextLine = linesOf(process.stdin);
+  const askUser = askerOn(process.stdin, process.stderr);
   return {
     async openPage(url) {
       // Loaded only on request: it loads the server too.

@@ -25,7 +25,7 @@ const Trip = z
   })
   .refine(({ city, price }) => city !== "Basel" || price < 100, { message: "too expensive", path: ["price"] });
 
-const agent = defineAgent({
+const definition: Parameters<typeof defineAgent>[0] = {
   name: "Trips",
   description: "Books trips.",
   version: "1.0.0",
@@ -45,13 +45,16 @@ const agent = defineAgent({
     const trip = await turn.data(Trip, { ask: "Where to?" });
     yield turn.completed([data(trip)]);
   },
-});
+};
 
 let server: Server;
+/** The same agent, which does not stream. */
+let polled: Server;
 beforeAll(async () => {
-  server = await startServer(agent);
+  server = await startServer(defineAgent(definition));
+  polled = await startServer(defineAgent({ ...definition, capabilities: { streaming: false } }));
 });
-afterAll(() => server.close());
+afterAll(() => Promise.all([server.close(), polled.close()]));
 
 /** Runs a command on a terminal, with a line for each question. */
 async function typed(args: readonly string[], lines: readonly string[], init: { interactive?: boolean } = {}) {
@@ -160,6 +163,41 @@ describe.each([
     const answered = await typed(["send", server.url, "--task", task, "--data", JSON.stringify(filled)], []);
     expect(answered).toMatchObject({ code: 0, questions: [] });
     expect(answered.err).toContain("✓ completed");
+  });
+});
+
+describe("parley watch", () => {
+  const answers = ["Bern", "2026-02-28", "", "70", "second", "y", "", "", ""];
+
+  async function waitingTask(at: string): Promise<string> {
+    const { err } = await typed(["send", at, "Book"], [], { interactive: false });
+    return / --task (\S+) /.exec(err)?.[1] ?? "";
+  }
+
+  // The stream of a task stays open while it waits: somebody else may answer.
+  test.each([true, false])("fills the form that a task waits for (the agent streams: %s)", async (streams) => {
+    const at = streams ? server.url : polled.url;
+    const { code, questions, left, out, err } = await typed(["watch", at, await waitingTask(at)], answers);
+    expect({ code, left }).toEqual({ code: 0, left: [] });
+    expect(questions[0]).toBe("City:");
+    expect(out).toContain('{"city":"Bern","day":"2026-02-28","seats":1,"price":70,"class":"Second","quiet":true,');
+    expect(err).toMatch(/The agent waits for a form\. Ctrl-D ends it\.\n[^]*✓ completed\n$/);
+  });
+
+  test("ends where the user ends the form, and says --data", async () => {
+    const { code, err } = await typed(["watch", server.url, await waitingTask(server.url)], ["Bern"]);
+    expect(code).toBe(0);
+    expect(err).toMatch(/The agent waits for a form:\n {2}parley send \S+ --task \S+ --data '\{"city":"…"[^\n]*\n$/);
+  });
+
+  test.each<readonly [why: string, args: readonly string[], interactive: boolean]>([
+    ["without a terminal", [], false],
+    ["with --json", ["--json"], true],
+  ])("asks for no form %s", async (_, args, interactive) => {
+    const task = await waitingTask(polled.url);
+    const { code, questions, err } = await typed(["watch", polled.url, task, ...args], answers, { interactive });
+    expect({ code, questions }).toEqual({ code: 0, questions: [] });
+    expect(err).toContain("The agent waits for a form:\n  parley send ");
   });
 });
 

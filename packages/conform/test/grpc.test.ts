@@ -3,6 +3,7 @@ import type { Interceptor, StreamItem } from "@parley/a2a/protocol";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { actsAgent } from "../../../kits/agents/acts.ts";
 import { conform, idsOf } from "./support.ts";
+import { work } from "./work.ts";
 
 /** Damage where all bindings come together, to see that what gRPC carries is judged as what HTTP does. */
 const events =
@@ -42,7 +43,7 @@ describe("over gRPC a server that is wrong in one thing is found out", () => {
     ],
     ["a stream that comes all at once", events((items) => items), ["STREAM-LIVE-101"]],
   ])("%s", async (_, interceptor, breaks) => {
-    const server = await serve(actsAgent({ work: 1_000 }), {
+    const server = await serve(actsAgent({ work: 1_000, wait: work }), {
       port: 0,
       grpc: true,
       store: memoryStore(),

@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { setTimeout as pause } from "node:timers/promises";
 import { AgentCard, Artifact, Message, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent } from "@a2a-js/sdk";
 import {
   AgentEvent,
@@ -18,9 +17,10 @@ import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from "@a2a
 import { A2AService, grpcService } from "@a2a-js/sdk/server/grpc";
 import { Server as GrpcServer, ServerCredentials } from "@grpc/grpc-js";
 import express from "express";
+import { work } from "./work.ts";
 
-/** Long enough for a test to find the agent at work, on a busy machine too. */
-const work = 6_000;
+/** How long the agent works, in milliseconds: a test has to find it working. */
+const longRunning = 6_000;
 
 /** Those of ACTS §11 that the agent below has. A run without options asks for what a card offers. */
 const behaviors = [
@@ -76,8 +76,7 @@ class Acts implements AgentExecutor {
       const made = Artifact.toJSON(Artifact.fromJSON({ artifactId: "result", parts: [part] }));
       bus.publish(AgentEvent.artifactUpdate(TaskArtifactUpdateEvent.fromJSON({ ...ids, artifact: made, ...more })));
     };
-    const wait = (time: number): Promise<unknown> =>
-      pause(time, undefined, { signal: canceled.signal }).catch(() => {});
+    const wait = (time: number): Promise<void> => work(time, canceled.signal);
     if (task === undefined) {
       const status = { state: "TASK_STATE_SUBMITTED", timestamp: now() };
       const begun = { id: taskId, contextId, status, history: [Message.toJSON(userMessage)] };
@@ -107,10 +106,10 @@ class Acts implements AgentExecutor {
       },
       "tck-long-running": async () => {
         state("WORKING");
-        await wait(work / 2);
+        await wait(longRunning / 2);
         if (canceled.signal.aborted) return;
         artifact({ text: "Worked on it." });
-        await wait(work / 2);
+        await wait(longRunning / 2);
       },
     };
     await steps[behavior]?.();

@@ -2,6 +2,7 @@ import { memoryStore, serve, type Agent, type Server } from "@parley/node";
 import { anyone, anyOf, bearer } from "@parley/a2a/auth";
 import { actsAgent } from "../../../kits/agents/acts.ts";
 import { conform as run, type ConformOptions, type Report, type TestReport } from "../src/index.ts";
+import { work as wait } from "./work.ts";
 
 export interface Outcome {
   readonly report: Report;
@@ -42,11 +43,11 @@ const requiredExtension = "https://example.com/required/v1";
 /** Servers of ours that between them have every capability, and lack every one. */
 export async function startParley(configuration: Configuration, work: number = defaultWork): Promise<Server> {
   const agents: Readonly<Record<Configuration, Agent>> = {
-    plain: actsAgent({ work }),
-    silent: actsAgent({ work, streaming: false }),
-    guarded: actsAgent({ work }),
-    open: actsAgent({ work }),
-    required: actsAgent({ work, requiredExtension }),
+    plain: actsAgent({ work, wait }),
+    silent: actsAgent({ work, wait, streaming: false }),
+    guarded: actsAgent({ work, wait }),
+    open: actsAgent({ work, wait }),
+    required: actsAgent({ work, wait, requiredExtension }),
   };
   const agent = agents[configuration];
   const options = { port: 0, grpc: true, store: memoryStore(), signals: false, logger: false } as const;

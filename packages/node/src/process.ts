@@ -5,29 +5,44 @@ import { isMainThread } from "node:worker_threads";
 import type { LeaseOptions } from "@parley/server/internal/engine/index";
 import type { CloseOptions, ServeOptions } from "./serve-options.ts";
 
+/** The processes that one process has started, and how they ended. */
+export interface Siblings {
+  /** A name that only these processes have. */
+  readonly group: string;
+  /** Whether the first process has told that a process has ended, and how. */
+  readonly hasEnded: (pid: number) => boolean;
+  /** Whether a process was killed from outside. */
+  readonly wasKilled: (pid: number) => boolean;
+}
+
 /**
  * The lease holder of this process. The next process on the same machine can tell from its name whether this process still
  * runs, so that the tasks of a dead process need not wait until their leases expire. Where that is not known, they wait.
  *
- * @param killed - Whether a process of this machine was killed from outside, where somebody knows.
+ * A process that ended is gone for its siblings once they are told how it ended, which is a moment later: before that, its tasks would be
+ * taken for the cause.
  */
 export function processLease(
-  killed?: (pid: number) => boolean,
+  siblings?: Siblings,
 ): Required<Pick<LeaseOptions, "holder" | "isGone">> & Pick<LeaseOptions, "wasKilled"> {
   const here = { place: place(), pid: process.pid, start: isMainThread ? Math.round(performance.timeOrigin) : 0 };
+  const group = siblings === undefined ? [] : [siblings.group];
   return {
-    holder: JSON.stringify([here.place, here.pid, here.start, randomUUID()]),
+    holder: JSON.stringify([here.place, here.pid, here.start, randomUUID(), ...group]),
     isGone(holder) {
-      const [where, pid, start] = parse(holder);
+      const [where, pid, start, , ofGroup] = parse(holder);
       if (where !== here.place || typeof pid !== "number" || typeof start !== "number") return false;
-      if (pid !== here.pid) return !isAlive(pid);
+      if (pid !== here.pid) {
+        const isTold = siblings === undefined || ofGroup !== siblings.group || siblings.hasEnded(pid);
+        return isTold && !isAlive(pid);
+      }
       // In containers the next process often has the same pid. Only its start time differs.
       return start > 0 && here.start > 0 && start !== here.start;
     },
-    ...(killed && {
+    ...(siblings && {
       wasKilled(holder) {
         const [where, pid] = parse(holder);
-        return where === here.place && typeof pid === "number" && killed(pid);
+        return where === here.place && typeof pid === "number" && siblings.wasKilled(pid);
       },
     }),
   };

@@ -247,7 +247,7 @@ function handlerOptions(
       ...options.limits,
       ...(Object.keys(rate).length > 0 && { rate }),
     },
-    lease: { ...processLease(member?.wasKilled), ...options.lease },
+    lease: { ...processLease(member), ...options.lease },
     ...(!isOpen && { allowedHosts: [bracketed(host), ...(allowedHosts ?? [])] }),
   };
 }

@@ -52,7 +52,7 @@ it("a link that nobody reads at is closed when others wait, which limits.answerB
     clearInterval(late);
     return [response.status, byteLength];
   };
-  await expect.poll(answers, { timeout: 10_000 }).toEqual([200, size]);
+  await expect.poll(answers).toEqual([200, size]);
   idle.resume();
   await closed;
   expect(idle.bytesRead).toBeLessThan(size);

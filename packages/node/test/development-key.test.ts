@@ -13,7 +13,6 @@ import { CannotMakeKey, developmentKey } from "../src/development-key.ts";
 
 const script = fileURLToPath(new URL("support/webhook-child.mjs", import.meta.url));
 /** A busy machine may take long. */
-const patient = { timeout: 30_000 };
 /** As root no mode keeps a file from being read, but it can belong to somebody else. */
 const nobody = 65_534;
 const isRoot = process.getuid?.() === 0;
@@ -217,7 +216,7 @@ describe("a server in development", () => {
     const second = start(folder);
     expect(await keySetOf(await second.url)).toBe(keySet);
     await (await connect(await second.url)).sendMessage({ parts: [{ text: "Oslo" }], taskId });
-    await vi.waitFor(() => expect(seen).toContain("Basic secret-credentials"), patient);
+    await vi.waitFor(() => expect(seen).toContain("Basic secret-credentials"));
     expect(new Set(seen)).toEqual(new Set(["Basic secret-credentials"]));
     expect(second.log()).not.toContain("ends with this process");
   });

@@ -62,7 +62,7 @@ it("is free again once a message is received, while the agent works on it", asyn
   });
   const client = await connect(server.url);
   const first = post(server, bodyOf({ text: "wait" }, part));
-  await expect.poll(async () => (await client.listTasks({})).tasks.length, { timeout: 10_000, interval: 10 }).toBe(1);
+  await expect.poll(async () => (await client.listTasks({})).tasks.length, { interval: 10 }).toBe(1);
   const [status] = await post(server, bodyOf(part));
   release();
   expect(status).toBe(200);
@@ -80,7 +80,7 @@ it("is waited for: a message that finds none is not read before there is some", 
   const first = open(server, body.length);
   const answered = new Promise((resolve) => first.on("response", resolve));
   first.write(body.slice(0, -10));
-  await expect.poll(async () => (await keysOf(files)).length, { timeout: 10_000, interval: 10 }).toBe(1);
+  await expect.poll(async () => (await keysOf(files)).length, { interval: 10 }).toBe(1);
   let second: string | undefined;
   const next = post(server, bodyOf(part)).then(([, text]) => (second = text));
   // Others that come later are answered, so that this one had its time.

@@ -95,7 +95,7 @@ function open(server: Server, length: number): ClientRequest {
 }
 
 async function until(condition: () => Promise<boolean>): Promise<void> {
-  await expect.poll(condition, { timeout: 20_000, interval: 10 }).toBe(true);
+  await expect.poll(condition, { interval: 10 }).toBe(true);
 }
 
 /** Files that are stored, and those that are being written. */

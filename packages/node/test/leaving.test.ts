@@ -57,7 +57,7 @@ it.each(Object.keys(ways))("a caller who leaves a waiting send is no error: %s",
       const { tasks } = (await (await fetch(`${server.url}/tasks`)).json()) as { tasks: { status: object }[] };
       expect(tasks).toMatchObject([{ status: { state: "TASK_STATE_COMPLETED" } }]);
     };
-    await vi.waitFor(done, { timeout: 10_000 });
+    await vi.waitFor(done);
   } finally {
     await server.close({ grace: 0 });
   }

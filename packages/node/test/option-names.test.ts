@@ -11,6 +11,8 @@ it.each([
   [{ publicURL: "https://a.example" }, "publicURL is no option of serve(): publicUrl is meant"],
   [{ grpc: { ports: 1 } }, "ports is no option of grpc. There are port, url"],
   [{ grpc: { host: "a" } }, "host is no option of grpc. There are port, url"],
+  [{ lease: { maxDeath: 1 } }, "maxDeath is no option of lease: maxDeaths is meant"],
+  [{ push: { net: { allowPrivates: true } } }, "allowPrivates is no option of push.net: allowPrivate is meant"],
   [{ processes: 2, ports: 4000 }, "ports is no option of serve(): port is meant"],
 ])("serve() refuses %j", async (options, message) => {
   let opened = false;

@@ -29,4 +29,29 @@ describe("the holder of a lease", () => {
     const made = make();
     expect(isGone(typeof made === "string" ? made : JSON.stringify(made))).toBe(gone);
   });
+
+  it("of a sibling that ended is gone once it is told how it ended, so that a kill is never taken for a crash", () => {
+    const ended = deadPid();
+    const told = new Map<number, "killed" | "crashed">();
+    const siblings = {
+      group: "one",
+      hasEnded: (dead: number) => told.has(dead),
+      wasKilled: (dead: number) => told.get(dead) === "killed",
+    };
+    const lease = processLease(siblings);
+    const named = (group: string): string => JSON.stringify([place, ended, start, random, group]);
+    expect(JSON.parse(lease.holder)).toHaveLength(5);
+    expect(lease.isGone(named("one"))).toBe(false);
+    told.set(ended, "killed");
+    expect([lease.isGone(named("one")), lease.wasKilled?.(named("one"))]).toEqual([true, true]);
+    told.set(ended, "crashed");
+    expect([lease.isGone(named("one")), lease.wasKilled?.(named("one"))]).toEqual([true, false]);
+    // Nobody tells of those that another first process had started. It has ended, too.
+    told.clear();
+    expect(lease.isGone(named("another"))).toBe(true);
+    expect(lease.isGone(JSON.stringify([place, ended, start, random]))).toBe(true);
+    // A process that lives has the number of one that ended.
+    told.set(process.ppid, "killed");
+    expect(lease.isGone(JSON.stringify([place, process.ppid, start, random, "one"]))).toBe(false);
+  });
 });

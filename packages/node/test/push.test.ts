@@ -28,8 +28,6 @@ async function temporaryFolder(): Promise<string> {
 }
 
 /** A busy machine may take long. */
-const patient = { timeout: 30_000 };
-
 const key = Buffer.alloc(32, 1).toString("base64");
 
 /** Asks back first, and ends with the second message. */
@@ -129,9 +127,9 @@ describe("webhooks over each binding and version (A2A 1.0 §3.1.7 to §3.1.10, 0
       message: "hello",
       configuration: { taskPushNotificationConfig: config },
     });
-    await vi.waitFor(() => expect(seen.length).toBeGreaterThan(0), patient);
+    await vi.waitFor(() => expect(seen.length).toBeGreaterThan(0));
     await client.sendMessage({ parts: [{ text: "Oslo" }], taskId: task?.id ?? "" });
-    await vi.waitFor(() => expect(seen.length).toBeGreaterThan(1), patient);
+    await vi.waitFor(() => expect(seen.length).toBeGreaterThan(1));
     expect(new Set(seen)).toEqual(new Set(["Bearer c t"]));
   });
 
@@ -195,7 +193,7 @@ describe("webhooks in SQLite", () => {
 
     const second = await open(Buffer.alloc(32, 2).toString("base64"), key);
     await (await clientOf(second, "JSONRPC 1.0")).sendMessage({ parts: [{ text: "Oslo" }], taskId });
-    await vi.waitFor(() => expect(new Set(seen)).toEqual(new Set(["Basic c t"])), patient);
+    await vi.waitFor(() => expect(new Set(seen)).toEqual(new Set(["Basic c t"])));
   });
 
   it("have no secret in the file in clear", async () => {
@@ -291,7 +289,7 @@ describe("the addresses of webhooks", () => {
 });
 
 describe("a config with MutualTLS", () => {
-  it("is called with the client certificate of the server, which no other receiver sees", patient, async () => {
+  it("is called with the client certificate of the server, which no other receiver sees", async () => {
     const [receiver, sender] = [await certificateFor("hooks.example"), await certificateFor("sender.example")];
     const seen: unknown[] = [];
     const tls = createTlsServer({ ...receiver, ca: sender.cert, requestCert: true, rejectUnauthorized: false });

@@ -115,7 +115,7 @@ async function folder(): Promise<string> {
 /** The header of the delivery of a text, and whether its body was changed for its reader. */
 async function delivered(seen: Hook["seen"], path: string, text: string): Promise<readonly unknown[]> {
   const find = () => seen.find((each) => each.path === path && each.text.includes(text));
-  await vi.waitFor(() => expect(find()).toBeDefined(), { timeout: 20_000 });
+  await vi.waitFor(() => expect(find()).toBeDefined());
   const found = find();
   return [found?.headers["a2a-extensions"], found?.text.includes('"hello":"reader"')];
 }
@@ -166,7 +166,7 @@ test("of 0.3, under the name that the header has there", async () => {
   };
   const { active } = await call(server, "message/send", params, { "x-a2a-extensions": greeting });
   expect(active).toBe(greeting);
-  await vi.waitFor(() => expect(seen.length).toBeGreaterThan(0), { timeout: 20_000 });
+  await vi.waitFor(() => expect(seen.length).toBeGreaterThan(0));
   expect(seen[0]?.headers["x-a2a-extensions"]).toBe(greeting);
   expect(seen[0]?.headers["a2a-extensions"]).toBeUndefined();
   expect(JSON.parse(seen[0]?.text ?? "")).toMatchObject({ kind: "task", metadata: { hello: "reader" } });

@@ -1,4 +1,5 @@
 import { silentLogger } from "../base/index.ts";
+import { meantBy } from "../base/nearest.ts";
 import { type AgentCard, checkOptions, invalidParams } from "../model/index.ts";
 import { type AnyExtension, interceptClient, safeObserver } from "../protocol/index.ts";
 import { CredentialSession } from "../credentials/session.ts";
@@ -49,7 +50,7 @@ export async function connectWith<E extends string | AnyExtension = string>(
   agent: string | URL | AgentCard | OlderCard,
   { extensions = [], ...options }: ConnectOptions<E> = {},
 ): Promise<Client<Extract<E, AnyExtension>>> {
-  checkOptions("connect()", options, connectNames);
+  checkOptions("connect()", options, connectNames, meantBy);
   const { observer, logger = silentLogger } = options;
   if (!Array.isArray(extensions))
     throw invalidParams([{ field: "extensions", description: "must be a list, such as [timestamp]" }]);

@@ -172,6 +172,8 @@ export interface OpenDelegation {
   readonly number: number;
   /** Name of the other agent. */
   readonly agent: string;
+  /** Hashes of the addresses on its card. Absent in rows of older releases. */
+  readonly addresses?: readonly string[];
   /** Hash of the message. */
   readonly hash: string;
   /** The message that was sent last: 1 for the first one, then each answer to a question. */
@@ -213,6 +215,8 @@ export interface ClosedDelegation {
   readonly number: number;
   /** As when it was open. */
   readonly agent: string;
+  /** As when it was open. */
+  readonly addresses?: readonly string[];
   /** As when it was open. */
   readonly hash: string;
   /** The result. Absent where it failed. */
@@ -257,6 +261,8 @@ export interface Delegations {
   readonly running: Set<string>;
   /** Keys that this attempt has come to. */
   readonly had: Set<string>;
+  /** Settles when no other delegation of this turn looks for its row. */
+  identified: Promise<unknown>;
   /** Stores an open delegation, and makes the task where there is none. Resolves once it is stored, with all that was yielded before. */
   store(key: string, row: OpenDelegation): Promise<void>;
   /** Keeps the answer of this turn with the delegation that asked for it, where it is not sent yet. Resolves once it is stored. */

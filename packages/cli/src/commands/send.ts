@@ -1,6 +1,4 @@
-import type { Message, Part, StreamResponse } from "@parley/a2a/internal/model/index";
-import { isInterrupted, isTerminal, type SendMessageRequest } from "@parley/a2a/model";
-import type { Client } from "@parley/a2a/internal/client/index";
+import type { Part } from "@parley/a2a/internal/model/index";
 import { open, type CallOptions } from "../connection.ts";
 import { dataPart, readAll } from "../data.ts";
 import { UsageError } from "../errors.ts";
@@ -10,9 +8,10 @@ import { follow, type FollowOptions, type Start } from "../follow.ts";
 import { hintsFor } from "../hints.ts";
 import type { Io } from "../io.ts";
 import { callOptions, data, file, resultOptions, url, type Program } from "../options.ts";
+import { sending, type Said } from "../sending.ts";
 
 export function addSend({ io, command, finish }: Program): void {
-  const sending = callOptions(
+  const sendCommand = callOptions(
     command("send", {
       summary: "Send a message and show the answer",
       description:
@@ -37,7 +36,7 @@ export function addSend({ io, command, finish }: Program): void {
       .option("--wait", "wait until the task ends or needs input", true)
       .option("--no-wait", "return as soon as the task has started"),
   );
-  resultOptions(sending).action(async (at: string, text: string | undefined, options: SendOptions) =>
+  resultOptions(sendCommand).action(async (at: string, text: string | undefined, options: SendOptions) =>
     finish(await send(io, at, text, options)),
   );
 }
@@ -69,19 +68,6 @@ export async function partsOf(
   return parts;
 }
 
-/** A send that waits, as a stream of one event. Some servers answer before the task has ended: then the task is polled. */
-async function* answer(
-  client: Client,
-  request: SendMessageRequest,
-  wait: boolean,
-  signal: AbortSignal,
-): AsyncGenerator<StreamResponse> {
-  const response = await client.sendMessage(request, { signal });
-  const { task } = response;
-  const works = task !== undefined && !isTerminal(task.status.state) && !isInterrupted(task.status.state);
-  yield works && wait ? { task: await client.waitFor(task, { signal }) } : response;
-}
-
 async function send(io: Io, at: string, text: string | undefined, options: SendOptions): Promise<number> {
   const parts = await partsOf(io, text, options);
   const client = await open(io, at, options);
@@ -91,12 +77,7 @@ async function send(io: Io, at: string, text: string | undefined, options: SendO
     ...(options.wait ? {} : { returnImmediately: true }),
   };
   const streams = options.stream && options.wait && client.card.capabilities.streaming === true;
-  const saying = (said: Pick<Message, "parts" | "contextId" | "taskId">): Start => {
-    const message: Message = { messageId: client.ids.next(), role: "ROLE_USER", ...said };
-    const request: SendMessageRequest = { message, configuration };
-    return (signal) =>
-      streams ? client.sendStreamingMessage(request, { signal }) : answer(client, request, options.wait, signal);
-  };
+  const saying = (said: Said): Start => sending(client, said, { streams, wait: options.wait, configuration });
   // Who gave the message by standard input has no terminal left to answer with.
   const asks =
     io.interactive && options.json !== true && options.wait && ![text, ...(options.data ?? [])].includes("-");

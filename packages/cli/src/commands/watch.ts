@@ -7,6 +7,7 @@ import { follow, type FollowOptions } from "../follow.ts";
 import { hintsFor } from "../hints.ts";
 import type { Io } from "../io.ts";
 import { callOptions, resultOptions, url, type Program } from "../options.ts";
+import { sending } from "../sending.ts";
 
 export function addWatch({ io, command, finish }: Program): void {
   const watching = callOptions(
@@ -34,9 +35,15 @@ async function* poll(client: Client, id: string, signal: AbortSignal): AsyncGene
 async function watch(io: Io, at: string, id: string, options: CallOptions & FollowOptions): Promise<number> {
   const client = await open(io, at, options);
   const streams = client.card.capabilities.streaming === true;
+  const asks = io.interactive && options.json !== true;
   return follow(io, (signal) => (streams ? client.subscribeToTask(id, { signal }) : poll(client, id, signal)), {
     fetch: fileFetchOf(client, at, options.fetchUrls === true),
     hints: hintsFor(at, options, io.program),
     options,
+    streams,
+    leavesAtForm: true,
+    ...(asks && {
+      answer: (taskId, data) => sending(client, { taskId, parts: [{ data }] }, { streams, wait: true }),
+    }),
   });
 }

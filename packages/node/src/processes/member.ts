@@ -4,6 +4,7 @@ import type { Handler } from "@parley/server/internal/handler";
 import type { Logger, LogFields } from "@parley/a2a/internal/base/index";
 import type { Store } from "@parley/server/internal/store/index";
 import type { Port } from "../port.ts";
+import type { Siblings } from "../process.ts";
 import type { Server } from "../serve-options.ts";
 import { Exports } from "./exports.ts";
 import { isOurs, placeVariable, sentError, type Order, type Place, type Report } from "./messages.ts";
@@ -20,9 +21,10 @@ export function placeOfThisProcess(): Place | undefined {
 }
 
 /** This process as one of several that serve. */
-export class Member {
+export class Member implements Siblings {
   readonly #place: Place;
   readonly #exports = new Exports();
+  readonly #ended: Set<number>;
   readonly #killed: Set<number>;
   readonly #wakeups: ((text: string) => void)[] = [];
   #ports: readonly Port[] = [];
@@ -32,6 +34,7 @@ export class Member {
 
   constructor(place: Place) {
     this.#place = place;
+    this.#ended = new Set(place.ended);
     this.#killed = new Set(place.killed);
     process.on("message", this.#onMessage);
   }
@@ -50,7 +53,12 @@ export class Member {
     return this.#place.secret;
   }
 
-  /** Whether a process of this machine was killed from outside. */
+  get group(): string {
+    return this.#place.group;
+  }
+
+  readonly hasEnded = (pid: number): boolean => this.#ended.has(pid);
+
   readonly wasKilled = (pid: number): boolean => this.#killed.has(pid);
 
   /** Connections of the ports come to these. Returns their numbers. */
@@ -120,7 +128,7 @@ export class Member {
     const order = message as Order;
     if (order.parley === "connection") this.#take(order.port, handle as Socket | undefined);
     else if (order.parley === "wakeup") for (const listener of this.#wakeups) listener(order.text);
-    else if (order.parley === "gone") this.#gone(order.killed);
+    else if (order.parley === "gone") this.#gone(order);
     else if (order.parley === "left") this.#onLeft?.();
     else if (order.parley === "exported") this.#exports.end(order.id);
     else if (order.parley === "signal" || order.parley === "delete" || order.parley === "export")
@@ -155,8 +163,11 @@ export class Member {
     }
   }
 
-  #gone(killed: number | undefined): void {
-    if (killed !== undefined) this.#killed.add(killed);
+  #gone({ pid, isKilled }: Extract<Order, { readonly parley: "gone" }>): void {
+    this.#ended.add(pid);
+    if (isKilled) this.#killed.add(pid);
+    // It had the number of one that was.
+    else this.#killed.delete(pid);
     void this.#handler?.wake().catch(() => {});
   }
 

@@ -16,7 +16,11 @@ export interface Place {
   readonly number: number;
   /** Numbers of the ports, the main one first. */
   readonly ports: readonly number[];
-  /** Processes of before that were killed from outside, by their ids. */
+  /** A random name of all the processes that this one is started with. */
+  readonly group: string;
+  /** The processes that ended last, by their ids. */
+  readonly ended: readonly number[];
+  /** Those of them that were killed from outside. */
   readonly killed: readonly number[];
   /** 32 random bytes in base64, which all of them have: for what ends with them. */
   readonly secret: string;
@@ -30,8 +34,8 @@ export type Order =
   | { readonly parley: "close"; readonly grace: number }
   /** No more connections come. */
   | { readonly parley: "left" }
-  /** Another process has ended: its leases are free. `killed`: its id, where it was killed from outside. */
-  | { readonly parley: "gone"; readonly killed?: number }
+  /** Another process has ended: its leases are free. `isKilled`: it was killed from outside. */
+  | { readonly parley: "gone"; readonly pid: number; readonly isKilled: boolean }
   | { readonly parley: "wakeup"; readonly text: string }
   | { readonly parley: "signal"; readonly call: number; readonly event: SignalEvent }
   | { readonly parley: "delete"; readonly call: number; readonly owner: Principal | string; readonly scrub: boolean }

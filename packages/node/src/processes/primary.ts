@@ -1,5 +1,5 @@
 import cluster from "node:cluster";
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Logger } from "@parley/a2a/internal/base/index";
 import type { ServedAgent } from "@parley/server/internal/handler";
@@ -22,8 +22,8 @@ const settled = 10_000;
 const closeTimeout = 2_000;
 /** After this time without `serve()` in a new process, the log says so. */
 const callTimeout = 30_000;
-/** How many processes that were killed from outside are remembered. */
-const maxKilled = 100;
+/** How many processes that have ended are remembered. */
+const maxEnded = 100;
 /** Time for the processes to take the connections that were accepted last, in milliseconds. */
 const spreadTimeout = 1_000;
 
@@ -91,6 +91,12 @@ async function until(timeout: number, isMet: () => boolean): Promise<void> {
   for (let left = timeout; left > 0 && !isMet(); left = end - performance.now()) await pause(Math.min(left, 20));
 }
 
+/** A process that has ended, and whether it was killed from outside. */
+interface End {
+  readonly pid: number;
+  readonly isKilled: boolean;
+}
+
 /** The processes that serve. */
 class Group {
   agents: readonly ServedAgent[] = [];
@@ -104,8 +110,9 @@ class Group {
   readonly #restarts = new Set<NodeJS.Timeout>();
   /** By the number of the process: how often in a row it ended while it was new. */
   readonly #failures = new Map<number, number>();
-  /** Those that were killed from outside last, by their ids. */
-  #killed: readonly number[] = [];
+  readonly #group = randomUUID();
+  /** Those that ended last. */
+  #ends: readonly End[] = [];
   #starting: { resolve(): void; reject(error: Error): void } | undefined;
   #isDraining = false;
   #isStopping = false;
@@ -166,7 +173,9 @@ class Group {
       parent: process.pid,
       number,
       ports: this.#ports,
-      killed: this.#killed,
+      group: this.#group,
+      ended: this.#ends.map(({ pid }) => pid),
+      killed: this.#ends.flatMap(({ pid, isKilled }) => (isKilled ? pid : [])),
       secret: this.#secret,
     };
     const worker = cluster.fork({ [placeVariable]: JSON.stringify(place) });
@@ -261,11 +270,8 @@ class Group {
       return;
     }
     // A process that crashes ends by itself, or by another signal. So does one whose own limit of memory is reached.
-    const killed = signal === "SIGKILL" && !child.isStuck ? worker.process.pid : undefined;
-    if (killed !== undefined) this.#killed = [...this.#killed, killed].slice(-maxKilled);
-    // Also those that start: they take tasks over before they are ready, and read what they were told before that.
-    for (const other of this.#children.values())
-      tell(other, { parley: "gone", ...(killed !== undefined && { killed }) });
+    const { pid } = worker.process;
+    if (pid !== undefined) this.#tellEnd({ pid, isKilled: signal === "SIGKILL" && !child.isStuck });
     const isNew = performance.now() - since < settled;
     const failures = isNew ? (this.#failures.get(number) ?? 0) + 1 : 0;
     this.#failures.set(number, failures);
@@ -278,6 +284,12 @@ class Group {
       this.#fork(number);
     }, pause);
     this.#restarts.add(restart);
+  }
+
+  #tellEnd(end: End): void {
+    this.#ends = [...this.#ends.filter(({ pid }) => pid !== end.pid), end].slice(-maxEnded);
+    // Also those that start: they take tasks over before they are ready, and read what they were told before that.
+    for (const other of this.#children.values()) tell(other, { parley: "gone", ...end });
   }
 
   #others(child: Child): readonly Child[] {

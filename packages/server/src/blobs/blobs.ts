@@ -49,6 +49,12 @@ export interface BlobRoom {
   onWait?: () => void;
 }
 
+/** A file that is being stored. */
+interface UnfinishedFile extends BlobOwner {
+  /** All files of its owner were deleted meanwhile. */
+  isErased: boolean;
+}
+
 /** Times to wait before a part that is in memory is stored again. Milliseconds. */
 const retries = [100, 1000];
 
@@ -59,6 +65,8 @@ export class Blobs extends BlobReader {
   readonly #seal: Seal;
   readonly #collector: Collector;
   readonly #uploads: Uploads;
+  /** Files that are being stored. */
+  readonly #unfinished = new Set<UnfinishedFile>();
 
   constructor(settings: BlobSettings, rooms: BlobRooms) {
     super(settings.store);
@@ -153,7 +161,7 @@ export class Blobs extends BlobReader {
     about: BlobAbout,
     room: BlobRoom,
   ): Promise<{ readonly url: string; readonly size: number }> {
-    const { store, fileBytes, taskBytes } = this.settings;
+    const { fileBytes, taskBytes } = this.settings;
     const hash = new ByteHash();
     const most = Math.max(room.bytes, ...room.earlier.map(({ size }) => size));
     const again: { key?: string } = {};
@@ -173,7 +181,7 @@ export class Blobs extends BlobReader {
     }
     const key = (await prefixOf(task.agent, task.owner, task.taskId)) + blobId();
     await this.#uploads
-      .run(task.owner, () => store.put(key, counted()), room.onWait)
+      .run(task.owner, () => this.#put(task, key, counted()), room.onWait)
       .catch((thrown: unknown) => {
         if (again.key === undefined) throw thrown;
       });
@@ -181,6 +189,21 @@ export class Blobs extends BlobReader {
     const ref = { hash: hash.digest(), size, key: again.key ?? key };
     if (again.key === undefined) take(room, ref);
     return { url: refUrl({ ...ref, about: aboutOf(about) }), size };
+  }
+
+  /** A bucket may have all bytes, and the file only later. If the owner is erased in between, the file is deleted then. */
+  async #put({ agent, owner }: TaskKey, key: string, body: AsyncIterable<Bytes>): Promise<void> {
+    const { store } = this.settings;
+    const file: UnfinishedFile = { agent, owner, isErased: false };
+    this.#unfinished.add(file);
+    try {
+      await store.put(key, body);
+    } finally {
+      this.#unfinished.delete(file);
+      // Also where it failed: an answer can be lost. What fails here is deleted later, as anything that no task has.
+      if (file.isErased) await store.delete([key]).catch(() => {});
+    }
+    if (file.isErased) throw new A2AError("Unavailable", "The owner of the file was erased");
   }
 
   /** The part of a message whose file was stored while the message was read. From now on the file is one of the task. */
@@ -236,6 +259,7 @@ export class Blobs extends BlobReader {
 
   /** Deletes all files of an owner, also those that no task has. */
   async deleteOf(owner: BlobOwner): Promise<void> {
+    for (const file of this.#unfinished) file.isErased ||= file.agent === owner.agent && file.owner === owner.owner;
     await deleteBlobsOf(this.settings.store, owner);
     await deleteIncomingBlobs(this.settings.store, owner.owner);
   }

@@ -9,7 +9,7 @@ import { agentOf, gate, gists, serving, type Served } from "./support.ts";
 /* Delegations to agents that do not stream (A2A 1.0 §3.3.3): the task is read again and again. */
 
 /** Conditions are waited for as long as a busy machine needs. */
-const patient = { timeout: 20_000, interval: 10 };
+const patient = { interval: 10 };
 
 const capabilities = { streaming: false };
 

@@ -38,7 +38,7 @@ const give = { decision: "give", secret };
 const stateOf = async (served: Served, taskId: string) => (await (await served.client()).getTask(taskId)).status.state;
 
 const completed = (served: Served, taskId: string) =>
-  vi.waitFor(async () => expect(await stateOf(served, taskId)).toBe("TASK_STATE_COMPLETED"), { timeout: 20_000 });
+  vi.waitFor(async () => expect(await stateOf(served, taskId)).toBe("TASK_STATE_COMPLETED"));
 
 describe("a wait for an authorization", () => {
   test.each([false, true])("survives a server that stops, with the same link (resumable: %s)", async (resumable) => {

@@ -222,6 +222,6 @@ export function until(check: () => unknown): Promise<void> {
     async () => {
       await check();
     },
-    { timeout: 20_000, interval: 5 },
+    { interval: 5 },
   );
 }

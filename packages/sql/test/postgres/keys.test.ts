@@ -20,7 +20,7 @@ test("a key that expired and is used on two nodes at once is that of the first t
       task = (SELECT number FROM ${schema}.tasks WHERE id = 'b')`);
     const appending = store.append([{ ...making("c"), effects: [{ ...once, now: 20, until: 2000 }] }]);
     const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
-    await vi.waitFor(async () => expect((await database().run(waiting)).rowCount).toBe(1), { timeout: 10_000 });
+    await vi.waitFor(async () => expect((await database().run(waiting)).rowCount).toBe(1));
     await other.query("COMMIT");
     const [outcome] = await appending;
     expect(outcome).toMatchObject({ ok: false, reason: "duplicate", once: { taskId: "b" } });

@@ -63,13 +63,10 @@ describe("migrations", () => {
     store.watch?.(told);
     try {
       // Without wake-ups it looks at a sequence.
-      await vi.waitFor(
-        async () => {
-          await other.append([making(`t${Math.random()}`)]);
-          expect(told).toHaveBeenCalled();
-        },
-        { timeout: 10_000 },
-      );
+      await vi.waitFor(async () => {
+        await other.append([making(`t${Math.random()}`)]);
+        expect(told).toHaveBeenCalled();
+      });
       expect(verdicts(await store.append([making("t")]))).toEqual(["ok"]);
       expect((await store.sweep({ now: 0, deleteBefore: 2000, limit: 9 })).deleted).toBe(0);
     } finally {
@@ -169,7 +166,7 @@ describe("migrations", () => {
         isOver = true;
       });
       const waiting = "SELECT 1 FROM pg_locks WHERE relation = 'patient.tasks'::regclass AND NOT granted";
-      await vi.waitFor(async () => expect((await database().run(waiting)).rowCount).toBe(1), { timeout: 10_000 });
+      await vi.waitFor(async () => expect((await database().run(waiting)).rowCount).toBe(1));
       // It waits behind the reader, and this one behind it.
       await db.query(schema.text("SELECT count(*) FROM parley.tasks"));
       expect(isOver).toBe(false);

@@ -10,7 +10,7 @@ import { useDatabase } from "../../../../test/postgres/database.ts";
 
 const database = useDatabase();
 const day = 24 * 3_600_000;
-const patient = { timeout: 30_000, interval: 10 };
+const patient = { interval: 10 };
 
 /** A clock that a test sets forward. */
 function clockOf(time: { later: number }) {

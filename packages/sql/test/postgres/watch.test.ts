@@ -40,7 +40,7 @@ describe("watch", () => {
     const { one, two, told, own } = await nodes("wakes");
     expect(two.wakeup.isConnected).toBe(true);
     await one.append([making("t")]);
-    await vi.waitFor(() => expect(told).toContain("t"), { timeout: 10_000 });
+    await vi.waitFor(() => expect(told).toContain("t"));
     expect(own).not.toContain("t");
   });
 

@@ -208,7 +208,11 @@ class Connection {
   }
 }
 
-/** A browser does not tell a page that CORS made a request fail: it throws a bare `TypeError`, as for a server that is down. */
+/**
+ * A browser does not tell a page that CORS made a request fail: it throws a bare `TypeError`, as for a server that is down. The request is
+ * retried in both cases. A probe with `mode: "no-cors"` could not tell them apart: a proxy that answers 502 without CORS headers, or a server
+ * that restarts between request and probe, can be reached, and is an outage that retries survive.
+ */
 function corsHint(url: string, thrown: unknown): string {
   const page = (globalThis as { location?: { origin?: string } }).location?.origin;
   if (page === undefined || !(thrown instanceof TypeError) || thrown.cause || new URL(url).origin === page) return "";

@@ -1,6 +1,7 @@
 import type { AgentYield, Delegated, DelegationWatch, TurnBase } from "@parley/a2a/internal/protocol/index";
-import { contentOf, keyOf, mistake, type DelegateCall } from "./keys.ts";
+import { contentOf, mistake, type DelegateCall } from "./keys.ts";
 import { Delegation } from "./delegation.ts";
+import { identify } from "./identity.ts";
 
 /**
  * Delegates. `calls` are those of the turn in their order, and `at` is this one: of several with the same message, the order tells which is
@@ -14,7 +15,8 @@ export async function* delegate(
 ): AsyncGenerator<AgentYield, Delegated, void> {
   const call = calls[at] as DelegateCall;
   const rows = await turn.delegations();
-  const key = keyOf(turn, calls, at, rows);
+  const identity = await identify(turn, calls, at, rows, left);
+  const { key } = identity;
   if (rows.running.has(key))
     throw mistake(`two delegations at a time have the key ${JSON.stringify(call.options.key)}`);
   rows.running.add(key);
@@ -24,7 +26,7 @@ export async function* delegate(
     if (!rows.closed.has(key)) {
       watch = turn.watchDelegation?.({ card: call.client.card, parts: contentOf(call.message).parts });
     }
-    return yield* new Delegation(turn, rows, { ...call, watch }, key, left).run();
+    return yield* new Delegation(turn, rows, { ...call, watch }, identity, left).run();
   } catch (error) {
     watch?.onEnd?.({ error });
     watch = undefined;

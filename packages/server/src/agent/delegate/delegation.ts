@@ -15,6 +15,7 @@ import {
 import { betweenStreams, DelegateCalls, type Came } from "./calls.ts";
 import { CallFailed, goesOn, mayHaveArrived, mayPass, reasonOf, wasRefused } from "./errors.ts";
 import {
+  addressHashesOf,
   addressOf,
   contentOf,
   firstRow,
@@ -24,6 +25,7 @@ import {
   type DelegateCall,
   type DelegatedContent,
 } from "./keys.ts";
+import type { Identity } from "./identity.ts";
 import { Outgoing } from "./outgoing.ts";
 import { DelegatedArtifacts } from "./artifacts.ts";
 import { idsOf, isIdle, isKept, questionOf, shownOf, taskOf } from "./events.ts";
@@ -36,6 +38,7 @@ export class Delegation {
   readonly #options: DelegateOptions;
   readonly #content: DelegatedContent;
   readonly #key: string;
+  readonly #doubt: Identity["doubt"];
   readonly #agent: string;
   readonly #init: Parameters<typeof firstRow>[0];
   readonly #calls: DelegateCalls;
@@ -51,7 +54,7 @@ export class Delegation {
   /** The first message was sent in this attempt, and the other agent has shown no work so far. */
   #isIdle = false;
 
-  constructor(turn: TurnBase, rows: Delegations, call: DelegateCall, key: string, left: AbortSignal) {
+  constructor(turn: TurnBase, rows: Delegations, call: DelegateCall, { key, doubt }: Identity, left: AbortSignal) {
     const { client, message, options, watch } = call;
     this.#watch = watch;
     this.#turn = turn;
@@ -59,9 +62,11 @@ export class Delegation {
     this.#options = options;
     this.#content = contentOf(message);
     this.#key = key;
+    this.#doubt = doubt;
     this.#agent = nameOf(client);
     const agent = this.#agent;
-    this.#init = { turn, rows, options, content: this.#content, key, agent, address: addressOf(client) };
+    const [address, addresses] = [addressOf(client), addressHashesOf(client)];
+    this.#init = { turn, rows, options, content: this.#content, key, agent, address, addresses };
     this.#signal = AbortSignal.any([turn.signal, left]);
     this.#calls = new DelegateCalls(turn, client, options, this.#signal, watch?.extensions);
     this.#outgoing = new Outgoing(turn, rows, this.#content, this.#calls);
@@ -91,7 +96,7 @@ export class Delegation {
     const stored = this.#rows.open.get(this.#key);
     if (stored === undefined) {
       this.#isIdle = this.#content.taskId === undefined;
-      if (this.#calls.hops !== undefined) return this.#send(await firstRow(this.#init));
+      if (this.#calls.hops !== undefined) return this.#sendFirst(await firstRow(this.#init));
       throw new DelegationFailed("loop", `${this.#agent} was not asked: the request has come through too many agents.`);
     }
     this.#take(stored);
@@ -126,6 +131,27 @@ export class Delegation {
     return this.#calls.send(await this.#outgoing.make(row));
   }
 
+  /** Sends the message, unless the agent may be one that has it already. */
+  async #sendFirst(row: OpenDelegation): Promise<AsyncGenerator<Came, void, void>> {
+    if (this.#doubt === undefined) return this.#send(row);
+    this.#mayHaveIt = true;
+    const { sent } = this.#doubt;
+    if (sent !== undefined && this.#calls.joins) {
+      // If it is that agent, it joins the message with the first one. To another agent the message is new.
+      const { messageId, contextId } = sent;
+      const { contextId: _, ...rest } = row;
+      const same = { ...rest, messageId, ...(contextId !== undefined && { contextId }) };
+      await this.#outgoing.make(same);
+      if (this.#outgoing.joins) return this.#send(same);
+    }
+    if (this.#options.onUncertain === "resend") return this.#send(row);
+    throw this.#uncertain();
+  }
+
+  #uncertain(): DelegationFailed {
+    return new DelegationFailed("uncertain", `It is not known whether ${this.#agent} has received its message.`);
+  }
+
   /** It is not known whether the message arrived. */
   async #sendUnlessArrived(): Promise<AsyncGenerator<Came, void, void>> {
     const row = this.#row;
@@ -140,7 +166,7 @@ export class Delegation {
       return this.#calls.follow(this.#row);
     }
     if (isSame && (taskId === false || this.#options.onUncertain === "resend")) return this.#send(row);
-    throw new DelegationFailed("uncertain", `It is not known whether ${this.#agent} has received its message.`);
+    throw this.#uncertain();
   }
 
   async *#follow(begin: AsyncGenerator<Came, void, void>): AsyncGenerator<AgentYield, Delegated, void> {

@@ -1,6 +1,13 @@
 import { plain } from "@parley/a2a/internal/base/display";
 import { utf8Length } from "@parley/a2a/internal/base/index";
-import { A2AError, contentHash, jsonHash, partsOf, type Message } from "@parley/a2a/internal/model/index";
+import {
+  A2AError,
+  contentHash,
+  jsonHash,
+  partsOf,
+  type AgentInterface,
+  type Message,
+} from "@parley/a2a/internal/model/index";
 import type {
   DelegateClient,
   DelegateMessage,
@@ -28,6 +35,13 @@ export type DelegatedContent = Omit<Message, "messageId" | "role">;
 
 const mostKeyBytes = 400;
 
+/** @throws A2AError for a key that cannot be one. JavaScript callers can pass anything. */
+export function checkKey(key: unknown): void {
+  if (key !== undefined && (typeof key !== "string" || key === "" || utf8Length(key) > mostKeyBytes)) {
+    throw mistake(`key must be a text of 1 to ${mostKeyBytes} bytes`);
+  }
+}
+
 /** JavaScript callers can pass anything. */
 export function contentOf(message: DelegateMessage): DelegatedContent {
   const isMessage = typeof message === "object" && message !== null && "parts" in message;
@@ -45,13 +59,27 @@ export function nameOf({ card }: DelegateClient): string {
   return plain(card.name, 100) || "The other agent";
 }
 
-/** Which agent it is, however it is reached. */
+/** Which agent it is, however it is reached. Agents that share an address differ by their tenant (A2A 1.0 §8.3.2). */
 export function addressOf({ card }: DelegateClient): string {
-  return card.supportedInterfaces?.[0]?.url ?? card.name;
+  const first = card.supportedInterfaces?.[0];
+  return first === undefined ? card.name : addressOfInterface(first);
 }
 
-/** Which delegations of the task they are: the same in each attempt of the turn. */
-function keysOf(turn: TurnBase, calls: readonly DelegateCall[]): readonly string[] {
+function addressOfInterface({ url, tenant }: AgentInterface): string {
+  return tenant === undefined ? url : JSON.stringify([url, tenant]);
+}
+
+/** Addresses of a row, which is small. */
+const maxAddressCount = 8;
+
+/** Hashes of the addresses of an agent. Two cards that have one in common are cards of one agent. */
+export function addressHashesOf({ card }: DelegateClient): readonly string[] {
+  const addresses = card.supportedInterfaces?.slice(0, maxAddressCount).map(addressOfInterface) ?? [];
+  return addresses.map(jsonHash);
+}
+
+/** Which delegations of the task they are: the same in each attempt of the turn, as long as the agents have the same addresses. */
+export function keysOf(turn: TurnBase, calls: readonly DelegateCall[]): readonly string[] {
   const counts = new Map<string, number>();
   return calls.map(({ client, message, options: { key } }) => {
     if (key !== undefined) return `=${key}`;
@@ -60,28 +88,6 @@ function keysOf(turn: TurnBase, calls: readonly DelegateCall[]): readonly string
     counts.set(own, count);
     return `${turn.number}:${own}:${count}`;
   });
-}
-
-/**
- * The key of the call at an index. After a restart the card of an agent may have other addresses, or the same ones in another order: its
- * delegation is then known by its name and its message, so that nothing is sent twice.
- */
-export function keyOf(turn: TurnBase, calls: readonly DelegateCall[], at: number, rows: Delegations): string {
-  const { client, message, options } = calls[at] as DelegateCall;
-  const { key } = options;
-  if (key !== undefined && (typeof key !== "string" || key === "" || utf8Length(key) > mostKeyBytes)) {
-    throw mistake(`key must be a text of 1 to ${mostKeyBytes} bytes`);
-  }
-  const keys = keysOf(turn, calls);
-  const own = keys[at] as string;
-  if (key !== undefined || turn.attempt === 1 || rows.open.has(own) || rows.closed.has(own)) return own;
-  const hash = hashOf(contentOf(message));
-  const agent = nameOf(client);
-  for (const [other, row] of [...rows.open, ...rows.closed]) {
-    const isFree = other.startsWith(`${turn.number}:`) && !keys.includes(other) && !rows.had.has(other);
-    if (isFree && row.hash === hash && row.agent === agent) return other;
-  }
-  return own;
 }
 
 /** A mistake of the agent. */
@@ -98,6 +104,7 @@ interface NewDelegation {
   readonly key: string;
   readonly agent: string;
   readonly address: string;
+  readonly addresses: readonly string[];
 }
 
 /** How many delegations a task may have. Their rows are among those of all features. */
@@ -105,7 +112,7 @@ const mostDelegations = 128;
 
 /** What is stored before the message is sent. */
 export async function firstRow(init: NewDelegation): Promise<OpenDelegation> {
-  const { turn, rows, content, key, agent } = init;
+  const { turn, rows, content, key, agent, addresses } = init;
   const messageId = await messageIdOf(turn, rows, key, 1);
   const contextId = await contextOf(init);
   const { taskId } = content;
@@ -118,6 +125,7 @@ export async function firstRow(init: NewDelegation): Promise<OpenDelegation> {
   return {
     number: earlier?.number ?? Math.max(0, ...numbers) + 1,
     agent,
+    addresses,
     hash: hashOf(content),
     round: 1,
     messageId,

@@ -60,9 +60,14 @@ export function briefOf({ id, contextId, status, metadata }: Task): Task {
 }
 
 /** What the row of a delegation that is over has of the open one. */
-type Before = Pick<OpenDelegation, "number" | "agent" | "hash">;
+type Before = Pick<OpenDelegation, "number" | "agent" | "addresses" | "hash">;
 
-const beforeOf = ({ number, agent, hash }: Before): Before => ({ number, agent, hash });
+const beforeOf = ({ number, agent, addresses, hash }: Before): Before => ({
+  number,
+  agent,
+  hash,
+  ...(addresses && { addresses }),
+});
 
 /** The row of a direct reply. `undefined` where it is too large to be kept. */
 export function messageRow(open: Before, message: Message): ClosedDelegation | undefined {

@@ -45,6 +45,7 @@ class TurnDelegations implements Delegations {
   readonly authorizations = new Map<string, AgentMessage | undefined>();
   readonly running = new Set<string>();
   readonly had = new Set<string>();
+  identified: Promise<unknown> = Promise.resolve();
   readonly #run: DelegatingRun;
   #waiting = 0;
   /** Ends the timer of `quietAfter`. */
