@@ -105,7 +105,7 @@ describe.each(["npm", "pnpm"])("a project of %s", (manager) => {
     const { dependencies } = JSON.parse(await readFile(join(project, "package.json"), "utf8")) as {
       dependencies: Record<string, string>;
     };
-    expect(await program("install")).toContain("npm install @parley/node @parley/sql");
+    expect(await program("install")).toContain("npm install @parley/node");
     for (const name of ["node", "sql"]) expect(dependencies[`@parley/${name}`]).toMatch(new RegExp(`^\\^?${version}$`));
     const installed = JSON.parse(
       await readFile(join(project, "node_modules/@parley/node/package.json"), "utf8"),

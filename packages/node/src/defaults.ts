@@ -1,9 +1,8 @@
 import { mkdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import process from "node:process";
 import { getHeapStatistics } from "node:v8";
 import { jsonRpcBinding, restBinding, type ServerBinding } from "@parley/server/internal/handler";
-import { memoryStore, type Store } from "@parley/server/internal/store/index";
+import type { Store } from "@parley/server/internal/store/index";
 import { silentLogger, type Logger } from "@parley/a2a/internal/base/index";
 import type { BindingOnPort } from "./listen.ts";
 import { standardLogger, type LogLevel } from "./logger.ts";
@@ -61,22 +60,12 @@ export function defaultLogger({ logger, logLevel }: LogOptions): Logger {
 /** Below the working directory. */
 const file = join(".parley", "parley.db");
 
-const inMemory =
-  "Tasks are kept in memory and end with this process: install @parley/sql to keep them on disk, or pass `store: memoryStore()` where that is meant";
-
-/** A store on disk where `@parley/sql` is installed. Otherwise a store in memory, with a warning. */
-export async function defaultStore(options: LogOptions, logger: Logger): Promise<Store> {
-  const sqlite = await optional("@parley/sql", () => import("@parley/sql/sqlite"));
-  if (sqlite === undefined) {
-    // Without a log it is a warning of the process, because otherwise lost tasks would be the first sign.
-    const isSilent = options.logger === false || (options.logger === undefined && options.logLevel === "error");
-    if (isSilent) process.emitWarning(inMemory, { code: "PARLEY_MEMORY_STORE" });
-    else logger.warn(inMemory);
-    return memoryStore();
-  }
+/** SQLite in a file. It is loaded here, because a server with a store of its own does not need it. */
+export async function defaultStore(logger: Logger): Promise<Store> {
+  const { sqliteStore } = await import("@parley/sql/sqlite");
   const path = resolve(file);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  return sqlite.sqliteStore({ path, logger });
+  return sqliteStore({ path, logger });
 }
 
 /** An eighth of the heap, at most 1 GiB: the limit in bytes of JSON for running tasks, and in bytes for large answers. */

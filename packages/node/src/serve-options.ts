@@ -30,8 +30,7 @@ export interface ServeOptions
   readonly publicUrl?: string;
   /**
    * Where tasks are kept, or a function that opens it in each process that serves. Default: SQLite in `.parley/parley.db` below the working
-   * directory, where `@parley/sql` is installed. Otherwise memory, with a warning to the logger, or a warning of the process where there is
-   * no logger. A store that you pass stays open when the server closes; what a function has opened is closed.
+   * directory. A store that you pass stays open when the server closes; what a function has opened is closed.
    */
   readonly store?: Store | (() => Store | Promise<Store>);
   /**

@@ -164,7 +164,7 @@ async function openStore(options: ServeOptions, logger: Logger): Promise<{ store
       "The option `store` must be a store, or a function that opens one: () => postgresStore({ database: url })",
     );
   }
-  const store = await (given === undefined ? defaultStore(options, logger) : given());
+  const store = await (given === undefined ? defaultStore(logger) : given());
   return { store, release: () => store.close() };
 }
 

@@ -75,7 +75,7 @@ export class Member implements Siblings {
   share(store: Store): Store {
     if (!store.durable) {
       throw new Error(
-        "`processes` needs a store that they share, and this one is in the memory of one process: install @parley/sql, or pass a durable `store`",
+        "`processes` needs a store that they share, and this one is in the memory of one process: pass a durable `store`",
       );
     }
     const listen = (listener: (text: string) => void): void => void this.#wakeups.push(listener);
