@@ -1,4 +1,4 @@
-// The table of scripts/layers.mjs as a rule for oxlint.
+// Rules for oxlint: the table of scripts/layers.mjs, and words that names do not use.
 
 import { violation } from "./layers.mjs";
 
@@ -25,4 +25,18 @@ const layering = {
   },
 };
 
-export default { meta: { name: "parley" }, rules: { layering } };
+const names = {
+  meta: { type: "problem" },
+  /** @param {{ report(problem: { node: unknown, message: string }): void }} context */
+  create(context) {
+    return {
+      /** @param {{ name: string }} node */
+      Identifier(node) {
+        if (!/^(most|least)[A-Z]/.test(node.name)) return;
+        context.report({ node, message: `${node.name}: a limit is called max… or min…, with its unit` });
+      },
+    };
+  },
+};
+
+export default { meta: { name: "parley" }, rules: { layering, names } };

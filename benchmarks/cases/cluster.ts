@@ -95,7 +95,7 @@ interface Others {
 }
 
 /** What the Python SDK may take in all. A server that cannot follow must not stop the run. */
-const mostSeconds = 75;
+const maxSeconds = 75;
 
 /** The same with the Python SDK. */
 async function python(database: string, load: Load): Promise<Others> {
@@ -105,7 +105,7 @@ async function python(database: string, load: Load): Promise<Others> {
     // The first time, its packages are fetched.
     const start = await pythonNodes(database);
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`it was not done in ${mostSeconds} s`)), mostSeconds * 1000);
+      timer = setTimeout(() => reject(new Error(`it was not done in ${maxSeconds} s`)), maxSeconds * 1000);
     });
     for (let count = 0; count < 2; count++) nodes.push(await Promise.race([start(), late]));
     return await Promise.race([besidePython(load, nodes as [Peer, Peer]), late]);

@@ -72,7 +72,7 @@ export async function operations(call) {
  * The least of so many counts: what else a process does now and then is no part of an operation.
  * @param {number} rounds @param {() => Promise<number>} count
  */
-export async function leastOf(rounds, count) {
+export async function minOf(rounds, count) {
   let least = Infinity;
   for (let round = 0; round < rounds; round += 1) least = Math.min(least, await count());
   return least;
@@ -85,7 +85,7 @@ export async function leastOf(rounds, count) {
  */
 export async function chunked(call, count) {
   const counted = (/** @type {number} */ chunks) =>
-    leastOf(10, () => count(() => call("SendStreamingMessage", saying(`stream ${chunks}`))));
+    minOf(10, () => count(() => call("SendStreamingMessage", saying(`stream ${chunks}`))));
   await counted(101);
   const few = await counted(1);
   return ((await counted(101)) - few) / 100;

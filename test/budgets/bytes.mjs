@@ -3,7 +3,7 @@
 import { PerformanceObserver } from "node:perf_hooks";
 import { getHeapStatistics } from "node:v8";
 import { memoryStore } from "@parley/server";
-import { caller, chunked, leastOf, operations } from "./agent.mjs";
+import { caller, chunked, minOf, operations } from "./agent.mjs";
 
 /** What is collected before it, an observer tells of late. */
 let since = 0;
@@ -29,7 +29,7 @@ for (const [name, operate] of Object.entries(await operations(call))) {
   for (let round = 0; round < rounds; round += 1) await operate();
   globalThis.gc?.();
   since = performance.now();
-  counts[`bytes of ${name}`] = await leastOf(rounds, () => allocatedBy(operate));
+  counts[`bytes of ${name}`] = await minOf(rounds, () => allocatedBy(operate));
   await new Promise((resolve) => setTimeout(resolve, 1));
   if (collections > 0) throw new Error(`${collections} collections while ${name} was counted`);
 }

@@ -3,7 +3,7 @@
 import { createHook } from "node:async_hooks";
 import { Session } from "node:inspector/promises";
 import { memoryStore } from "@parley/server";
-import { caller, chunked, leastOf, operations } from "./agent.mjs";
+import { caller, chunked, minOf, operations } from "./agent.mjs";
 
 const { parse, stringify } = JSON;
 let parses = 0;
@@ -74,7 +74,7 @@ const counts = {};
 for (const [what, count] of Object.entries(counters)) {
   for (const [name, operate] of Object.entries(all)) {
     await operate();
-    counts[`${what} of ${name}`] = await leastOf(20, () => count(operate));
+    counts[`${what} of ${name}`] = await minOf(20, () => count(operate));
   }
   counts[`${what} of chunk`] = await chunked(call, count);
 }

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sqliteStore } from "@parley/sql/sqlite";
 import Database from "libsql";
-import { caller, chunked, leastOf, operations } from "./agent.mjs";
+import { caller, chunked, minOf, operations } from "./agent.mjs";
 
 let statements = 0;
 let transactions = 0;
@@ -56,8 +56,8 @@ async function transactionsOf(operate) {
 const counts = {};
 for (const [name, operate] of Object.entries(await operations(call))) {
   await operate();
-  counts[`statements of ${name}`] = await leastOf(20, () => statementsOf(operate));
-  counts[`transactions of ${name}`] = await leastOf(20, () => transactionsOf(operate));
+  counts[`statements of ${name}`] = await minOf(20, () => statementsOf(operate));
+  counts[`transactions of ${name}`] = await minOf(20, () => transactionsOf(operate));
 }
 counts["statements of chunk"] = await chunked(call, statementsOf);
 counts["transactions of chunk"] = await chunked(call, transactionsOf);

@@ -10,7 +10,7 @@ import { pause } from "./harms.ts";
 const agents = ["/resumable", "/plain"] as const;
 
 /** How much of what is left is told. */
-const mostTold = 20;
+const maxReported = 20;
 
 /**
  * Waits until no task is at work and no webhook is due, or until nothing of it was done for `ms` milliseconds: a busy machine has many webhooks
@@ -21,7 +21,7 @@ export async function leftAfter(store: Store, ms: number): Promise<readonly stri
   for (;;) {
     const left = await available(() => whatIsLeft(store));
     if (left.length < least) [least, since] = [left.length, performance.now()];
-    if (left.length === 0 || performance.now() - since > ms) return left.slice(0, mostTold);
+    if (left.length === 0 || performance.now() - since > ms) return left.slice(0, maxReported);
     await pause(2_000);
   }
 }

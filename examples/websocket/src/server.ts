@@ -20,7 +20,7 @@ import { WebSocketServer, type WebSocket } from "ws";
 import { bindingName, subprotocol, window, type CallFrame, type ClientFrame, type Headers } from "./frames.ts";
 
 /** Most calls that may be open on one connection. */
-const mostCalls = 64;
+const maxCalls = 64;
 
 /** A2A over WebSocket: one connection carries all calls to an agent. For `serve(agent, { bindings: [webSocketBinding()] })`. */
 export function webSocketBinding(): UpgradeBinding {
@@ -120,7 +120,7 @@ class Connection {
   async #begin(frame: CallFrame): Promise<void> {
     const { id } = frame;
     const call = this.#callOf(frame);
-    if (this.#calls.size >= mostCalls) {
+    if (this.#calls.size >= maxCalls) {
       return call.fail(new A2AError("Unavailable", "Too many calls are open on this connection", { retryAfter: 1 }));
     }
     this.#calls.set(id, call);

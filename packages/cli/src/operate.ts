@@ -65,7 +65,7 @@ export interface ExportOptions extends PlaceOptions, OwnerOptions {
 /** Tasks of one transaction. */
 const limit = 100;
 /** How often tasks that another process holds are tried again, and milliseconds between two tries: a sweep of a server takes less. */
-const mostTries = 25;
+const maxTries = 25;
 const betweenTries = 200;
 
 const terminal: readonly TaskState[] = [
@@ -234,7 +234,7 @@ export async function purge(io: Io, options: PurgeOptions): Promise<number> {
     const question = `Delete ${tasksOf(found)} with all that belongs to them, and conversations without tasks?`;
     if (!(await confirmed(io, question, yes))) return 1;
     let [deleted, conversations, left] = [0, 0, 0];
-    for (let tries = 0; tries <= mostTries;) {
+    for (let tries = 0; tries <= maxTries;) {
       const removed = await upkeep.remove(selection, limit);
       deleted += removed.deleted;
       conversations += removed.conversations;

@@ -11,7 +11,7 @@ import process from "node:process";
 
 const name = "development-key";
 /** 32 bytes in base64 and the end of the line. More is not read. */
-const mostBytes = 256;
+const maxBytes = 256;
 
 /** Why a key cannot be made here. The server can do without, as before there were such files. */
 export class CannotMakeKey extends Error {}
@@ -70,7 +70,7 @@ async function read(path: string): Promise<string | undefined> {
       throw new Error(
         `Other users may read the development key ${path}. Delete it, and ${anew}; or keep it: chmod 600 ${path}`,
       );
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(mostBytes), 0, mostBytes, 0);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(maxBytes), 0, maxBytes, 0);
     const text = buffer.toString("latin1", 0, bytesRead).trim();
     if (!/^[A-Za-z0-9+/]{43}=$/.test(text)) {
       throw new Error(`${path} must have 32 bytes in base64, and has something else. Delete it, and ${anew}`);

@@ -36,7 +36,7 @@ async function resolveBySystem(hostname: string): Promise<readonly ResolvedAddre
 }
 
 /** Most interim answers before an answer. HTTP has no limit (RFC 9110 §15.2). */
-const mostInformation = 16;
+const maxInformation = 16;
 
 /** A request, and what it needs to be sent. */
 interface Call {
@@ -93,7 +93,7 @@ function send({ url, addresses, init, tls }: Call, agent: Agent | false): Promis
     });
     request.on("close", () => reject(new Error("The server closed the connection before it answered")));
     request.on("information", () => {
-      if (++information > mostInformation) refuse(new Error("The server sent only interim answers"));
+      if (++information > maxInformation) refuse(new Error("The server sent only interim answers"));
     });
     request.on("upgrade", (_incoming, socket) => {
       socket.destroy();

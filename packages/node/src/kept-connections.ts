@@ -4,9 +4,9 @@ import type { Socket } from "node:net";
 import type { ResolvedAddress } from "@parley/a2a/internal/net/port";
 
 /** Most connections that wait for another request. */
-const mostIdle = 256;
+const maxIdle = 256;
 /** Most of them to one origin at the same addresses. */
-const mostIdleOfOne = 16;
+const maxIdleOfOne = 16;
 
 /** What a request says to the agent of its connection. */
 interface Pinned {
@@ -39,7 +39,7 @@ export class KeptConnections {
       idle.delete(this);
     };
     if (wait <= 0) return;
-    const options: AgentOptions = { keepAlive: true, timeout: wait, maxFreeSockets: mostIdleOfOne };
+    const options: AgentOptions = { keepAlive: true, timeout: wait, maxFreeSockets: maxIdleOfOne };
     this.#agents = { "http:": this.#own(new HttpAgent(options)), "https:": this.#own(new HttpsAgent(options)) };
   }
 
@@ -62,7 +62,7 @@ export class KeptConnections {
 
   /** Whether the connection waits for another request. If not, Node closes it. */
   #keep(agent: HttpAgent, socket: Socket): boolean {
-    if (this.#idle.size >= mostIdle) return false;
+    if (this.#idle.size >= maxIdle) return false;
     // Node's declarations lack the result.
     const kept = HttpAgent.prototype.keepSocketAlive.call(agent, socket) as unknown as boolean;
     if (kept) this.#idle.add(socket.on("close", this.#forget));

@@ -37,7 +37,7 @@ export interface Client {
 }
 
 /** Most proxies that a request is followed through. */
-const mostProxies = 32;
+const maxProxies = 32;
 
 /** The proxies that a server trusts. */
 export class Proxies {
@@ -86,7 +86,7 @@ export class Proxies {
       secure = hop.secure;
       if (hop.address === undefined) break;
       address = hop.address;
-      if (!this.trusts(address) || ++count === mostProxies) break;
+      if (!this.trusts(address) || ++count === maxProxies) break;
     }
     return { address, secure };
   }

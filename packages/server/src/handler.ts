@@ -91,7 +91,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
   checkBindings(bindings);
   checkStore(options.store);
   const {
-    bodyBytes: mostBytes = 10 << 20,
+    bodyBytes: maxBytes = 10 << 20,
     depth = 64,
     unfinishedBytes,
     answerBytes = 128 << 20,
@@ -99,7 +99,7 @@ export function createHandler(agents: Agent | AgentMount | readonly AgentMount[]
     rate,
     ...engineLimits
   } = options.limits ?? {};
-  const bodyBytes = Math.min(mostBytes, options.store.recordBytes ?? Infinity);
+  const bodyBytes = Math.min(maxBytes, options.store.recordBytes ?? Infinity);
   const codecs = codecsOf(wires, options.versions);
   const publicUrl = readPublicUrl(options.publicUrl);
   const push = pushSettingsOf(options.push, publicUrl, logger);

@@ -147,8 +147,8 @@ export { utf8Length } from "@parley/a2a/internal/base/index";
 export {
   isSearched,
   mainWords,
-  mostSearchTerms,
-  mostSearchWords,
+  maxSearchTerms,
+  maxSearchWords,
   searchBounds,
   searchPoints,
   SearchTexts,
@@ -158,7 +158,7 @@ export {
   type SearchPieces,
   type SearchText,
 } from "./store/search.ts";
-export { mostSnippets, Snippets } from "./store/snippets.ts";
+export { maxSnippets, Snippets } from "./store/snippets.ts";
 
 // Webhooks of a server: what waits, what failed, and how it goes on.
 export {

@@ -4,7 +4,7 @@ import type { Attacked } from "./servers.ts";
 import { witness, type Witness } from "./witness.ts";
 
 /** How much memory an attacked process may use, in MiB: three times its heap. */
-const mostMemory = 768;
+const maxMemory = 768;
 
 /** How many answers another caller must get after an attack. */
 const answers = 5;
@@ -17,7 +17,7 @@ export interface Allowance {
 }
 
 /**
- * Expects of a server under attack that it stays alive, answers other callers meanwhile, never uses more than `mostMemory`, and
+ * Expects of a server under attack that it stays alive, answers other callers meanwhile, never uses more than `maxMemory`, and
  * in the end holds at most a fifth more memory than at the start.
  */
 export async function withstands(server: Attacked, attack: Attack, options?: Allowance): Promise<void> {
@@ -43,7 +43,7 @@ export async function staysSmall(
   await attack(other);
   await other.answers(answers);
   const { peak } = child;
-  expect(peak, "peak of memory, in MiB").toBeLessThan(mostMemory);
+  expect(peak, "peak of memory, in MiB").toBeLessThan(maxMemory);
   // Memory is released some time after the attack: connections close, and pending batches are written.
   await vi.waitFor(async () => expect(await child.held(), `held, from ${before}`).toBeLessThan(1.2 * before + keeps), {
     timeout: 30_000,

@@ -11,7 +11,7 @@ export interface PasswordHashOptions {
 }
 
 const usualIterations = 600_000;
-const mostIterations = 10_000_000;
+const maxIterations = 10_000_000;
 const kind = "pbkdf2-sha256";
 
 /** A hash that is parsed. */
@@ -45,7 +45,7 @@ export async function hashPassword(
 export function parsePasswordHash(text: unknown): PasswordHash | undefined {
   if (typeof text !== "string") return undefined;
   const [name, count = "", salt = "", hash = "", more] = text.split("$");
-  if (name !== kind || more !== undefined || !/^[1-9]\d{0,7}$/.test(count) || Number(count) > mostIterations)
+  if (name !== kind || more !== undefined || !/^[1-9]\d{0,7}$/.test(count) || Number(count) > maxIterations)
     return undefined;
   try {
     const parsed = { iterations: Number(count), salt: fromBase64(salt), hash: fromBase64(hash) };

@@ -15,7 +15,7 @@ export interface MapBounds<Value> {
 export class BoundedMap<Value> {
   /** How many bytes the young entries may take, and so the old ones. */
   readonly #halfBytes: number;
-  readonly #mostEntries: number;
+  readonly #maxEntries: number;
   readonly #bytesOf: (key: string, value: Value) => number;
   #young = new Map<string, Value>();
   #old = new Map<string, Value>();
@@ -25,7 +25,7 @@ export class BoundedMap<Value> {
   /** An empty map. */
   constructor({ bytes, entries = Infinity, bytesOf }: MapBounds<Value>) {
     this.#halfBytes = bytes / 2;
-    this.#mostEntries = entries;
+    this.#maxEntries = entries;
     this.#bytesOf = bytesOf;
   }
 
@@ -48,7 +48,7 @@ export class BoundedMap<Value> {
     if (this.#bytes + bytes > this.#halfBytes) this.#turn();
     this.#young.set(key, value);
     this.#bytes += bytes;
-    if (this.#young.size >= this.#mostEntries) this.#turn();
+    if (this.#young.size >= this.#maxEntries) this.#turn();
   }
 
   /** Drops the keys that begin with this text. */

@@ -26,10 +26,10 @@ interface Source {
 }
 
 /** Most key sets that are kept because a card named them. */
-const mostNamed = 32;
+const maxNamed = 32;
 
 /** Keys that are tried for one signature, at most. */
-const mostTried = 8;
+const maxTried = 8;
 
 export class KeySources {
   readonly #sources: readonly Source[];
@@ -65,7 +65,7 @@ export class KeySources {
         unreadable ??= thrown as Error;
       }
       for (const found of named) {
-        if (tried++ >= mostTried) return;
+        if (tried++ >= maxTried) return;
         yield found;
       }
     }
@@ -87,7 +87,7 @@ export class KeySources {
     this.#named.delete(url.href);
     this.#named.set(url.href, known);
     const [oldest] = this.#named.keys();
-    if (this.#named.size > mostNamed && oldest !== undefined) this.#named.delete(oldest);
+    if (this.#named.size > maxNamed && oldest !== undefined) this.#named.delete(oldest);
     return [{ origins: undefined, keySet: known }];
   }
 

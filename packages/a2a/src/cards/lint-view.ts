@@ -37,11 +37,11 @@ export interface Interface {
 type Json = Readonly<Record<string, unknown>>;
 
 /** Most elements of a list that are looked at. */
-const mostElements = 1_000;
+const maxElements = 1_000;
 
 function listOf(value: unknown, field: string): readonly Found<unknown>[] {
   if (!Array.isArray(value)) return [];
-  return value.slice(0, mostElements).map((each: unknown, at) => ({ field: `${field}[${at}]`, value: each }));
+  return value.slice(0, maxElements).map((each: unknown, at) => ({ field: `${field}[${at}]`, value: each }));
 }
 
 function objectsOf(value: unknown, field: string): readonly Found<Json>[] {
@@ -49,7 +49,7 @@ function objectsOf(value: unknown, field: string): readonly Found<Json>[] {
 }
 
 function entriesOf(value: unknown): readonly (readonly [string, unknown])[] {
-  return isObject(value) ? Object.entries(value).slice(0, mostElements) : [];
+  return isObject(value) ? Object.entries(value).slice(0, maxElements) : [];
 }
 
 /** The members of an object that are texts, with their paths. */

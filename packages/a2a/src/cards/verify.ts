@@ -21,7 +21,7 @@ export interface VerifyCardOptions {
 type CardVerifier = (card: object, address?: string) => Promise<CardVerdict>;
 
 /** Maximum number of signatures of a card that are verified. */
-const mostSignatures = 16;
+const maxSignatures = 16;
 
 /**
  * Verifies the signatures of one card (A2A 1.0 §8.4.3). The content of a card never makes it throw.
@@ -56,7 +56,7 @@ export function cardVerifier(trust: CardTrust, clock: Clock = systemClock): Card
   return async (given, address) => {
     const card = given as Json;
     const { signatures: listed } = card;
-    const signatures = Array.isArray(listed) ? listed.slice(0, mostSignatures) : [];
+    const signatures = Array.isArray(listed) ? listed.slice(0, maxSignatures) : [];
     if (signatures.length === 0) return { trusted: false, signatures: [] };
     const read = formsOf(card);
     if (typeof read === "string") {

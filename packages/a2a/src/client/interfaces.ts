@@ -6,7 +6,7 @@ import { noHeaders } from "./card.ts";
 import { isIdempotent, neverProcessed, reworded } from "./retry.ts";
 
 /** How many interfaces of a card are read. */
-const mostInterfaces = 100;
+const maxInterfaces = 100;
 
 /** Which interface of a card to use. */
 export interface InterfaceChoice {
@@ -64,7 +64,7 @@ export function candidatesOf(
 ): readonly Candidate[] {
   const reasons: string[] = [];
   const candidates: Candidate[] = [];
-  for (const target of card.supportedInterfaces.slice(0, mostInterfaces)) {
+  for (const target of card.supportedInterfaces.slice(0, maxInterfaces)) {
     const version = versionOf(target, choice);
     const binding = bindings.find((one) => one.name === target.protocolBinding && one.versions.includes(version));
     const asked =

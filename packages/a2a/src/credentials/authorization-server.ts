@@ -32,9 +32,9 @@ export interface FoundServer {
 }
 
 /** Largest document, and largest answer of a token endpoint, in bytes. */
-const mostBytes = 1024 * 1024;
+const maxDocumentBytes = 1024 * 1024;
 /** Longest request to an authorization server, in milliseconds. */
-const longest = 30_000;
+const maxRequestMs = 30_000;
 
 /**
  * A `fetch` for an authorization server over TLS, or on this machine where `home` is on this machine too. An address that the user
@@ -47,8 +47,8 @@ function serverFetch(home: string, named: boolean, { dialer, clock = systemClock
     allowPrivate: named,
     allowLoopback: local,
     ...(host !== "" && { allow: [host] }),
-    maxBytes: mostBytes,
-    timeout: longest,
+    maxBytes: maxDocumentBytes,
+    timeout: maxRequestMs,
   };
   const fetch = guardedFetch(policy, dialer, clock);
   return async (url, init) => {

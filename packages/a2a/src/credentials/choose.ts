@@ -11,7 +11,7 @@ export interface ChosenScheme {
 }
 
 /** How many requirements and schemes of a card are read. */
-const mostOfCard = 100;
+const maxOfCard = 100;
 
 /**
  * The schemes of the first requirement of a card that providers can satisfy (A2A 1.0 §7.3). A requirement without schemes allows
@@ -24,7 +24,7 @@ export function chooseSchemes(
 ): readonly ChosenScheme[] | undefined {
   const requirements = requirementsOf(card);
   for (const { schemes = {} } of requirements) {
-    const wanted = Object.entries(schemes).slice(0, mostOfCard);
+    const wanted = Object.entries(schemes).slice(0, maxOfCard);
     const chosen = wanted.map(([name, { list = [] }]) => choose(card, resource, name, list, providers));
     if (chosen.length > 0 && chosen.every((one) => one !== undefined)) return chosen;
   }
@@ -37,8 +37,8 @@ function requirementsOf({
   securityRequirements = [],
   securitySchemes = {},
 }: AgentCard): readonly SecurityRequirement[] {
-  if (securityRequirements.length > 0) return securityRequirements.slice(0, mostOfCard);
-  const names = Object.keys(securitySchemes).slice(0, mostOfCard);
+  if (securityRequirements.length > 0) return securityRequirements.slice(0, maxOfCard);
+  const names = Object.keys(securitySchemes).slice(0, maxOfCard);
   const each = names.map((name) => ({ schemes: { [name]: { list: [] } } }));
   return each.length === 0 ? [] : [...each, { schemes: {} }];
 }

@@ -8,7 +8,7 @@ import { chooseSchemes, type ChosenScheme, describeRequirements } from "./choose
 import type { CredentialProvider, RequestCredentials, SchemeRequest } from "./port.ts";
 
 /** The scopes of a scheme are those of its requirement, and those that the server asked for since. At most this many are kept. */
-const mostScopes = 200;
+const maxScopes = 200;
 
 /**
  * The credentials of one client. It chooses them from the card, adds them to each request, and gets others where the server refuses
@@ -153,7 +153,7 @@ export class CredentialSession implements RequestCredentialing {
     let any = chosenNow;
     for (const one of this.#chosen ?? []) {
       const known = this.#asked.get(one.name) ?? [];
-      this.#asked.set(one.name, [...new Set([...known, ...more])].slice(0, mostScopes));
+      this.#asked.set(one.name, [...new Set([...known, ...more])].slice(0, maxScopes));
       any = (await this.#refuse(one, challenge)) || any;
     }
     if (any) this.#logger.info("Credentials were refused, and others are used", { code, error });

@@ -58,7 +58,7 @@ interface AgentState {
 }
 
 /** Of how many agents something is known. Usually a provider is for one. */
-const mostAgents = 1_000;
+const maxAgents = 1_000;
 
 /** Gets access tokens by a grant, keeps them, renews them, and sends them. */
 export class TokenProvider implements CredentialProvider {
@@ -149,7 +149,7 @@ export class TokenProvider implements CredentialProvider {
   #agentOf({ resource }: SchemeRequest): AgentState {
     const known = this.#agents.get(resource);
     if (known !== undefined) return known;
-    if (this.#agents.size >= mostAgents) this.#agents.clear();
+    if (this.#agents.size >= maxAgents) this.#agents.clear();
     const made: AgentState = {};
     this.#agents.set(resource, made);
     return made;

@@ -45,7 +45,7 @@ export interface TokenStore {
 }
 
 /** Most memory of the tokens of a process, in bytes. */
-const mostBytes = 16 * 1024 * 1024;
+const maxBytes = 16 * 1024 * 1024;
 
 /**
  * Keeps tokens in memory, up to 16 MiB. Those that were put in first are forgotten first. Share one among the clients of a process.
@@ -58,7 +58,7 @@ const mostBytes = 16 * 1024 * 1024;
  */
 export function memoryTokenStore(): TokenStore {
   const known = new BoundedMap<{ readonly tokens: StoredTokens | undefined }>({
-    bytes: mostBytes,
+    bytes: maxBytes,
     bytesOf: (name, { tokens }) => memoryOf(name, JSON.stringify(tokens)),
   });
   return {

@@ -9,7 +9,7 @@ import { changedIdentity, inputProblems, listed } from "./results.ts";
 import { rowsOf, type RowChange, type RowStore } from "./rows.ts";
 
 /** Most bytes that an extension of the kind `data` may add to a message: the task must have room for it. */
-const mostAdded = 1 << 20;
+const maxAdded = 1 << 20;
 
 /** What `onAccept` of one extension makes of a message. No promise where the hook gives none. */
 export function acceptedBy(
@@ -62,8 +62,8 @@ function checked(extension: AnyExtension, before: AcceptedInput, returned: unkno
   const copy = check(messageSchema, message, "copy");
   // What is no JSON must fail here: it cannot be stored.
   const bytes = bytesOf(returned);
-  if (isHarmless(extension) && bytes > mostAdded && bytes - bytesOf(before) > mostAdded) {
-    throw new TypeError(`It returned ${bytes} bytes: the kind data may add ${mostAdded}`);
+  if (isHarmless(extension) && bytes > maxAdded && bytes - bytesOf(before) > maxAdded) {
+    throw new TypeError(`It returned ${bytes} bytes: the kind data may add ${maxAdded}`);
   }
   const after: AcceptedInput = { message: copy.ok ? copy.value : message, ...(metadata && { metadata }) };
   const changed = changedIdentity(before, after);

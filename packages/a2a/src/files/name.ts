@@ -5,8 +5,8 @@ import { utf8Length } from "../base/index.ts";
 /** Names that Windows reserves for devices, with any extension. It ignores spaces before the extension, and reads small raised digits as digits. */
 const reserved = /^(?:con|prn|aux|nul|conin\$|conout\$|com[\d¹²³]|lpt[\d¹²³]) *(?:\.|$)/i;
 /** Bytes of a name in UTF-8. Most file systems allow 255; the rest is for what a program adds to it. */
-const mostBytes = 200;
-const mostOfExtension = 40;
+const maxBytes = 200;
+const maxOfExtension = 40;
 
 /**
  * A safe name for a file whose name a stranger chose: one segment of a path, without control characters and characters that change the
@@ -28,9 +28,9 @@ export function safeFileName(name: string, otherwise = "file"): string {
     .replace(/^[.\s-]+/u, "")
     .replace(/(?<![.\s])[.\s]+$/u, "");
   const extension = extensionIn(cleaned);
-  const ending = withinBytes(extension, mostOfExtension);
+  const ending = withinBytes(extension, maxOfExtension);
   const stem = cleaned.slice(0, cleaned.length - extension.length);
-  const short = `${withinBytes(stem, mostBytes - utf8Length(ending))}${ending}`.replace(/(?<![.\s])[.\s]+$/u, "");
+  const short = `${withinBytes(stem, maxBytes - utf8Length(ending))}${ending}`.replace(/(?<![.\s])[.\s]+$/u, "");
   if (short === "") return otherwise;
   return reserved.test(short) ? `_${short}` : short;
 }

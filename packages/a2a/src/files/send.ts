@@ -4,11 +4,11 @@ import { evenPieces, type FilePiece } from "./source.ts";
 
 /** A multiple of three, so that base64 has no padding between the chunks: 256 KiB of base64 each. */
 const defaultChunk = 192 << 10;
-const mostChunk = 8 << 20;
+const maxChunk = 8 << 20;
 
 function chunkSize({ chunkBytes = defaultChunk }: FileInit): number {
-  if (Number.isInteger(chunkBytes) && chunkBytes >= 3 && chunkBytes <= mostChunk) return chunkBytes - (chunkBytes % 3);
-  throw new RangeError(`turn.file(): chunkBytes must be an integer from 3 to ${mostChunk}`);
+  if (Number.isInteger(chunkBytes) && chunkBytes >= 3 && chunkBytes <= maxChunk) return chunkBytes - (chunkBytes % 3);
+  throw new RangeError(`turn.file(): chunkBytes must be an integer from 3 to ${maxChunk}`);
 }
 
 /**

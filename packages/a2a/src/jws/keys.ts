@@ -97,7 +97,7 @@ export async function importSigningKey(key: PrivateJwk): Promise<WebKey | Uint8A
 }
 
 /** What of a key set is looked at, at most. */
-const mostKeys = 32;
+const maxKeys = 32;
 
 /**
  * The usable keys of a key set that was read.
@@ -107,7 +107,7 @@ const mostKeys = 32;
 export function readKeySet(value: unknown): { readonly keys: readonly PublicJwk[] } {
   const keys = (value as { readonly keys?: unknown } | null | undefined)?.keys;
   if (!Array.isArray(keys)) throw new A2AError("InvalidParams", "A key set has a list of keys (RFC 7517 §5)");
-  return { keys: keys.slice(0, mostKeys).filter(isPublicJwk) };
+  return { keys: keys.slice(0, maxKeys).filter(isPublicJwk) };
 }
 
 /** Whether a value looks like a key. */

@@ -6,7 +6,7 @@ const small = 64 << 10;
 const smallShare = 1.5;
 /** How long a request waits for room, in milliseconds, and how many may wait at the same time. */
 const waitTimeout = 10_000;
-const mostWaiting = 100;
+const maxWaiting = 100;
 /** Beyond this time a reader is slow, in milliseconds: it has not taken the piece of an answer that waits for it. */
 const slowAfter = 10_000;
 
@@ -72,7 +72,7 @@ export class ByteBudget {
    */
   take(owner: string, bytes: number, signal?: () => AbortSignal | undefined): Promise<void> {
     if (this.tryTake(owner, bytes)) return Promise.resolve();
-    if (this.#waiting.length >= mostWaiting) return Promise.reject(this.#noRoom());
+    if (this.#waiting.length >= maxWaiting) return Promise.reject(this.#noRoom());
     return new Promise((resolve, reject) => {
       const leaving = signal?.();
       const waiting: Waiting = { owner, bytes, resolve, reject, takeBack: () => {} };

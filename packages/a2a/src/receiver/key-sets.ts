@@ -14,7 +14,7 @@ export interface ReadKeySet {
 }
 
 /** Most keys that are read. */
-const mostKeys = 32;
+const maxKeys = 32;
 
 /** The key set of a server, read when it is first needed, and again when a signature is by no key that is known. */
 export class RemoteKeySet {
@@ -51,7 +51,7 @@ export class RemoteKeySet {
 
 async function readKeySet(value: unknown): Promise<ReadKeySet> {
   if (!isObject(value) || !Array.isArray(value["keys"])) throw new Error("The key set has no list of keys");
-  const keys = value["keys"].filter(isObject).slice(0, mostKeys);
+  const keys = value["keys"].filter(isObject).slice(0, maxKeys);
   const webhookKeys = await Promise.all(keys.map(webhookKeyOf));
   return { keys, webhookKeys: webhookKeys.filter((key) => key !== undefined) };
 }

@@ -19,16 +19,16 @@ export interface Accepted {
 /** Hands deliveries to code, one at a time for each task, in the order in which they came. */
 export class Deliveries {
   readonly #memory: WebhookMemory;
-  readonly #mostBytes: number;
+  readonly #maxBytes: number;
   #bytes = 0;
   /** The last delivery of each task that has one under way. Tasks of two senders may have the same id. */
   readonly #last = new Map<string, Promise<void>>();
   /** Deliveries under way by their senders and ids. */
   readonly #running = new Map<string, Promise<void>>();
 
-  constructor(memory: WebhookMemory, mostBytes: number) {
+  constructor(memory: WebhookMemory, maxBytes: number) {
     this.#memory = memory;
-    this.#mostBytes = mostBytes;
+    this.#maxBytes = maxBytes;
   }
 
   /**
@@ -41,7 +41,7 @@ export class Deliveries {
     const key = handled && JSON.stringify([sender, handled.id]);
     const running = key === undefined ? undefined : this.#running.get(key);
     if (running !== undefined) return running;
-    if (this.#bytes + bytes > this.#mostBytes) {
+    if (this.#bytes + bytes > this.#maxBytes) {
       throw new A2AError("Unavailable", "Too many webhooks wait here", { retryAfter: 1 });
     }
     this.#bytes += bytes;

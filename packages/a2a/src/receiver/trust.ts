@@ -171,7 +171,7 @@ function tokenCheck({ authentication }: TrustToken, field: string, { hasToken }:
   return async ({ token, header }) => {
     const id = header(webhookHeaders.id);
     const proof = (sender: string) =>
-      id === undefined || id === "" || id.length > mostId ? { sender } : { sender, id };
+      id === undefined || id === "" || id.length > maxId ? { sender } : { sender, id };
     // The config of a subscription asks for its token alone.
     if (token.kind === "subscription") return proof(`subscription ${token.name}`);
     if ((token.kind === "unknown" || token.kind === "closed") && hasToken)
@@ -188,7 +188,7 @@ function tokenCheck({ authentication }: TrustToken, field: string, { hasToken }:
 }
 
 /** Longest id of a sender that is not verified. */
-const mostId = 256;
+const maxId = 256;
 
 /** The name of a scheme has no case (RFC 9110 §11.1). */
 function sameCase(authorization: string): string {

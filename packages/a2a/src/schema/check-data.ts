@@ -76,13 +76,13 @@ function memberPath(key: PropertyKey): string {
 }
 
 /** The most members of a value that are looked at for texts. */
-const mostMembers = 1000;
+const maxMembers = 1000;
 
 /** A message of a schema without the texts of the value: some libraries repeat them, in quotes. */
 function withoutValues(message: string, value: unknown): string {
   if (typeof value === "string") return value === "" ? message : hidden(message, value);
   const texts = new Set<string>();
-  const known = textsOf(value, texts, { left: mostMembers });
+  const known = textsOf(value, texts, { left: maxMembers });
   // Of a value with too many members none of the quotes is shown.
   return message.replace(/"(?:[^"\\]|\\.)*("|$)/g, (quoted) => {
     const inside = quoted.slice(1, quoted.endsWith('"') && quoted.length > 1 ? -1 : undefined);

@@ -135,7 +135,7 @@ export interface VerifyWebhookOptions {
 }
 
 /** Most signatures of a form that are checked. More are refused, so that no header makes a receiver work for long. */
-const mostSignatures = 8;
+const maxSignatures = 8;
 
 /**
  * Checks that one of the signatures of a webhook is by one of the keys, and that its timestamp is near. Returns the id, by
@@ -162,7 +162,7 @@ export async function verifyWebhook(
   for (const form of ["v1", "v1a"] as const) {
     const ofForm = keys.filter((key) => key.form === form);
     const found = signatures.flatMap((each) => signatureOf(form, each));
-    if (found.length > mostSignatures) throw refused("The webhook has too many signatures");
+    if (found.length > maxSignatures) throw refused("The webhook has too many signatures");
     for (const { key } of ofForm) {
       for (const signature of found) {
         // WebCrypto compares an HMAC in constant time.

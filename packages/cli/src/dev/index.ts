@@ -22,7 +22,7 @@ const skipped = /(?:^|[\\/])(?:node_modules|\.[^\\/.][^\\/]*)(?:[\\/]|$)/;
 const quiet = 100;
 
 /** How many processes may finish their tasks beside the one that serves. */
-const mostLeaving = 2;
+const maxLeaving = 2;
 
 /** How long a process may take to hear that it is to end, in milliseconds. A module that never yields hears nothing. */
 const patience = 3_000;
@@ -138,7 +138,7 @@ class Generations {
     this.#stop(child);
     this.#leaving.add(child);
     const [oldest] = this.#leaving;
-    if (this.#leaving.size > mostLeaving && oldest !== undefined) oldest.kill("SIGKILL");
+    if (this.#leaving.size > maxLeaving && oldest !== undefined) oldest.kill("SIGKILL");
   }
 
   #stopAll(): void {

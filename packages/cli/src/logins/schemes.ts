@@ -31,7 +31,7 @@ export function flowsOf({ oauth2SecurityScheme }: SecurityScheme): readonly Flow
 }
 
 /** Most requirements of a card that are looked at. */
-const mostOfCard = 50;
+const maxOfCard = 50;
 
 /**
  * What a caller of this agent may authenticate with, the first choice of the card first (A2A 1.0 §4.5). Empty: no credentials are needed. Many
@@ -41,7 +41,7 @@ export function alternatives(card: AgentCard): readonly (readonly NamedScheme[])
   const { securityRequirements = [], securitySchemes = {} } = card;
   const each = Object.keys(securitySchemes).map((name): SecurityRequirement => ({ schemes: { [name]: { list: [] } } }));
   const requirements = securityRequirements.length > 0 ? securityRequirements : each;
-  return requirements.slice(0, mostOfCard).flatMap(({ schemes = {} }) => {
+  return requirements.slice(0, maxOfCard).flatMap(({ schemes = {} }) => {
     const named = Object.entries(schemes).map(([name, { list = [] }]) => ({
       name,
       scopes: list,

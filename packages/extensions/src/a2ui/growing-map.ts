@@ -2,7 +2,7 @@
 const absent: unique symbol = Symbol("absent");
 
 /** Most versions that are looked through for a value. An older version gets a map of its own. */
-const mostSteps = 32;
+const maxSteps = 32;
 
 /**
  * A map that is never changed, and whose next version costs what is new in it. All versions share one map, that of the newest one; an older one has
@@ -114,7 +114,7 @@ const tooFar: unique symbol = Symbol("too far");
 function findFrom<Value>(first: Step<Value>, key: string): Value | typeof absent | typeof tooFar {
   let step = first;
   for (let count = 0; step.next !== undefined; count += 1) {
-    if (count === mostSteps) return tooFar;
+    if (count === maxSteps) return tooFar;
     const before = step.before?.get(key);
     if (before !== undefined) return before;
     step = step.next();

@@ -78,8 +78,8 @@ const pathsKey = `${agpUri}/paths`;
 const alternativesKey = `${agpUri}/alternatives`;
 
 /** How many routes are tried besides the cheapest one, for an intent and for all of a message: a task has a limited number of delegations. */
-const mostAlternatives = 3;
-const mostAlternativesInAll = 32;
+const maxAlternatives = 3;
+const maxAlternativesInAll = 32;
 /** How many characters they take in all: they are stored with the message. */
 const longestAlternatives = 16 << 10;
 
@@ -179,13 +179,13 @@ async function routed(gateway: AgentGateway, input: AcceptedInput, { logger }: A
 
 /** The path of the cheapest route, and the next ones. Two may have announced the same path. */
 function pathsOf(routes: readonly RouteEntry[]): readonly string[] {
-  return [...new Set(routes.map(({ path }) => path))].slice(0, 1 + mostAlternatives);
+  return [...new Set(routes.map(({ path }) => path))].slice(0, 1 + maxAlternatives);
 }
 
 /** Notes the paths of each intent: the first one, and the others while there is room for them. */
 function withPaths(message: Message, ways: readonly (readonly string[])[]): Message {
   let room = longestAlternatives;
-  let count = mostAlternativesInAll;
+  let count = maxAlternativesInAll;
   const hasRoom = ({ length }: string): boolean => (room -= length) >= 0 && (count -= 1) >= 0;
   const alternatives = ways.map(([, ...others]) => others.filter(hasRoom));
   const metadata = {

@@ -82,7 +82,7 @@ export interface AgpParams {
 /** Longest name of a capability or a version, longest path, most parts of a delegation. */
 const longestName = 256;
 const longestPath = 1024;
-const mostSubIntents = 32;
+const maxSubIntents = 32;
 
 /** A text of 1 to some characters. */
 function text(most: number): Schema<string> {
@@ -130,8 +130,8 @@ const delegation: Schema<DelegationIntent> = withoutOthers(
   object<DelegationIntent>({
     meta_task: required(string),
     sub_intents: required((value, state) =>
-      Array.isArray(value) && value.length > mostSubIntents
-        ? fail(state, `must not have more than ${mostSubIntents} intents`)
+      Array.isArray(value) && value.length > maxSubIntents
+        ? fail(state, `must not have more than ${maxSubIntents} intents`)
         : list(intent, "must not be empty")(value, state),
     ),
     origin_squad: required(string),

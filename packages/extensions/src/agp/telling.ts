@@ -1,5 +1,5 @@
 /** Most capabilities that peers are told at a time where others have announced them. */
-const mostAtOnce = 256;
+const maxAtOnce = 256;
 
 /** A capability that peers are told now. */
 interface Running {
@@ -32,7 +32,7 @@ export class Telling {
       running.again = via;
       return running.done;
     }
-    if (isBounded && this.#running.size >= mostAtOnce) return Promise.resolve();
+    if (isBounded && this.#running.size >= maxAtOnce) return Promise.resolve();
     const telling: Running = { again: via, done: Promise.resolve() };
     this.#running.set(capability, telling);
     telling.done = this.#run(capability, telling);

@@ -41,7 +41,7 @@ export interface Oid4vpMetadata {
 }
 
 /** Most bytes of a request as JSON. It is kept in a row while its turn waits. */
-const mostRequest = 16 << 10;
+const maxRequest = 16 << 10;
 
 const anyObject: Schema<JsonObject> = struct;
 const clientId = satisfying(
@@ -65,8 +65,8 @@ function schemaWith(schemes: WalletSchemes): Schema<Oid4vpRequest> {
   const oneClient = satisfying(oneOf, "must have the client_id that its request has", hasOneClient);
   return satisfying(
     oneClient,
-    `must not take more than ${mostRequest} bytes of JSON`,
-    (request) => utf8Length(JSON.stringify(request)) <= mostRequest,
+    `must not take more than ${maxRequest} bytes of JSON`,
+    (request) => utf8Length(JSON.stringify(request)) <= maxRequest,
   );
 }
 

@@ -104,7 +104,7 @@ const longest = 16_384;
 const longestName = 1024;
 
 /** Keys that are tried for one signature, at most. */
-const mostTried = 8;
+const maxTried = 8;
 
 /**
  * Makes a key that signs passports. Keep it secret, and publish its `passportKeySet()`.
@@ -277,7 +277,7 @@ async function byTrustedKey(
   }
   const { base64url, flattenedVerify, importJWK } = await import("jose");
   const jws = { protected: head, signature, payload: base64url.encode(payload) };
-  for (const key of usable.slice(0, mostTried)) {
+  for (const key of usable.slice(0, maxTried)) {
     try {
       const bare = bareKey(key);
       if (bare === undefined) continue;

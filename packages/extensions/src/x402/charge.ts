@@ -7,7 +7,7 @@ import { isOver, type PaymentProblem } from "./match.ts";
 import { checkCharge, mistake, optionOf, PaymentRequired, usualCharge, type ChargeInit } from "./price.ts";
 import { fitting, payloadSchema } from "./schemas.ts";
 import { settle } from "./settle.ts";
-import { mostReceipts, type PaymentRows, type StoredCharge, type StoredPayment } from "./stored.ts";
+import { maxReceipts, type PaymentRows, type StoredCharge, type StoredPayment } from "./stored.ts";
 import { x402Keys, type PaymentPayload, type PaymentReceipt } from "./types.ts";
 import { sentences, verify } from "./verify.ts";
 import { worked } from "./work.ts";
@@ -65,7 +65,7 @@ export class Charge<Result, Order> {
     if (charge?.payment !== undefined && charge.status !== "payment-failed") return { charge, payment: charge.payment };
     switch (charge?.status) {
       case undefined:
-        if (!this.#rows.hasPlace(this.#id)) throw mistake(`a task has at most ${mostReceipts} receipts`);
+        if (!this.#rows.hasPlace(this.#id)) throw mistake(`a task has at most ${maxReceipts} receipts`);
         return yield* this.#ask(await this.#offer(0));
       case "payment-submitted":
         if (charge.messageId === this.#turn.message.messageId) return yield* this.#submitted(charge);

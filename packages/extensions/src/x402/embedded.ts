@@ -1,7 +1,7 @@
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import type { JsonObject, JsonValue, Part, Task } from "@parley/a2a/internal/model/index";
 import { isObject } from "@parley/a2a/internal/model/schema";
-import { fitting, mostCart, payloadSchema, requiredSchema } from "./schemas.ts";
+import { fitting, maxCart, payloadSchema, requiredSchema } from "./schemas.ts";
 import { x402Keys, type PaymentPayload, type PaymentRequiredResponse } from "./types.ts";
 
 /*
@@ -26,7 +26,7 @@ export function offerOfCart({ artifacts = [] }: Pick<Task, "artifacts">): Embedd
   for (const { parts } of [...artifacts].reverse()) {
     for (const part of parts) {
       const cart = memberOf(part, cartKey);
-      const isSmall = cart !== undefined && utf8Length(JSON.stringify(cart)) <= mostCart;
+      const isSmall = cart !== undefined && utf8Length(JSON.stringify(cart)) <= maxCart;
       const required = isSmall ? requiredOf(cart) : undefined;
       if (cart !== undefined && required !== undefined) return { cart, required };
     }

@@ -1,6 +1,6 @@
 import { memoryOf } from "@parley/a2a/internal/base/bounded-map";
 import { A2AError, type Message } from "@parley/a2a/internal/model/index";
-import { mostCart, mostOption, mostPayment } from "./schemas.ts";
+import { maxCart, maxOption, maxPayment } from "./schemas.ts";
 import type { PaymentRequirements } from "./types.ts";
 
 /* What a payer remembers of what it has paid. */
@@ -33,7 +33,7 @@ export interface MemoryLedgerOptions {
 }
 
 /** What one payment may take, in bytes: the payment, the option and the cart are bounded, and ids take little besides. Texts have two bytes a unit. */
-const largest = 2 * (mostPayment + mostOption + mostCart + (8 << 10));
+const largest = 2 * (maxPayment + maxOption + maxCart + (8 << 10));
 
 /**
  * A ledger in memory, for clients that end with their process. It forgets nothing, since a payment that is forgotten could be made again. When

@@ -12,7 +12,7 @@ import {
 import { memoryLedger, type PaymentLedger, type SentPayment } from "./ledger.ts";
 import { isSame } from "./match.ts";
 import { readPayment, submission } from "./read.ts";
-import { fitting, mostOption, payloadSchema } from "./schemas.ts";
+import { fitting, maxOption, payloadSchema } from "./schemas.ts";
 import { x402Keys, type PaymentReceipt, type PaymentRequiredResponse, type PaymentRequirements } from "./types.ts";
 import type { Wallet } from "./wallet.ts";
 
@@ -226,7 +226,7 @@ function choose(
     for (const option of accepts) {
       const fits =
         schemes.includes(option.scheme) &&
-        utf8Length(JSON.stringify(option)) <= mostOption &&
+        utf8Length(JSON.stringify(option)) <= maxOption &&
         (option.maxTimeoutSeconds ?? 0) <= maxTimeoutSeconds &&
         option.network === network &&
         isSame(option.asset, asset) &&

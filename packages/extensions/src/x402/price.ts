@@ -1,7 +1,7 @@
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import { A2AError, type Content, type JsonObject } from "@parley/a2a/internal/model/index";
 import { MessageRefused, type AgentYield } from "@parley/a2a/internal/protocol/index";
-import { fitting, mostOptions, requirementsSchema } from "./schemas.ts";
+import { fitting, maxOptions, requirementsSchema } from "./schemas.ts";
 import type { PaymentRequirements } from "./types.ts";
 
 /* What an agent asks for. */
@@ -72,10 +72,10 @@ export function optionOf(option: PaymentOption): PaymentRequirements {
 }
 
 /** Most bytes of the options and the cart: they are kept in a row, twice where one is paid, together with the payment. */
-const mostBytes = 8 << 10;
+const maxBytes = 8 << 10;
 
 /** Most bytes of what is priced: it is kept in a row. */
-const mostOrder = 16 << 10;
+const maxOrder = 16 << 10;
 
 /** @throws A2AError `InvalidAgentResponse` where the agent has made a mistake. */
 export function checkCharge({
@@ -87,8 +87,8 @@ export function checkCharge({
 }: Pick<ChargeInit<unknown, unknown>, "accepts" | "id" | "attempts" | "cart" | "order">): void {
   if (!/^[\w.:-]{1,100}$/.test(id)) throw mistake("id must be 1 to 100 letters, digits and .:_-");
   if (!Number.isInteger(attempts) || attempts < 1 || attempts > 10) throw mistake("attempts must be from 1 to 10");
-  if (accepts.length === 0 || accepts.length > mostOptions)
-    throw mistake(`accepts must have 1 to ${mostOptions} options`);
+  if (accepts.length === 0 || accepts.length > maxOptions)
+    throw mistake(`accepts must have 1 to ${maxOptions} options`);
   for (const [at, option] of accepts.entries()) {
     if (fitting(requirementsSchema, optionOf(option)) === undefined) {
       throw mistake(
@@ -96,16 +96,16 @@ export function checkCharge({
       );
     }
   }
-  if (utf8Length(JSON.stringify([accepts.map(optionOf), cart])) > mostBytes) {
-    throw mistake(`accepts and cart must not take more than ${mostBytes} bytes`);
+  if (utf8Length(JSON.stringify([accepts.map(optionOf), cart])) > maxBytes) {
+    throw mistake(`accepts and cart must not take more than ${maxBytes} bytes`);
   }
-  if (order !== undefined && !isJson(order)) throw mistake(`order must be JSON of at most ${mostOrder} bytes`);
+  if (order !== undefined && !isJson(order)) throw mistake(`order must be JSON of at most ${maxOrder} bytes`);
 }
 
 function isJson(order: unknown): boolean {
   try {
     const text = JSON.stringify(order) as string | undefined;
-    return text !== undefined && utf8Length(text) <= mostOrder;
+    return text !== undefined && utf8Length(text) <= maxOrder;
   } catch {
     return false;
   }

@@ -25,11 +25,11 @@ import type {
 /* The schemas of what the extension puts into metadata. `null` counts as absent: the library for Python writes it. */
 
 /** Most ways to pay in one offer. */
-export const mostOptions = 16;
+export const maxOptions = 16;
 
 /** Most bytes of an option that is paid, and of a cart that is read. An agent of this package writes 8 KiB of both. */
-export const mostOption: number = 16 << 10;
-export const mostCart: number = 32 << 10;
+export const maxOption: number = 16 << 10;
+export const maxCart: number = 32 << 10;
 
 /** Text of limited length, in characters. */
 function text(most: number, least = 0): Schema<string> {
@@ -67,8 +67,8 @@ export const requirementsSchema: Schema<PaymentRequirements> = object<PaymentReq
 
 const options = satisfying(
   list(requirementsSchema, "must not be empty"),
-  `must not have more than ${mostOptions} options`,
-  ({ length }) => length <= mostOptions,
+  `must not have more than ${maxOptions} options`,
+  ({ length }) => length <= maxOptions,
 );
 
 export const requiredSchema: Schema<PaymentRequiredResponse> = object<PaymentRequiredResponse>({
@@ -78,16 +78,16 @@ export const requiredSchema: Schema<PaymentRequiredResponse> = object<PaymentReq
 });
 
 /** Most bytes of a signed payment. It is kept with the task, in a row, together with what was offered. */
-const mostPayload = 8192;
+const maxPayload = 8192;
 
 const signed = satisfying(
   anyObject,
-  `must not take more than ${mostPayload} bytes of JSON`,
-  (value) => utf8Length(JSON.stringify(value)) <= mostPayload,
+  `must not take more than ${maxPayload} bytes of JSON`,
+  (value) => utf8Length(JSON.stringify(value)) <= maxPayload,
 );
 
 /** Most bytes of all of it. The option that a wallet repeats has members of any size. */
-export const mostPayment: number = 12 << 10;
+export const maxPayment: number = 12 << 10;
 
 export const payloadSchema: Schema<PaymentPayload> = satisfying(
   object<PaymentPayload>({
@@ -97,8 +97,8 @@ export const payloadSchema: Schema<PaymentPayload> = satisfying(
     payload: required(signed),
     accepted: optional(requirementsSchema),
   }),
-  `must not take more than ${mostPayment} bytes of JSON`,
-  (payment) => utf8Length(JSON.stringify(payment)) <= mostPayment,
+  `must not take more than ${maxPayment} bytes of JSON`,
+  (payment) => utf8Length(JSON.stringify(payment)) <= maxPayment,
 );
 
 export const receiptSchema: Schema<PaymentReceipt> = object<PaymentReceipt>({

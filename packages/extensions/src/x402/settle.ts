@@ -11,7 +11,7 @@ export interface Settled {
 }
 
 /** How often the facilitator is asked in one run. */
-const mostTries = 3;
+const maxTries = 3;
 
 /**
  * Settles a payment. Where the outcome of a call is not known, the facilitator is asked again under the same key. A cancel does not stop a call
@@ -35,7 +35,7 @@ export async function settle(
       return { receipt, code: failureOf(receipt) };
     } catch (cause) {
       logger.error("The outcome of a settlement is not known", { taskId, key, tries, cause });
-      if (tries === mostTries) return unknownOutcome(requirements.network);
+      if (tries === maxTries) return unknownOutcome(requirements.network);
     }
     await pause(tries * 1000, clock, signal);
   }

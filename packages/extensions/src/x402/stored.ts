@@ -53,7 +53,7 @@ const receiptPrefix = "receipt ";
 /** What was priced has a row of its own: it is written once, and read again by each run. */
 const orderPrefix = "order ";
 /** Most receipts of a task: every message about a payment has all of them, and a task has a limited number of rows. */
-export const mostReceipts = 20;
+export const maxReceipts = 20;
 
 /** The rows of a task. */
 export interface StoredPayments {
@@ -144,7 +144,7 @@ export class PaymentRows {
    */
   hasPlace(id: string, taken = 0): boolean {
     const others = [...this.#charges].filter(([other, { status }]) => other !== id && openStates.has(status));
-    return this.#receipts.length + taken + others.length < mostReceipts;
+    return this.#receipts.length + taken + others.length < maxReceipts;
   }
 
   charge(id: string): StoredCharge | undefined {

@@ -20,8 +20,8 @@ export interface CallOptions {
 }
 
 /** Messages and bytes that may wait for their reader. Beyond that the server is paused. */
-const mostWaiting = 256;
-const mostWaitingBytes = 1 << 20;
+const maxWaiting = 256;
+const maxWaitingBytes = 1 << 20;
 
 /** A call with one request. The answer is read as fast as `next` is called. */
 export class Call implements Incoming {
@@ -85,7 +85,7 @@ export class Call implements Incoming {
     if (!(await this.hasMessage())) return undefined;
     const messages: Uint8Array[] = [];
     // Compressed messages may grow: no more is decompressed at once than may wait.
-    for (let bytes = 0, taken = 0; bytes <= mostWaitingBytes && taken < this.#frames.length; taken++) {
+    for (let bytes = 0, taken = 0; bytes <= maxWaitingBytes && taken < this.#frames.length; taken++) {
       const message = this.#decompress(this.#frames[taken] as Frame);
       bytes += message.length;
       messages.push(message);
@@ -112,7 +112,7 @@ export class Call implements Incoming {
       this.#fail(this.#tooLarge());
       return;
     }
-    const full = this.#frames.length > mostWaiting || this.#waiting > mostWaitingBytes;
+    const full = this.#frames.length > maxWaiting || this.#waiting > maxWaitingBytes;
     if (full && this.#frames.length > 0) this.#stream.pause();
     this.#notify();
   }

@@ -49,12 +49,12 @@ export async function metadataOf(
 }
 
 /** Most values of one header. A server of Node takes 128 headers, each value counts as one, and it ends a call that has more. */
-const mostValues = 64;
+const maxValues = 64;
 
 /** One value for each URI, since the SDK for Go does not split a list. Where they are many, a list. */
 function valuesOf(list: string): string | string[] {
   const uris = listOf(list);
-  return uris.length > mostValues ? uris.join(", ") : uris;
+  return uris.length > maxValues ? uris.join(", ") : uris;
 }
 
 /** The activated extensions. Some servers name them in the headers, some in the trailers. */

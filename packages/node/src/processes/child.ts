@@ -22,13 +22,13 @@ export interface Child {
 }
 
 /** The most characters of wake-ups that wait for a process. */
-const mostUnread = 1 << 20;
+const maxUnread = 1 << 20;
 
 /** Passes a wake-up on. A process that does not read gets one in place of many, once it reads again. */
 export function wake(child: Child, text: string): void {
   const { worker } = child;
   if (!worker.isConnected()) return;
-  child.missed ||= child.unread + text.length > mostUnread;
+  child.missed ||= child.unread + text.length > maxUnread;
   if (child.missed && child.unread > 0) return;
   const sent = child.missed ? anyText : text;
   child.missed = false;

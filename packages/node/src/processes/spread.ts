@@ -14,7 +14,7 @@ interface Waiting {
 }
 
 /** How many connections wait at most, while no process takes any. */
-const mostWaiting = 1_000;
+const maxWaiting = 1_000;
 /** How long one waits, in milliseconds, and how long a process may take to say that it has it. */
 const longestWait = 30_000;
 
@@ -82,7 +82,7 @@ export class Spread<Member extends Taker> {
 
   /** A connection has come. */
   give(port: number, socket: Socket): void {
-    if (this.#waiting.length >= mostWaiting) return void socket.destroy();
+    if (this.#waiting.length >= maxWaiting) return void socket.destroy();
     const waiting = { port, socket };
     socket.on("error", () => {});
     socket.setTimeout(longestWait, () => {

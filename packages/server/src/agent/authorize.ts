@@ -35,9 +35,9 @@ export async function* authorize<Init extends AuthorizationInit>(
   return given;
 }
 
-const mostTexts = 8;
+const maxTexts = 8;
 /** Most characters of metadata that are passed on, as JSON. */
-const mostMetadata = 64 << 10;
+const maxMetadata = 64 << 10;
 
 /**
  * The request of another agent for the own caller. A credential in a message would have to pass through this agent: only the link stays. Its
@@ -45,7 +45,7 @@ const mostMetadata = 64 << 10;
  */
 export function passedOn(message: Message | undefined): AgentMessage {
   const { metadata, extensions } = message ?? {};
-  const fits = metadata !== undefined && JSON.stringify(metadata).length <= mostMetadata;
+  const fits = metadata !== undefined && JSON.stringify(metadata).length <= maxMetadata;
   return {
     parts: partsPassedOn(message),
     ...(fits && { metadata, ...(extensions !== undefined && { extensions }) }),
@@ -57,5 +57,5 @@ function partsPassedOn(message: Message | undefined): readonly Part[] {
   const request = readAuthorization(message);
   if (request === undefined) return texts.length === 0 ? [{ text: "Another agent needs an authorization." }] : texts;
   const { inMessage: _, ...link } = request;
-  return [...texts.slice(0, mostTexts), authorizationPart(link)];
+  return [...texts.slice(0, maxTexts), authorizationPart(link)];
 }

@@ -32,7 +32,7 @@ interface Rooms {
 /** Milliseconds for runs to end that were canceled. What they store later is refused, with their task gone. */
 const endTimeout = 2_000;
 /** How often is begun again for an owner whose messages go on coming. */
-const mostRounds = 20;
+const maxRounds = 20;
 
 /** Deletes all that a principal owns: in the store, with whatever agent, and in the memory of this process. */
 export async function deleteOwner(
@@ -46,7 +46,7 @@ export async function deleteOwner(
   let [tasks, canceled] = [0, 0];
   const agents = new Set<string>();
   for (let round = 0; ; round += 1) {
-    if (round === mostRounds) throw goesOn();
+    if (round === maxRounds) throw goesOn();
     await endMessages(rooms, name);
     for (const agent of await agentsOf(upkeep, name, rooms.agents)) {
       agents.add(agent);

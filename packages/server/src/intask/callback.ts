@@ -10,7 +10,7 @@ import { readToken, type Linked } from "./link.ts";
 import { askingPage, gonePage, invalidPage, thanksPage } from "./page.ts";
 import type { InTaskParts } from "./parts.ts";
 import { audited, auditedContext } from "./port.ts";
-import { findRequest, isOpen, mostCredentialBytes, type FoundRequest } from "./row.ts";
+import { findRequest, isOpen, maxCredentialBytes, type FoundRequest } from "./row.ts";
 
 /*
  * The callback: the one URL of a server for links, forms, other services and redirects of authorization servers. Whatever is wrong with
@@ -18,7 +18,7 @@ import { findRequest, isOpen, mostCredentialBytes, type FoundRequest } from "./r
  */
 
 /** A form or JSON, with room for the percent-encoding of a form. */
-const mostBodyBytes = 3 * mostCredentialBytes + 16_384;
+const maxBodyBytes = 3 * maxCredentialBytes + 16_384;
 
 /** A link that works, with its request. */
 interface OpenLink extends Linked {
@@ -58,7 +58,7 @@ async function redirected(
   const { name, value } = await browserCookie(parts, token);
   if (!cookiesOf(request).includes(`${name}=${value}`)) return gonePage();
   const parameters = query.toString();
-  if (parameters.length > mostCredentialBytes) return gonePage();
+  if (parameters.length > maxCredentialBytes) return gonePage();
   const denied = query.get("error") === "access_denied";
   const stored = await store(parts, link, denied ? { kind: "denied" } : { kind: "redirect", parameters });
   return stored ? thanksPage(denied) : gonePage();
@@ -75,7 +75,7 @@ async function posted(
   // the server may allow the page in its CORS option for calls of agents.
   const isJson = (request.header("content-type") ?? "").startsWith("application/json");
   if (isOfOtherPage(request, parts.settings.url)) return isJson ? goneJson() : gonePage();
-  const body = await request.text(mostBodyBytes, bodies).catch((thrown: unknown) => {
+  const body = await request.text(maxBodyBytes, bodies).catch((thrown: unknown) => {
     // No option allows more here.
     throw hasCode(thrown, "RequestTooLarge") ? new A2AError("RequestTooLarge") : thrown;
   });

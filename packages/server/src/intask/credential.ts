@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from "@parley/a2a/internal/model/index";
 import type { Seal } from "../seal/index.ts";
 import type { FeatureEffect, TaskKey } from "../store/index.ts";
 import type { InTaskParts } from "./parts.ts";
-import { boundTo, changeRequest, mostCredentialBytes, type FoundRequest, type StoredRequest } from "./row.ts";
+import { boundTo, changeRequest, maxCredentialBytes, type FoundRequest, type StoredRequest } from "./row.ts";
 
 /* What comes as the answer to a request, on its way into the row. */
 
@@ -16,7 +16,7 @@ export type Answer =
 /** Why a credential is not one for this form; `undefined` where it is. */
 export function problemOf(form: StoredRequest["form"], value: JsonValue | undefined): string | undefined {
   if (value === undefined) return "is required";
-  if (utf8Length(JSON.stringify(value)) > mostCredentialBytes) return `takes more than ${mostCredentialBytes} bytes`;
+  if (utf8Length(JSON.stringify(value)) > maxCredentialBytes) return `takes more than ${maxCredentialBytes} bytes`;
   switch (form) {
     case "approval":
       return value === true ? undefined : "must be true";

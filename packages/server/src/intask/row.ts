@@ -7,7 +7,7 @@ import type { FeatureEffect, FeatureRow, Store, TaskKey } from "../store/index.t
 export const inTaskFeature = "authorization";
 
 /** Largest credential, in bytes of JSON. */
-export const mostCredentialBytes: number = 16 << 10;
+export const maxCredentialBytes: number = 16 << 10;
 
 /** The value of a row, as JSON. Its key is the id of the request. */
 export interface StoredRequest {

@@ -8,7 +8,7 @@ import type { Rate } from "./port.ts";
 const memory = 16 << 20;
 
 /** Most requests of one address that wait for others of that address. */
-const mostWaiting = 1_000;
+const maxWaiting = 1_000;
 
 /** What is known of the failures of addresses. */
 export interface Failures {
@@ -109,7 +109,7 @@ export class Guesses {
     while (!this.#mayBegin(address)) {
       const running = this.#runningOf(address);
       if (running.count === 0 && this.#failures.wait(address, 1) > 0) break;
-      if (running.waiting.length >= mostWaiting) throw tooManyFailures(this.#interval);
+      if (running.waiting.length >= maxWaiting) throw tooManyFailures(this.#interval);
       const turn = deferred<void>();
       running.waiting.push(turn.resolve);
       await turn.promise;

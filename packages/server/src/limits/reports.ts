@@ -9,9 +9,9 @@ const awayFor = 1_000;
 /** How long a use that nobody waits for is kept, in milliseconds, so that many are reported together. */
 const gather = 100;
 /** Budgets in one call. */
-const mostInCall = 500;
+const maxInCall = 500;
 /** Budgets that wait for a call. What is used of others is kept until they are used again. */
-const mostQueued = 20_000;
+const maxQueued = 20_000;
 /** Time between two lines of the log, in milliseconds. */
 const quiet = 60_000;
 
@@ -141,7 +141,7 @@ export class Reports {
     if (this.#urgent.has(budget)) return true;
     if (!urgent && this.#queue.has(budget)) return true;
     const to = urgent ? this.#urgent : this.#queue;
-    if (to.size >= mostQueued) return false;
+    if (to.size >= maxQueued) return false;
     if (urgent) this.#queue.delete(budget);
     to.add(budget);
     return true;
@@ -164,7 +164,7 @@ export class Reports {
   async #sendAll(): Promise<void> {
     do {
       await this.#send(this.#next());
-    } while (this.#awayUntil === undefined && (this.#urgent.size > 0 || this.#queue.size >= mostInCall));
+    } while (this.#awayUntil === undefined && (this.#urgent.size > 0 || this.#queue.size >= maxInCall));
     this.#isBusy = false;
     if (this.#queue.size > 0 && this.#awayUntil === undefined && !this.#host.isClosed()) this.#sendSoon();
   }
@@ -174,7 +174,7 @@ export class Reports {
     const next = new Map<string, Sent>();
     for (const from of [this.#urgent, this.#queue]) {
       for (const budget of from) {
-        if (next.size === mostInCall) break;
+        if (next.size === maxInCall) break;
         if (next.has(budget.key)) continue;
         from.delete(budget);
         const { used, waiting } = budget;

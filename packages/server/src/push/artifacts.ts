@@ -15,7 +15,7 @@ export function beginsArtifact({ append }: Pick<TaskArtifactUpdateEvent, "append
 }
 
 /** Most artifacts whose beginnings are remembered. Of more, the oldest one is known. */
-const mostOpen = 1000;
+const maxOpen = 1000;
 
 /**
  * Where the oldest artifact begins that may be incomplete, so that its chunks need not be looked for in the whole log. The
@@ -51,7 +51,7 @@ export class OpenArtifacts {
     const { artifactId } = artifact;
     if (lastChunk === true) this.#begun.delete(artifactId);
     else if (beginsArtifact({ append: append === true }) && !this.#begun.has(artifactId)) {
-      if (this.#begun.size < mostOpen) this.#begun.set(artifactId, seq - 1);
+      if (this.#begun.size < maxOpen) this.#begun.set(artifactId, seq - 1);
       else if (!this.#mayHaveBefore) [this.#before, this.#mayHaveBefore] = [this.#oldest ?? seq - 1, true];
     }
   }

@@ -7,7 +7,7 @@ import type { Clock } from "@parley/a2a/internal/base/index";
  */
 
 /** Failures in a row after which an origin gets no request for a while. */
-const mostFailures = 5;
+const maxFailures = 5;
 /** The first pause and the longest one, in milliseconds. Each is twice the one before. */
 const firstPause = 10_000;
 const longestPause = 5 * 60_000;
@@ -16,14 +16,14 @@ const jitter = 0.2;
 /** An origin whose requests take longer, in milliseconds, may not use the half of all requests that is kept for the others. */
 const slow = 2_000;
 /** Jobs that may wait in this process for an origin that answers, and for one that has not answered yet. */
-const mostWaiting = 256;
-const mostWaitingForNew = 8;
+const maxWaiting = 256;
+const maxWaitingForNew = 8;
 /**
  * A request that takes longer than this many times what others took, and than this many milliseconds more, changes the estimate by no
  * more than that: it may be this process that stood still.
  */
 const surprise = 4;
-const leastSurprise = 200;
+const outlierSlackMs = 200;
 /** What is known of origins without a job is kept in so many bytes. */
 const rememberedBytes = 2 << 20;
 
@@ -110,7 +110,7 @@ export class Origin<Job> {
     const closed = this.closedFor(elapsed);
     if (closed > 0) return Math.ceil(closed + this.#pause * random);
     const jobs = this.waiting.length + this.running.length;
-    const most = this.#failures > 0 ? 1 : this.trusted ? mostWaiting : mostWaitingForNew;
+    const most = this.#failures > 0 ? 1 : this.trusted ? maxWaiting : maxWaitingForNew;
     if (jobs < most) return undefined;
     this.putOff += 1;
     const takes = Math.max(this.#takes, likely(elapsed - (this.running[0] ?? elapsed), this.#takes));
@@ -152,8 +152,8 @@ export class Origin<Job> {
       this.#closedUntil = -Infinity;
       return;
     }
-    const isDoubted = this.#isOwn && !hasFailed && known.failures >= mostFailures;
-    this.#failures = isDoubted ? mostFailures - 1 : Math.max(this.#failures, known.failures);
+    const isDoubted = this.#isOwn && !hasFailed && known.failures >= maxFailures;
+    this.#failures = isDoubted ? maxFailures - 1 : Math.max(this.#failures, known.failures);
     this.#pause = Math.max(this.#pause, Math.min(longestPause, known.pause));
     if (!isDoubted) this.#closedUntil = Math.max(this.#closedUntil, closedUntil);
     this.allowed = known.failures > 0 ? 1 : Math.min(most, Math.max(this.allowed, known.allowed));
@@ -180,7 +180,7 @@ export class Origin<Job> {
       if (since < this.#failedAt) return;
       this.#failedAt = elapsed;
       this.#failures += 1;
-      if (this.#failures < mostFailures) return;
+      if (this.#failures < maxFailures) return;
       this.#pause = Math.min(longestPause, this.#pause === 0 ? firstPause : 2 * this.#pause);
       this.#closedUntil = elapsed + this.#pause * (1 - jitter + 2 * jitter * random);
     }
@@ -201,7 +201,7 @@ interface Ended extends Now {
 
 /** What a request took, as far as it is believed. */
 function likely(took: number, takes: number): number {
-  return Math.min(took, surprise * takes + leastSurprise);
+  return Math.min(took, surprise * takes + outlierSlackMs);
 }
 
 /** What waits for its turn. */
@@ -224,7 +224,7 @@ export class Origins<Job extends Owned> {
   readonly #idle = new BoundedMap<Origin<Job>>({ bytes: rememberedBytes, bytesOf: (name) => memoryOf(name) });
   readonly #clock: Clock;
   readonly #most: number;
-  readonly #mostEach: number;
+  readonly #maxPerOrigin: number;
   #running = 0;
   /** Of origins that did not answer the last request, or slowly. They get half of all requests at most. */
   #untrusted = 0;
@@ -233,11 +233,11 @@ export class Origins<Job extends Owned> {
   /** About how long they take, in milliseconds. */
   #untrustedTakes = 20;
 
-  /** `most`: requests at a time. `mostEach`: requests of an origin at a time. */
-  constructor(clock: Clock, most: number, mostEach: number) {
+  /** `most`: requests at a time. `maxPerOrigin`: requests of an origin at a time. */
+  constructor(clock: Clock, most: number, maxPerOrigin: number) {
     this.#clock = clock;
     this.#most = most;
-    this.#mostEach = mostEach;
+    this.#maxPerOrigin = maxPerOrigin;
   }
 
   /** What is known of an origin. */
@@ -254,7 +254,7 @@ export class Origins<Job extends Owned> {
   learn(origin: Origin<Job>, known: Known | undefined): void {
     const now = this.now();
     origin.askedAt = now.elapsed;
-    if (known !== undefined) origin.learn(known, now, this.#mostEach);
+    if (known !== undefined) origin.learn(known, now, this.#maxPerOrigin);
     this.settle(origin);
   }
 
@@ -300,7 +300,7 @@ export class Origins<Job extends Owned> {
       if (job === undefined || running.length >= allowed || origin.closedFor(elapsed) > 0) continue;
       if (trusted) return best ?? origin;
       const own = this.#untrustedOf.get(job.task.owner) ?? 0;
-      if (own >= least || this.#untrusted >= this.#mostUntrusted) continue;
+      if (own >= least || this.#untrusted >= this.#maxUntrusted) continue;
       [best, least] = [origin, own];
       if (own === 0) return best;
     }
@@ -318,11 +318,11 @@ export class Origins<Job extends Owned> {
       if (!trusted) this.#countUntrusted(owner, -1);
       if (!trusted && result.took !== undefined)
         this.#untrustedTakes += (likely(result.took, this.#untrustedTakes) - this.#untrustedTakes) / 8;
-      origin.ended(result, { since, most: this.#mostEach, ...this.now(), random: Math.random() });
+      origin.ended(result, { since, most: this.#maxPerOrigin, ...this.now(), random: Math.random() });
     };
   }
 
-  get #mostUntrusted(): number {
+  get #maxUntrusted(): number {
     return Math.max(1, this.#most >> 1);
   }
 
@@ -335,7 +335,7 @@ export class Origins<Job extends Owned> {
 
   /** How long one of so many jobs of origins that are not trusted waits for its turn, about, in milliseconds. */
   turnAfter(jobs: number): number {
-    return Math.ceil(Math.min(longestPause, Math.max(100, (jobs / this.#mostUntrusted) * this.#untrustedTakes)));
+    return Math.ceil(Math.min(longestPause, Math.max(100, (jobs / this.#maxUntrusted) * this.#untrustedTakes)));
   }
 
   /** Forgets an origin that has no job any more. What its requests showed is remembered. */

@@ -8,7 +8,7 @@ import { parkedFeature, pushFeature, type StoredConfig } from "./stored.ts";
 export type Change = (config: StoredConfig) => StoredConfig;
 
 /** Most repetitions where an operator changes the row in between. */
-const mostTries = 20;
+const maxTries = 20;
 
 /** The row of a config in the hands of this process: it is claimed, changed and given back. */
 export class ClaimedRow {
@@ -129,7 +129,7 @@ export class ClaimedRow {
           this.#row = set.due === undefined ? { value: set.value } : { value: set.value, due: set.due };
         return outcome;
       }
-      if (outcome.reason !== "changed" || tries === mostTries || !(await this.#readAgain())) return outcome;
+      if (outcome.reason !== "changed" || tries === maxTries || !(await this.#readAgain())) return outcome;
     }
   }
 

@@ -14,7 +14,7 @@ import { headersOf, post, type Answer, type PushMessage } from "./request.ts";
 import { waitAfter } from "./retry.ts";
 import { moved } from "./row.ts";
 import { rememberLast } from "./seal.ts";
-import { mostRefused, type StoredConfig } from "./stored.ts";
+import { maxRefused, type StoredConfig } from "./stored.ts";
 
 /** A claim lasts longer than a request by this, in milliseconds: for what comes before and after the request. */
 export const claimMargin = 40_000;
@@ -212,7 +212,7 @@ export class Delivery {
       case "refused": {
         const { reason, status, kind } = answer;
         const problem = this.#problem(reason, status);
-        // What is refused is not tried again: at most `mostRefused` lines for a webhook, until it is parked.
+        // What is refused is not tried again: at most `maxRefused` lines for a webhook, until it is parked.
         if (kind === "refused") logger.info("A receiver refused a webhook", { ...this.fields, reason });
         else logger.debug("A webhook was not delivered", { ...this.fields, reason });
         if (refused !== undefined) return this.#triedAgain(refused, problem);
@@ -230,7 +230,7 @@ export class Delivery {
   }
 
   #refused(problem: PushProblem, { position, event: { seq }, last }: Found): Promise<Step> {
-    if ((this.#row.config.refused ?? []).length >= mostRefused) return this.#park(problem);
+    if ((this.#row.config.refused ?? []).length >= maxRefused) return this.#park(problem);
     const change: Change = (config) => {
       const { refused = [] } = config;
       const sequence = config.sequence + 1;

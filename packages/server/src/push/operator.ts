@@ -18,10 +18,10 @@ interface Found {
 }
 
 /** Most entries of a list: each may take 32 KiB. */
-const mostListed = 1000;
+const maxListed = 1000;
 
 /** How often a change is repeated where a process that delivers changes the same row in between. */
-const mostTries = 50;
+const maxTries = 50;
 
 /** Options of `pushOperator()`. */
 export interface PushOperatorOptions {
@@ -91,8 +91,8 @@ export function pushOperator(store: Rows, options: PushOperatorOptions = {}): Pu
 const features = [pushFeature, parkedFeature] as const;
 
 function checkLimit(limit: number): void {
-  if (Number.isInteger(limit) && limit >= 1 && limit <= mostListed) return;
-  throw new A2AError("InvalidParams", `The limit of a list of webhooks is a whole number from 1 to ${mostListed}`);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= maxListed) return;
+  throw new A2AError("InvalidParams", `The limit of a list of webhooks is a whole number from 1 to ${maxListed}`);
 }
 
 async function rowsOf(store: Rows, { agent, owner, taskId }: TaskKey): Promise<readonly Found[]> {
@@ -156,7 +156,7 @@ async function change(
   { agent, taskId, configId }: ConfigKey,
   decide: (found: readonly Found[]) => Change,
 ): Promise<boolean> {
-  for (let tries = 0; tries < mostTries; tries += 1) {
+  for (let tries = 0; tries < maxTries; tries += 1) {
     const head = await store.head({ agent }, taskId);
     if (head === undefined) return false;
     const found = await rowsOf(store, head.task);

@@ -3,7 +3,7 @@ import type { Delivery } from "./delivery.ts";
 
 /** Rows that a process holds: they wait for their turn, or are being delivered. */
 const most = 1024;
-const mostBytes = 4 << 20;
+const maxBytes = 4 << 20;
 
 interface Held {
   readonly delivery: Delivery;
@@ -90,5 +90,5 @@ function plus({ rows, bytes }: Usage = { rows: 0, bytes: 0 }, more: number): Usa
 
 /** Whether one row more is more than a share of all. */
 function isOver({ rows, bytes }: Usage, more: number, share: number): boolean {
-  return rows + 1 > most * share || bytes + more > mostBytes * share;
+  return rows + 1 > most * share || bytes + more > maxBytes * share;
 }

@@ -9,7 +9,7 @@ export const pushFeature = "push";
 export const parkedFeature = "push.parked";
 
 /** Most refused events that a row keeps. One more parks the config. */
-export const mostRefused = 16;
+export const maxRefused = 16;
 
 /** The value of the row of a config, as JSON. Its key is the id of the config. */
 export interface StoredConfig {

@@ -37,7 +37,7 @@ const waits: readonly number[] = [
 const longestTimeout = 20 * second;
 
 /** A config is a row of its task, and extensions need rows too (`featureBounds.rows`). */
-const mostConfigs = 200;
+const maxConfigs = 200;
 
 /** The settings of webhooks; `undefined` where they are off. `publicUrl`: that of the server. */
 export function pushSettingsOf(
@@ -67,7 +67,7 @@ export function pushSettingsOf(
     challenge: options.challenge ?? false,
     events: eventsOf(options.events),
     bodyBytes: positive("push.bodyBytes", options.bodyBytes, 256 << 10),
-    configsPerTask: positive("push.configsPerTask", options.configsPerTask, 10, mostConfigs),
+    configsPerTask: positive("push.configsPerTask", options.configsPerTask, 10, maxConfigs),
     retryAfter: retryAfterOf(options.retryAfter),
     timeout,
     concurrency: positive("push.concurrency", options.concurrency, 64),

@@ -33,7 +33,7 @@ export interface EraseOptions {
 /** Tasks, or rows of a kind, in one transaction. */
 const limit = 100;
 /** How often is begun again for an owner that goes on creating tasks. */
-const mostRounds = 20;
+const maxRounds = 20;
 /** Milliseconds between two rounds: a sweep of a server may have locked what is left. */
 const roundPause = 100;
 
@@ -75,7 +75,7 @@ export async function erase(store: Store, owner: Owner, options: EraseOptions = 
   const { cancel = (head) => cancelInStore(store, head), onCanceled, onProgress } = options;
   const { agent, owner: name } = owner;
   let [tasks, canceled] = [0, 0];
-  for (let round = 0; round < mostRounds; round += 1) {
+  for (let round = 0; round < maxRounds; round += 1) {
     if (round > 0) await new Promise((resolve) => setTimeout(resolve, roundPause));
     for (let found = await upkeep.find({ ...owner, states: active }, limit); found.length > 0;) {
       for (const head of found) if (await cancel(head)) canceled += 1;

@@ -36,7 +36,7 @@ export interface SearchTerm {
 
 /** Which tasks to find. */
 export interface SearchQuery {
-  /** Each of these is in a text of the task. From one to `mostSearchTerms`, as `searchTerms` gives them. */
+  /** Each of these is in a text of the task. From one to `maxSearchTerms`, as `searchTerms` gives them. */
   readonly terms: readonly SearchTerm[];
   /** Only tasks of this conversation. */
   readonly contextId?: string;

@@ -66,13 +66,13 @@ export function searchWords(text: string): readonly string[] {
 }
 
 /** Words or phrases of a query at most. */
-export const mostSearchTerms = 8;
+export const maxSearchTerms = 8;
 /** Words of all its terms at most: a longer phrase would be compared with each place of a text. */
-export const mostSearchWords = 64;
+export const maxSearchWords = 64;
 
 /**
  * What a query asks for: its words, texts in quotes as phrases, and beginnings of words, which end in `*`. Anything else in it separates
- * words, so no text is a wrong query. Empty where it has no word. There may be more than `mostSearchTerms`.
+ * words, so no text is a wrong query. Empty where it has no word. There may be more than `maxSearchTerms`.
  *
  * @example
  * ```ts

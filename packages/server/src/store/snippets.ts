@@ -25,7 +25,7 @@ function* findTerm(words: readonly string[], { words: wanted, prefix = false }: 
 
 /** Characters of a snippet, about. */
 const snippetLength = 160;
-const mostMarks = 20;
+const maxMarks = 20;
 
 /** A part of a text around the first place where a term is. `undefined` where none is in it. */
 function snippetOf(
@@ -51,7 +51,7 @@ function snippetOf(
   if (first === undefined) return undefined;
   const start = beginning(text, Math.max(0, first - snippetLength / 4));
   const end = start + ending(text.slice(start, start + snippetLength + longestWord));
-  const shown = marks.filter(([from = 0, to = 0]) => from >= start && to <= end).slice(0, mostMarks);
+  const shown = marks.filter(([from = 0, to = 0]) => from >= start && to <= end).slice(0, maxMarks);
   return {
     ...(messageId !== undefined && { messageId }),
     ...(artifactId !== undefined && { artifactId }),
@@ -88,7 +88,7 @@ function merged(marks: readonly { readonly start: number; readonly end: number }
 }
 
 /** Texts of a task from which snippets are made. */
-export const mostSnippets = 3;
+export const maxSnippets = 3;
 
 /** Makes the snippets of a page, of so much text that it takes no longer than some milliseconds. */
 export class Snippets {
@@ -103,7 +103,7 @@ export class Snippets {
 
   /** A snippet of each text. None of a text for which there is no room any more: the first tasks of the page are the best. */
   of(texts: readonly SearchText[]): readonly SearchSnippet[] {
-    return texts.slice(0, mostSnippets).flatMap((text) => {
+    return texts.slice(0, maxSnippets).flatMap((text) => {
       if (text.text.length > this.#left) return [];
       this.#left -= text.text.length;
       return snippetOf(text, this.#terms) ?? [];

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "@parley/a2a/internal/base/index";
 import type { Dialer } from "@parley/a2a/internal/net/index";
-import { mostRefused } from "../../src/push/stored.ts";
+import { maxRefused } from "../../src/push/stored.ts";
 import { fakeClock } from "@parley/testing";
 import { completed, status, working } from "../../../testing/src/store/given.ts";
 import { pushOperator } from "../../src/push/operator.ts";
@@ -314,16 +314,16 @@ describe("an event that is refused", () => {
     ]);
   });
 
-  it(`is the last one that nobody looked at, after ${mostRefused}: then the config is parked`, async () => {
+  it(`is the last one that nobody looked at, after ${maxRefused}: then the config is parked`, async () => {
     const given = await delivering(() => 400);
-    const statuses = Array.from({ length: mostRefused }, (_, at) =>
+    const statuses = Array.from({ length: maxRefused }, (_, at) =>
       status("u", at % 2 ? "TASK_STATE_WORKING" : "TASK_STATE_INPUT_REQUIRED"),
     );
     await given.task("u", { c: `${given.url}/u` });
     await given.append("u", working("u"), ...statuses);
-    await until(async () => expect(await given.parked("u")).toMatchObject({ cursor: mostRefused + 1 }));
-    expect((await given.parked("u"))?.refused).toHaveLength(mostRefused);
-    expect(given.at("/u")).toHaveLength(mostRefused + 1);
+    await until(async () => expect(await given.parked("u")).toMatchObject({ cursor: maxRefused + 1 }));
+    expect((await given.parked("u"))?.refused).toHaveLength(maxRefused);
+    expect(given.at("/u")).toHaveLength(maxRefused + 1);
   });
 });
 

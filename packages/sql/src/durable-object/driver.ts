@@ -4,10 +4,10 @@ import { driverOver, type LibraryStatement } from "../sqlite/drivers/library.ts"
 import type { ObjectStorage, SqlStorage } from "./storage.ts";
 
 /** The most parameters of one statement in a Durable Object. */
-const mostParameters = 100;
+const maxParameters = 100;
 
 /** Most bytes of a text. The platform allows 2 MB for a row; workerd on one's own machine allows more. */
-const mostBytes = 2_000_000;
+const maxBytes = 2_000_000;
 
 /**
  * The driver for the SQLite of a Durable Object. Calls are synchronous, only this object has the database, and nothing else runs
@@ -27,7 +27,7 @@ export function objectDriver(storage: ObjectStorage, onWrite: () => void): Drive
   return {
     prepare,
     exec,
-    mostParameters,
+    maxParameters,
     isAlone: true,
     transaction(mode, body) {
       if (mode === "read") return body();
@@ -64,9 +64,9 @@ function statementOf(sql: SqlStorage, text: string): LibraryStatement {
 
 function checkSize(value: Value): void {
   // A character has three bytes at most.
-  if (typeof value !== "string" || value.length <= mostBytes / 3) return;
+  if (typeof value !== "string" || value.length <= maxBytes / 3) return;
   const bytes = utf8Length(value);
-  if (bytes > mostBytes) throw new RangeError(`A text of ${bytes} bytes: a Durable Object stores ${mostBytes} at most`);
+  if (bytes > maxBytes) throw new RangeError(`A text of ${bytes} bytes: a Durable Object stores ${maxBytes} at most`);
 }
 
 function rowsOf(sql: SqlStorage, text: string, values: readonly Value[]): readonly Row[] {

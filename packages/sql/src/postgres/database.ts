@@ -89,7 +89,7 @@ export interface DatabaseOptions {
 /** The oldest server that is supported. */
 const oldest = 15;
 /** How often a transaction runs in all where it conflicts with others. */
-const mostConflicts = 8;
+const maxConflicts = 8;
 /**
  * Milliseconds that a transaction may wait for its program, which otherwise keeps rows locked while it is stopped: another node could
  * not take over its tasks.
@@ -184,7 +184,7 @@ class RetryingDatabase implements Database {
         // A statement that failed because of its name has none, or another one, when it runs again.
         const mayRepeat =
           isConflict(thrown) || isStale(thrown)
-            ? ++conflicts < mostConflicts
+            ? ++conflicts < maxConflicts
             : (isOutage(thrown) || isReadOnly(thrown)) && performance.now() < until && this.#facts !== undefined;
         if (isFullDisk(thrown)) this.disk.note(true);
         if (!mayRepeat) throw readable(thrown);

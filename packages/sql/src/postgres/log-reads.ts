@@ -19,13 +19,13 @@ import type { Row, Value } from "./driver.ts";
 import { isOutage } from "./errors.ts";
 
 /** New records of a task up to which its reader shares a statement. One that is far behind reads by itself. */
-const mostNew = 64;
+const maxNew = 64;
 /** Bytes of records of each of them. */
-const mostBytes = 65_536;
+const maxBytes = 65_536;
 /** Reads of one statement. */
-const mostReads = 256;
+const maxReads = 256;
 /** Statements at one time. */
-const mostAtOnce = 2;
+const maxAtOnce = 2;
 
 const wanted: readonly Column[] = [
   ["agent", "text"],
@@ -50,7 +50,7 @@ const selectNew = `SELECT v.at, ${taskColumns}, r.*
         SELECT ${recordColumns}, sum(octet_length(json) + coalesce(octet_length(extra), 0)) OVER (ORDER BY seq) AS size
         FROM parley.log WHERE task = t.number AND seq > greatest(v.after, t.first_seq - 1) ORDER BY seq LIMIT v.most
       ) l WHERE l.size <= v.bytes
-    ) r ON t.seq - v.after <= ${mostNew}
+    ) r ON t.seq - v.after <= ${maxNew}
   ORDER BY v.at, r.seq`;
 
 /** The page of a log. `undefined`: there is no such task. `alone`: it has to be read by itself. */
@@ -93,8 +93,8 @@ export class LogReads {
       indexName(taskId),
       owner,
       after,
-      Math.min(limit, mostNew),
-      Math.min(bytes, mostBytes),
+      Math.min(limit, maxNew),
+      Math.min(bytes, maxBytes),
     ];
     const until = this.#database.deadline();
     return new Promise((resolve, reject) => {
@@ -104,7 +104,7 @@ export class LogReads {
   }
 
   #schedule(): void {
-    if (this.#isDue || this.#reading === mostAtOnce || this.#waiting.length === 0) return;
+    if (this.#isDue || this.#reading === maxAtOnce || this.#waiting.length === 0) return;
     this.#isDue = true;
     // After this turn of the event loop: those who were told together read together.
     setImmediate(() => {
@@ -114,7 +114,7 @@ export class LogReads {
   }
 
   async #read(): Promise<void> {
-    const reads = this.#waiting.splice(0, mostReads);
+    const reads = this.#waiting.splice(0, maxReads);
     this.#reading += 1;
     this.#schedule();
     try {

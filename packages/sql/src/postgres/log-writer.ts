@@ -23,7 +23,7 @@ const replyColumns: readonly Column[] = [
 const insertReplies = insertInto("replies", replyColumns, "context, place");
 
 /** About the most characters of one statement: the message of a statement has less than 1 GiB. */
-const mostText = 16 << 20;
+const maxText = 16 << 20;
 
 function typeOf(name: string): Column[1] {
   if (name === "time") return "bigint";
@@ -45,7 +45,7 @@ class Rows {
   add(row: readonly Value[], length: number): void {
     if (length > this.#room) {
       this.#groups.push([]);
-      this.#room = mostText;
+      this.#room = maxText;
     }
     this.#groups.at(-1)?.push([...row]);
     this.#room -= length;

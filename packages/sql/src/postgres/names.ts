@@ -4,7 +4,7 @@ import { sqlState } from "./driver.ts";
 /** How often a text is run before it gets a name: what is run once in a while would only take memory of the server. */
 const soon = 3;
 /** Texts that are counted and named. They are constants of the source code, of which there are fewer. */
-const mostTexts = 500;
+const maxTexts = 500;
 
 /**
  * Names of statements: the server parses and plans a statement with a name once in a connection, which takes longer than to run most of
@@ -26,7 +26,7 @@ export class StatementNames {
     if (!this.#isOn) return undefined;
     const known = this.#texts.get(text);
     if (known === undefined) {
-      if (this.#texts.size < mostTexts) this.#texts.set(text, { runs: 1 });
+      if (this.#texts.size < maxTexts) this.#texts.set(text, { runs: 1 });
       return undefined;
     }
     if (known.name !== undefined) return known.name;

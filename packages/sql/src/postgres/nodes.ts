@@ -28,7 +28,7 @@ export async function forget(sql: Sql, nodes: readonly string[]): Promise<void> 
 }
 
 /** Of so many connections, heartbeats may have one. With fewer, the other statements need them more. */
-const leastForOwn = 3;
+const minForOwn = 3;
 
 /**
  * One statement for each process and heartbeat. A process whose heartbeats wait behind its own work would be taken for dead because it has
@@ -51,7 +51,7 @@ export class Heartbeats {
     this.#schema = schema;
     this.#listening = listening;
     const { driver } = database;
-    if ((driver.connections ?? 0) >= leastForOwn) this.#own = new OwnConnection(driver);
+    if ((driver.connections ?? 0) >= minForOwn) this.#own = new OwnConnection(driver);
     // It is not repeated while the database is away: the next heartbeat tries again.
     this.#pool = {
       query: (statement, values) => database.query(statement, values, { until: 0, silence: quickSilence }),

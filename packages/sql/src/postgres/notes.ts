@@ -5,12 +5,12 @@ import { columnsOf, type Sql } from "./schema.ts";
 /* What nodes tell each other, until it expires. The table is not logged: after a crash of the server nodes learn again. */
 
 /** How many expired notes a statement deletes at most: more than it stores. */
-const mostTidied = 2_000;
+const maxTidied = 2_000;
 
 /** Notes are locked in the order of their keys, and expired ones only where nobody else has them, so that nodes never deadlock. */
 const write = `WITH gone AS (
     DELETE FROM parley.notes WHERE key IN (
-      SELECT key FROM parley.notes WHERE until <= $4 AND key <> ALL($1::text[]) ORDER BY until LIMIT ${mostTidied}
+      SELECT key FROM parley.notes WHERE until <= $4 AND key <> ALL($1::text[]) ORDER BY until LIMIT ${maxTidied}
       FOR UPDATE SKIP LOCKED)
   )
   INSERT INTO parley.notes (key, value, until)

@@ -12,7 +12,7 @@ import type { Schema } from "./schema.ts";
 
 /** Milliseconds between two looks of a node for rows that say nothing, and how many it deletes in a statement. */
 const tidyEvery = 60_000;
-const mostTidied = 5_000;
+const maxTidied = 5_000;
 
 /** Milliseconds that a server waits for an answer: it counts by itself then. */
 const patience = 1_000;
@@ -41,7 +41,7 @@ const use = `INSERT INTO parley.rates AS r (key, at, per, pace, used, wanted, ta
   RETURNING key::text, taken, greatest(0, back_at - at)`;
 
 const tidy = `DELETE FROM parley.rates WHERE key IN (
-    SELECT key FROM parley.rates WHERE back_at < ${now} LIMIT ${mostTidied} FOR UPDATE SKIP LOCKED)
+    SELECT key FROM parley.rates WHERE back_at < ${now} LIMIT ${maxTidied} FOR UPDATE SKIP LOCKED)
   RETURNING 1`;
 
 /** The budgets in a database. */
@@ -70,8 +70,8 @@ export class Rates {
         keys,
         uses.map(({ per }) => per),
         uses.map(({ per, requests }) => per / requests),
-        uses.map(({ used }) => Math.min(used, mostUsed)),
-        uses.map(({ wanted }) => Math.min(wanted, mostUsed)),
+        uses.map(({ used }) => Math.min(used, maxUsed)),
+        uses.map(({ wanted }) => Math.min(wanted, maxUsed)),
       ],
       { until: performance.now() + patience },
     );
@@ -81,12 +81,12 @@ export class Rates {
 
   async tidy(): Promise<void> {
     this.#tidied = performance.now();
-    while ((await this.#database.query(this.#schema.text(tidy))).rows.length === mostTidied);
+    while ((await this.#database.query(this.#schema.text(tidy))).rows.length === maxTidied);
   }
 }
 
 /** The largest `integer` of PostgreSQL. */
-const mostUsed = 2 ** 31 - 1;
+const maxUsed = 2 ** 31 - 1;
 
 /** A name of any length, which may tell who somebody is, as the first 128 bits of its hash. */
 function nameOf(key: string): string {

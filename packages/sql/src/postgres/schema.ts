@@ -2,7 +2,7 @@ import type { Queries, Row, Value } from "./driver.ts";
 import { quoted } from "./pool.ts";
 
 /** Bytes of an identifier (PostgreSQL §4.1.1). It cuts off longer ones, so that two schemas would be one. */
-const mostBytes = 63;
+const maxBytes = 63;
 
 /** Runs a statement. Its tables are written as `parley.tasks`, whatever the schema is called. */
 export type Sql = (text: string, ...values: readonly Value[]) => Promise<readonly Row[]>;
@@ -20,8 +20,8 @@ export class Schema {
   /** @throws TypeError for a name that PostgreSQL would cut off, or does not take. */
   constructor(name: string) {
     const bytes = Buffer.byteLength(name);
-    if (bytes === 0 || bytes > mostBytes || name.includes("\0")) {
-      throw new TypeError(`The name of a schema has 1 to ${mostBytes} bytes, and no NUL`);
+    if (bytes === 0 || bytes > maxBytes || name.includes("\0")) {
+      throw new TypeError(`The name of a schema has 1 to ${maxBytes} bytes, and no NUL`);
     }
     this.name = name;
     this.#prefix = `${quoted(name)}.`;

@@ -20,7 +20,7 @@ import type { Sql } from "./schema.ts";
 const root = 0;
 
 /** Bytes of memory. */
-const mostBytes = 4 << 20;
+const maxBytes = 4 << 20;
 
 const named: readonly Column[] = [
   ["parent", "bigint"],
@@ -30,7 +30,7 @@ const findScopes = `SELECT s.parent, s.name, s.id FROM ${rowsOf(named)} JOIN par
 const made: readonly Column[] = [...named, ["long_name", "text"], ["id", "bigint"]];
 const insertScopes = insertInto("scopes", made, "parent, name", "ON CONFLICT DO NOTHING");
 /** How often ids are drawn. One that exists is as rare as two of a million in 2^48. */
-const mostDraws = 3;
+const maxDraws = 3;
 
 /**
  * An id that no scope has had, also where the rows of later ones were lost with a failover: a node that remembers one must not meet
@@ -51,7 +51,7 @@ interface WantedScope {
 
 /** Ids of agents and of their owners, as appends remember them. They look whether they still exist. */
 export class ScopeIds {
-  readonly #known = new BoundedMap<number>({ bytes: mostBytes, bytesOf: (path) => memoryOf(path) });
+  readonly #known = new BoundedMap<number>({ bytes: maxBytes, bytesOf: (path) => memoryOf(path) });
 
   /** Forgets them all. */
   forget(): void {
@@ -96,7 +96,7 @@ export class ScopeIds {
     for (let draws = 0; ; draws += 1) {
       const rows = [...missing.values()].filter(({ make }) => make);
       if (rows.length === 0) return;
-      if (draws === mostDraws) throw new RangeError("No new id was found for an agent or an owner");
+      if (draws === maxDraws) throw new RangeError("No new id was found for an agent or an owner");
       const values = rows.map(({ parent, name }) => [parent, ...bothNames(name), newId()]);
       await write(sql, insertScopes, values, made.length);
       await look();

@@ -112,12 +112,12 @@ const searched = `(octet_length(json) <= ${searchBounds.text}
 /** Records that are read at once: each may be as large as `searchBounds.record`. */
 const recordsAtOnce = 16;
 /** Records of a task that are read: more than the texts of most tasks have. */
-const mostRecords = 20_000;
+const maxRecords = 20_000;
 
 /** The records of a task after one, of those that `where` selects. A task may be larger than the memory. */
 async function* recordsOf(sql: Sql, where: string, number: number, after: number): AsyncGenerator<Row, void, void> {
   let from = after;
-  for (let read = 0; read < mostRecords; read += recordsAtOnce) {
+  for (let read = 0; read < maxRecords; read += recordsAtOnce) {
     const found = await sql(
       `SELECT seq, kind, json FROM parley.log WHERE task = $1 AND seq > $2 AND ${where} AND ${searched}
        ORDER BY seq LIMIT ${recordsAtOnce}`,

@@ -1,4 +1,4 @@
-import { mostSnippets, Snippets } from "@parley/server/internal/store/snippets";
+import { maxSnippets, Snippets } from "@parley/server/internal/store/snippets";
 import { piecesText, searchPoints, type SearchPieces, type SearchText } from "@parley/server/internal/store/search";
 import {
   unavailable,
@@ -18,7 +18,7 @@ import { stateOfIndex } from "./search-index.ts";
 // Finds tasks by their texts. `search-index.ts` says what the index has.
 
 /** Texts of one term that are looked at, the newest ones. Few owners have so many. */
-const mostTexts = 10_000;
+const maxTexts = 10_000;
 
 /** Call it in a transaction. */
 export async function findTasks(sql: Sql, owner: Owner, query: SearchQuery): Promise<SearchPage> {
@@ -67,7 +67,7 @@ function matchOf(owner: number, { words, prefix = false }: SearchTerm): readonly
 function textsOfTerm(columns: string, n: number): string {
   return `SELECT ${columns} FROM parley.search_texts
     WHERE lexemes @@ $${n}::tsquery AND ($${n + 1}::text IS NULL OR strpos(words, $${n + 1}::text) > 0)
-    ORDER BY task DESC, seq DESC LIMIT ${mostTexts}`;
+    ORDER BY task DESC, seq DESC LIMIT ${maxTexts}`;
 }
 
 /** The tasks that have all terms, in the order that `pointsOf` of the port gives. */
@@ -109,7 +109,7 @@ async function bestTexts(
          WHERE task = ANY($1::bigint[]) GROUP BY task, seq
        ) b
      ) c JOIN parley.search_texts s ON s.task = c.task AND s.seq = c.seq
-     WHERE c.rank <= ${mostSnippets} ORDER BY s.task, c.rank`,
+     WHERE c.rank <= ${maxSnippets} ORDER BY s.task, c.rank`,
     numbers,
     ...used,
   );

@@ -102,7 +102,7 @@ async function findTasks(sql: Sql, selection: TaskSelection, limit: number): Pro
 }
 
 /** About the most records of one transaction. */
-const mostRecords = 10_000;
+const maxRecords = 10_000;
 
 async function removeTasks(sql: Sql, selection: TaskSelection, limit: number): Promise<Removed> {
   const { level, lists } = await listsOf(sql, selection);
@@ -110,7 +110,7 @@ async function removeTasks(sql: Sql, selection: TaskSelection, limit: number): P
   let records = 0;
   const tasks = found.slice(0, limit).filter(({ head }, at) => {
     records += head.seq + Math.ceil(head.bytes / 4096);
-    return at === 0 || records <= mostRecords;
+    return at === 0 || records <= maxRecords;
   });
   await deleteTasks(sql, tasks, () => false);
   return { deleted: tasks.length, more: found.length > tasks.length };

@@ -11,7 +11,7 @@ const calmer = 10;
 /** Milliseconds for which a write of another node may go on before its end is waited for no more: all time limits of one together. */
 const longestWrite = 60_000;
 /** Places of this node that are remembered between two looks. With more, they count as those of others. */
-const mostPlaces = 100_000;
+const maxPlaces = 100_000;
 
 /**
  * How many transactions have begun to write, which of those that run now is the oldest, and the next that will begin: in this order, so
@@ -80,7 +80,7 @@ export class Watch {
 
   /** This node has taken a number for a transaction of its own. */
   took(places: number): void {
-    if (this.#timer !== undefined && this.#own.size < mostPlaces) this.#own.add(places);
+    if (this.#timer !== undefined && this.#own.size < maxPlaces) this.#own.add(places);
   }
 
   /** Returns a function that removes the listener. */

@@ -11,8 +11,8 @@ import type { Schema } from "./schema.ts";
 import { ScopeGone, ScopeIds } from "./scopes.ts";
 
 /** Items of one transaction, and about how many characters their texts have: more waits for the next one. */
-const mostItems = 1000;
-const mostText = 16 << 20;
+const maxItems = 1000;
+const maxText = 16 << 20;
 
 /** SQLSTATE of a row that fits into no partition (PostgreSQL, Appendix A: check_violation). */
 const noPartition = "23514";
@@ -34,7 +34,7 @@ export interface WriterEvents {
 }
 
 /** How often items are applied again that met an owner which was being deleted. Made anew, it could be deleted again. */
-const mostAgain = 5;
+const maxRepeatCount = 5;
 
 /**
  * Appends in the order of the calls, one transaction at a time. Calls that are made meanwhile share the next one: under load a commit
@@ -86,7 +86,7 @@ export class Writer {
     for (const call of this.#waiting) {
       items += call.items.length;
       size += call.size;
-      if (count > 0 && (items > mostItems || size > mostText)) break;
+      if (count > 0 && (items > maxItems || size > maxText)) break;
       count += 1;
     }
     return this.#waiting.splice(0, count);
@@ -141,7 +141,7 @@ export class Writer {
         applyItems(this.#schema.over(transaction), names, items, this.#onPlaces),
       );
     };
-    for (let again = mostAgain; again > 0; again -= 1) {
+    for (let again = maxRepeatCount; again > 0; again -= 1) {
       try {
         return await attempt();
       } catch (thrown) {

@@ -25,18 +25,18 @@ export function keyOf(
 }
 
 /** Bytes of memory. */
-const mostBytes = 16 << 20;
+const maxBytes = 16 << 20;
 
 /** The JSON text of tasks that were read: most tasks are over, and are read again. Keeps no large task. */
 export class KeptTasks {
-  readonly #tasks = new BoundedMap<string>({ bytes: mostBytes, bytesOf: memoryOf });
+  readonly #tasks = new BoundedMap<string>({ bytes: maxBytes, bytesOf: memoryOf });
 
   find(key: string): string | undefined {
     return this.#tasks.get(key);
   }
 
   keep(key: string, json: string): void {
-    if (memoryOf(key, json) <= mostBytes / 16) this.#tasks.set(key, json);
+    if (memoryOf(key, json) <= maxBytes / 16) this.#tasks.set(key, json);
   }
 
   forget(): void {

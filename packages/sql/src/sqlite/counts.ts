@@ -29,8 +29,8 @@ interface Ladder {
 /** Up to so many tasks are counted each time, at 20 ns each. */
 const few = 1000;
 /** Both bound the memory to a few megabytes: a rung is two numbers. */
-const mostRungs = 64;
-const mostLadders = 1000;
+const maxRungs = 64;
+const maxLadders = 1000;
 const never = Number.MAX_SAFE_INTEGER;
 
 /**
@@ -72,11 +72,11 @@ export class Counts {
     const newer = known === undefined ? held : between(known.top.time, never);
     if (known === undefined || known.late !== late || held - newer !== known.top.before) {
       const ladder = { late, rungs: [], top: rungAt(settled) };
-      if (this.#ladders.size >= mostLadders) this.#ladders.clear();
+      if (this.#ladders.size >= maxLadders) this.#ladders.clear();
       this.#ladders.set(key, ladder);
       return ladder;
     }
-    if (known.rungs.length >= mostRungs) known.rungs = known.rungs.filter((_rung, at) => at % 2 === 0);
+    if (known.rungs.length >= maxRungs) known.rungs = known.rungs.filter((_rung, at) => at % 2 === 0);
     if (newer > few && settled > known.top.time) {
       known.rungs.push(known.top);
       known.top = rungAt(settled);

@@ -13,7 +13,7 @@ export interface Driver {
    */
   transaction<T>(mode: "read" | "write", body: () => T): T;
   /** The most parameters of one statement. Absent: more than any statement here has. */
-  readonly mostParameters?: number;
+  readonly maxParameters?: number;
   /** Whether nothing else can have the database open, so that no other connection changes it. Default false. */
   readonly isAlone?: boolean;
   /** Copies the write-ahead log into the database file and closes the connection. */

@@ -74,10 +74,10 @@ export class ManyRows {
   write(): void {
     const values = this.#values;
     const { columns, sizes } = this.#statement;
-    const { mostParameters = Infinity } = this.#driver;
+    const { maxParameters = Infinity } = this.#driver;
     let done = 0;
     for (const { rows, sql } of sizes) {
-      if (rows * columns > mostParameters) continue;
+      if (rows * columns > maxParameters) continue;
       for (; values.length - done >= rows * columns; done += rows * columns) {
         this.#driver.prepare(sql).run(...values.slice(done, done + rows * columns));
       }

@@ -19,7 +19,7 @@ import {
 const root = 0;
 
 /** Bytes of memory. */
-const mostBytes = 4 << 20;
+const maxBytes = 4 << 20;
 
 /**
  * Ids of agents, of their owners, and of the contexts of those. The ids of agents and owners are remembered. No other owner ever gets that of
@@ -28,7 +28,7 @@ const mostBytes = 4 << 20;
  */
 export class ScopeIds {
   readonly #driver: Driver;
-  readonly #known = new BoundedMap<number>({ bytes: mostBytes, bytesOf: (path) => memoryOf(path) });
+  readonly #known = new BoundedMap<number>({ bytes: maxBytes, bytesOf: (path) => memoryOf(path) });
 
   constructor(driver: Driver) {
     this.#driver = driver;

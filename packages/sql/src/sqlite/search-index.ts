@@ -115,7 +115,7 @@ const searched = `(octet_length(json) <= ${searchBounds.text}
 /** Records that are read at once: each may be as large as `searchBounds.record`. */
 const recordsAtOnce = 16;
 /** Records of a task that are read: more than the texts of most tasks have. */
-const mostRecords = 20_000;
+const maxRecords = 20_000;
 
 /** The rows of a statement that selects the records after a key, by their key, up to another one. A task may be larger than the memory. */
 function* recordsOf(driver: Driver, sql: string, number: number, after: number): Generator<Row, void, void> {
@@ -123,7 +123,7 @@ function* recordsOf(driver: Driver, sql: string, number: number, after: number):
     `${sql} AND key > ? AND key <= ? AND ${searched} ORDER BY key LIMIT ${recordsAtOnce}`,
   );
   let from = logKey(number, after);
-  for (let read = 0; read < mostRecords; read += recordsAtOnce) {
+  for (let read = 0; read < maxRecords; read += recordsAtOnce) {
     const found = statement.all(from, logKey(number, maxSeq));
     yield* found;
     const last = found[recordsAtOnce - 1];

@@ -1,4 +1,4 @@
-import { mostSnippets, Snippets } from "@parley/server/internal/store/snippets";
+import { maxSnippets, Snippets } from "@parley/server/internal/store/snippets";
 import { piecesText, searchPoints, type SearchPieces, type SearchText } from "@parley/server/internal/store/search";
 import {
   unavailable,
@@ -16,7 +16,7 @@ import type { ScopeIds } from "./scopes.ts";
 // Finds tasks by their texts. `search-index.ts` says what the index has.
 
 /** Texts of one term that are looked at, the newest ones. Few owners have so many. */
-const mostTexts = 10_000;
+const maxTexts = 10_000;
 
 /** Call it in a transaction. */
 export function findTasks(driver: Driver, scopes: ScopeIds, owner: Owner, query: SearchQuery): SearchPage {
@@ -66,7 +66,7 @@ function mainMatchOf(owner: number, term: SearchTerm): string {
 }
 
 /** The newest texts of a match. */
-const newest = `SELECT rowid FROM search_index WHERE search_index MATCH ? ORDER BY rowid DESC LIMIT ${mostTexts}`;
+const newest = `SELECT rowid FROM search_index WHERE search_index MATCH ? ORDER BY rowid DESC LIMIT ${maxTexts}`;
 
 /** The tasks that have all terms, in the order that `pointsOf` gives. FTS5 has `bm25`, but that counts what the texts of all owners have. */
 function pageStatement(terms: number): string {
@@ -111,7 +111,7 @@ function bestTexts(
   }
   const best = Array.from(found, ([number, texts]): [number, readonly number[]] => {
     const ranked = [...texts].sort(([one, terms], [other, others]) => others - terms || other - one);
-    return [number, ranked.slice(0, mostSnippets).map(([key]) => key)];
+    return [number, ranked.slice(0, maxSnippets).map(([key]) => key)];
   });
   return new Map(best);
 }

@@ -21,7 +21,7 @@ import { isIndexed } from "./search-index.ts";
 /** Bytes that the objects of one task take. */
 const objectBytes = 600;
 /** Bytes of memory for all known tasks. */
-const mostBytes = 8 << 20;
+const maxBytes = 8 << 20;
 
 /** What a writer remembers from one transaction to the next. Call `forget` after a transaction that was rolled back. */
 export class WriterMemory {
@@ -38,7 +38,7 @@ export class WriterMemory {
     this.scopes = new ScopeIds(driver);
     const bytesOf = (key: string, { head: { contextId, holder } }: KnownTask): number =>
       objectBytes + memoryOf(key, key, contextId, holder);
-    this.tasks = new BoundedMap({ bytes: mostBytes, bytesOf });
+    this.tasks = new BoundedMap({ bytes: maxBytes, bytesOf });
   }
 
   /** Call it in a transaction. Forgets what another connection may have changed, if one has committed since. */

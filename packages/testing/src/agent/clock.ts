@@ -33,7 +33,7 @@ export interface TestClock extends Clock {
 /** So many turns of the event loop without new work mean that nothing goes on by itself. */
 const quietTurns = 4;
 /** After so many turns the clock goes on, although an agent works without a pause. */
-const mostTurns = 200;
+const maxTurns = 200;
 
 /** A clock that goes from timer to timer, and knows those that agents wait for. */
 export class SteppedClock implements TestClock {
@@ -114,7 +114,7 @@ export class SteppedClock implements TestClock {
   }
 
   async settle(): Promise<void> {
-    for (let quiet = 0, turns = 0; quiet < quietTurns && turns < mostTurns; turns += 1) {
+    for (let quiet = 0, turns = 0; quiet < quietTurns && turns < maxTurns; turns += 1) {
       const before = this.#begun;
       await new Promise<void>((resolve) => defer(resolve));
       await Promise.all(this.#pending);

@@ -1,4 +1,4 @@
-import { mostSearchTerms, searchBounds, searchTerms } from "@parley/server/internal/store/search";
+import { maxSearchTerms, searchBounds, searchTerms } from "@parley/server/internal/store/search";
 import type { Owner, SearchPage, SearchQuery, Store, TaskSearch } from "@parley/server/internal/store/index";
 import {
   alice,
@@ -246,7 +246,7 @@ export const searchCases: Cases = {
       "a".repeat(5000),
     ];
     for (const text of texts) {
-      const terms = searchTerms(text).slice(0, mostSearchTerms);
+      const terms = searchTerms(text).slice(0, maxSearchTerms);
       if (terms.length === 0) continue;
       const { total } = await search.find(alice, { terms, limit: 9 });
       expect([text, total <= 1]).toEqual([text, true]);

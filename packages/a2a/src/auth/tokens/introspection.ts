@@ -67,7 +67,7 @@ export function introspectionAuthenticator(
 }
 
 /** Most requests at a time: strangers can invent as many tokens as they like. */
-const mostRequests = 64;
+const maxRequests = 64;
 
 /** Asks an authorization server about tokens. */
 function introspectionCheck(options: IntrospectionOptions, host: TokenHost): CheckToken {
@@ -77,7 +77,7 @@ function introspectionCheck(options: IntrospectionOptions, host: TokenHost): Che
   return async (token) => {
     // Tokens of others are none of its business, as where authenticators are combined.
     if (await isOfOther(token, issuer)) throw new WrongToken("The token is by another issuer");
-    if (asking >= mostRequests) throw unavailable("Too many tokens are being checked");
+    if (asking >= maxRequests) throw unavailable("Too many tokens are being checked");
     asking += 1;
     try {
       const address = endpoint ?? endpointOf((await metadata?.current()) ?? {}, "introspection_endpoint");

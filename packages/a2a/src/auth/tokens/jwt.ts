@@ -83,7 +83,7 @@ function isOfType(typ: unknown, wanted: string): boolean {
 }
 
 /** Most keys that a token is tried with which names none: each costs as much as a token, and strangers can send many. */
-const mostTries = 8;
+const maxTries = 8;
 
 /** Verifies with the key that fits, or with each of several that fit. */
 async function verified(token: string, keys: JWTVerifyGetKey, rules: JWTVerifyOptions): Promise<JWTPayload> {
@@ -94,7 +94,7 @@ async function verified(token: string, keys: JWTVerifyGetKey, rules: JWTVerifyOp
     if (!(thrown instanceof errors.JWKSMultipleMatchingKeys)) throw thrown;
     let tries = 0;
     for await (const key of thrown) {
-      if (++tries > mostTries) break;
+      if (++tries > maxTries) break;
       try {
         return (await jwtVerify(token, key, rules)).payload;
       } catch (failed) {

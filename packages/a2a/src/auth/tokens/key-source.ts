@@ -13,7 +13,7 @@ export interface KeySource {
 }
 
 /** Most keys of a set. */
-const mostKeys = 100;
+const maxKeys = 100;
 /** Least time between two readings of keys, in milliseconds. Callers with unknown keys are refused meanwhile. */
 const cooldown = 10_000;
 
@@ -41,5 +41,5 @@ export function keySource({ issuer, keySet }: Pick<JwtOptions, "issuer" | "keySe
 async function readKeySet(value: unknown): Promise<JWTVerifyGetKey> {
   if (!isObject(value) || !Array.isArray(value["keys"])) throw new Error("The key set has no list of keys");
   const { createLocalJWKSet } = await import("jose");
-  return createLocalJWKSet({ keys: value["keys"].filter(isObject).slice(0, mostKeys) });
+  return createLocalJWKSet({ keys: value["keys"].filter(isObject).slice(0, maxKeys) });
 }

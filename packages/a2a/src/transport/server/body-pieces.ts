@@ -3,9 +3,9 @@ import { A2AError } from "../../model/index.ts";
 import type { BodyPlace, BodyReader, ByteFlow, ByteReader } from "../../protocol/index.ts";
 
 /** Largest piece, in bytes. */
-const mostBytes = 64 << 10;
+const maxBytes = 64 << 10;
 /** After so many pieces that were in memory already, other work gets its turn. */
-const mostAtOnce = 8;
+const maxAtOnce = 8;
 
 /**
  * The bytes of a body, which are asked for piece by piece. The sender waits while nobody asks, so that little more than one piece is in memory.
@@ -43,7 +43,7 @@ export class BodyPieces implements ByteReader, BodyReader {
   async next(): Promise<Uint8Array | undefined> {
     for (;;) {
       if (this.#failure !== undefined) throw this.#failure;
-      if (this.#atOnce >= mostAtOnce) {
+      if (this.#atOnce >= maxAtOnce) {
         this.#atOnce = 0;
         await new Promise<void>(defer);
         continue;
@@ -69,16 +69,16 @@ export class BodyPieces implements ByteReader, BodyReader {
 
   /** The piece, of which a large one is read in parts: the work on each is bounded. */
   #part(piece: Uint8Array): Uint8Array {
-    if (piece.length <= mostBytes) return piece;
-    this.#back.unshift(piece.subarray(mostBytes));
-    return piece.subarray(0, mostBytes);
+    if (piece.length <= maxBytes) return piece;
+    this.#back.unshift(piece.subarray(maxBytes));
+    return piece.subarray(0, maxBytes);
   }
 
   /** A copy, so that nothing keeps the whole beginning in memory. */
   #ofBegun(): Uint8Array | undefined {
     const begun = this.#begun;
     if (begun === undefined) return undefined;
-    const piece = begun.slice(this.#begunAt, (this.#begunAt += mostBytes));
+    const piece = begun.slice(this.#begunAt, (this.#begunAt += maxBytes));
     this.place?.came(piece.length);
     if (this.#begunAt >= begun.length) {
       this.#begun = undefined;

@@ -158,7 +158,7 @@ const extensionsName = "a2a-extensions";
 const formerExtensionsName = "x-a2a-extensions";
 
 /** Longest list of URIs that is read, in characters. A part of a URI could be another URI, so a longer one is not cut. */
-const mostExtensions = 1 << 16;
+const maxExtensions = 1 << 16;
 
 const noExtensions: readonly string[] = [];
 
@@ -172,8 +172,8 @@ export function requestedExtensions(request: UniversalRequest): readonly string[
   const value = request.header(extensionsName);
   const former = request.header(formerExtensionsName);
   if (!value && !former) return noExtensions;
-  if ((value?.length ?? 0) + (former?.length ?? 0) > mostExtensions) {
-    throw new A2AError("RequestTooLarge", `A2A-Extensions may take ${mostExtensions} characters`);
+  if ((value?.length ?? 0) + (former?.length ?? 0) > maxExtensions) {
+    throw new A2AError("RequestTooLarge", `A2A-Extensions may take ${maxExtensions} characters`);
   }
   const uris = `${value ?? ""},${former ?? ""}`.split(",").map((uri) => uri.trim());
   return [...new Set(uris)].filter((uri) => uri !== "");

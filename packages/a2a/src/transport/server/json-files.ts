@@ -11,7 +11,7 @@ const places =
   /^(?:params\.)?(?:message|request)\.(?:parts|content)\.(?:raw|file\.(?:bytes|fileWithBytes|file_with_bytes))$/;
 /** Longest name on such a path, and its most levels. */
 const longestName = 16;
-const mostLevels = 8;
+const maxLevels = 8;
 const longestPath = 100;
 
 /** An object or a list that the text is in. */
@@ -124,7 +124,7 @@ export class JsonFiles {
     // A bracket and a brace differ in one bit.
     if ((byte | 0x20) === 0x7b) {
       this.#nameNext = byte === 0x7b;
-      if (this.#levels.length === mostLevels) this.#deeper += 1;
+      if (this.#levels.length === maxLevels) this.#deeper += 1;
       else this.#levels.push({ isObject: byte === 0x7b, name: undefined, index: 0 });
     } else if ((byte | 0x20) === 0x7d) {
       this.#nameNext = false;

@@ -17,8 +17,8 @@ import { CallFailed } from "./errors.ts";
  * How many artifacts are counted, and how many bytes of JSON that takes: their ids may be long, and a row is small. A task with more of
  * them is taken over as well; after a restart, an artifact may be replaced by itself.
  */
-const mostCounted = 200;
-const mostCountedBytes = 12 << 10;
+const maxCountedArtifacts = 200;
+const maxCountedBytes = 12 << 10;
 
 /** The number of an artifact that is complete, from its length, and the other way round. It is negative. */
 function complete(count: number): number {
@@ -51,9 +51,9 @@ export class DelegatedArtifacts {
   /** What is kept with the task. */
   get row(): Pick<OpenDelegation, "content" | "bytes"> {
     if (this.#bytes === 0) return {};
-    if (this.#taken.size > mostCounted) return { bytes: this.#bytes };
+    if (this.#taken.size > maxCountedArtifacts) return { bytes: this.#bytes };
     const content = Object.fromEntries([...this.#taken].filter(([, count]) => !Number.isNaN(count)));
-    const fits = utf8Length(JSON.stringify(content)) <= mostCountedBytes;
+    const fits = utf8Length(JSON.stringify(content)) <= maxCountedBytes;
     return { bytes: this.#bytes, ...(fits && { content }) };
   }
 

@@ -28,7 +28,7 @@ export interface Came {
 }
 
 /** How many agents a message may come through. */
-const mostHops = 16;
+const maxHops = 16;
 /** Metadata of a send request: how many agents it came through. */
 const hopsName = "urn:parley:metadata:hops";
 
@@ -40,10 +40,10 @@ const longestPoll = 10_000;
 /** A stream that ends before its task: the task is read after this time, in milliseconds. */
 export const betweenStreams = 1000;
 
-const mostCancels = 6;
+const maxCancels = 6;
 /** How long to retry an agent that has the task and cannot be reached, in milliseconds. The client's own retries count. */
 const outageBudget = 60_000;
-const mostListPages = 5;
+const maxListPages = 5;
 
 /** The calls of one delegation. */
 export class DelegateCalls {
@@ -76,7 +76,7 @@ export class DelegateCalls {
   get hops(): number | undefined {
     const before = this.#turn.metadata?.[hopsName];
     const hops = (typeof before === "number" && before > 0 ? before : 0) + 1;
-    return hops > mostHops ? undefined : hops;
+    return hops > maxHops ? undefined : hops;
   }
 
   /** Sends a message, and follows its task. */
@@ -122,7 +122,7 @@ export class DelegateCalls {
     }
     if (contextId === undefined) return undefined;
     try {
-      for (let page = 0, token = ""; page < mostListPages; page += 1) {
+      for (let page = 0, token = ""; page < maxListPages; page += 1) {
         const query = { contextId, historyLength: 100, ...(token !== "" && { pageToken: token }) };
         const { tasks, nextPageToken } = await this.#again(() => this.client.listTasks(query, this.#call()));
         const task = tasks.find(({ history = [] }) => history.some((each) => each.messageId === messageId));
@@ -142,7 +142,7 @@ export class DelegateCalls {
     const { clock, logger } = this.#turn;
     let cause: unknown;
     let taskId = row.taskId;
-    for (let attempt = 0; attempt < mostCancels; attempt += 1) {
+    for (let attempt = 0; attempt < maxCancels; attempt += 1) {
       if (attempt > 0) await pause(clock, 250 * 4 ** attempt);
       try {
         taskId ??= await this.#taskOf(row, message);
@@ -220,7 +220,7 @@ export class DelegateCalls {
     return {
       message,
       ...(acceptedOutputModes && { configuration: { acceptedOutputModes } }),
-      metadata: { ...metadata, [hopsName]: this.hops ?? mostHops },
+      metadata: { ...metadata, [hopsName]: this.hops ?? maxHops },
     };
   }
 

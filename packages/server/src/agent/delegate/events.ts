@@ -14,7 +14,7 @@ import { authRequired, passedOn, working } from "../authorize.ts";
 /* What events of another agent mean for this task. */
 
 /** Characters of the id of a task or a context. They are kept in a row, which is small. */
-export const mostId = 1024;
+export const maxId = 1024;
 
 /** What a status is shown for. */
 interface ShowingDelegation {
@@ -77,9 +77,9 @@ export function idsOf({
   const update = statusUpdate ?? artifactUpdate;
   const taskId = task?.id ?? update?.taskId;
   const contextId = task?.contextId ?? update?.contextId;
-  if ((taskId?.length ?? 0) > mostId || (contextId?.length ?? 0) > mostId) {
+  if ((taskId?.length ?? 0) > maxId || (contextId?.length ?? 0) > maxId) {
     throw new CallFailed(
-      new A2AError("InvalidResponse", `An id of the other agent is longer than ${mostId} characters`),
+      new A2AError("InvalidResponse", `An id of the other agent is longer than ${maxId} characters`),
     );
   }
   return { ...(taskId !== undefined && { taskId }), ...(contextId !== undefined && { contextId }) };

@@ -17,7 +17,7 @@ import type {
   OpenDelegation,
   TurnBase,
 } from "@parley/a2a/internal/protocol/index";
-import { mostId } from "./events.ts";
+import { maxId } from "./events.ts";
 
 /* Which delegation is which, in each attempt of a turn. */
 
@@ -33,12 +33,12 @@ export interface DelegateCall {
 /** Content of a message, without what the delegation sets. */
 export type DelegatedContent = Omit<Message, "messageId" | "role">;
 
-const mostKeyBytes = 400;
+const maxKeyBytes = 400;
 
 /** @throws A2AError for a key that cannot be one. JavaScript callers can pass anything. */
 export function checkKey(key: unknown): void {
-  if (key !== undefined && (typeof key !== "string" || key === "" || utf8Length(key) > mostKeyBytes)) {
-    throw mistake(`key must be a text of 1 to ${mostKeyBytes} bytes`);
+  if (key !== undefined && (typeof key !== "string" || key === "" || utf8Length(key) > maxKeyBytes)) {
+    throw mistake(`key must be a text of 1 to ${maxKeyBytes} bytes`);
   }
 }
 
@@ -108,7 +108,7 @@ interface NewDelegation {
 }
 
 /** How many delegations a task may have. Their rows are among those of all features. */
-const mostDelegations = 128;
+const maxDelegations = 128;
 
 /** What is stored before the message is sent. */
 export async function firstRow(init: NewDelegation): Promise<OpenDelegation> {
@@ -116,10 +116,10 @@ export async function firstRow(init: NewDelegation): Promise<OpenDelegation> {
   const messageId = await messageIdOf(turn, rows, key, 1);
   const contextId = await contextOf(init);
   const { taskId } = content;
-  if ((contextId?.length ?? 0) > mostId || (taskId?.length ?? 0) > mostId)
-    throw mistake(`contextId and taskId have at most ${mostId} characters`);
+  if ((contextId?.length ?? 0) > maxId || (taskId?.length ?? 0) > maxId)
+    throw mistake(`contextId and taskId have at most ${maxId} characters`);
   const { open, closed } = rows;
-  if (open.size + closed.size >= mostDelegations) throw mistake(`a task has at most ${mostDelegations} delegations`);
+  if (open.size + closed.size >= maxDelegations) throw mistake(`a task has at most ${maxDelegations} delegations`);
   const earlier = [...closed.values()].find(({ result }) => taskId !== undefined && result?.task?.id === taskId);
   const numbers = [...open.values(), ...closed.values()].map(({ number }) => number);
   return {

@@ -17,7 +17,7 @@ import {
 } from "@parley/a2a/internal/protocol/index";
 
 /** Most bytes of a row. The store takes 32 KiB. */
-const mostRowBytes = 24 << 10;
+const maxRowBytes = 24 << 10;
 
 /** What a delegation returned. */
 export class DelegatedResult implements Delegated {
@@ -96,7 +96,7 @@ export function failureRow(open: Before, { kind, message: text, task, untaken }:
 }
 
 function fitting(row: ClosedDelegation): ClosedDelegation | undefined {
-  return utf8Length(JSON.stringify(row)) > mostRowBytes ? undefined : row;
+  return utf8Length(JSON.stringify(row)) > maxRowBytes ? undefined : row;
 }
 
 const ends: { readonly [State in Task["status"]["state"]]?: "failed" | "rejected" | "canceled" } = {

@@ -22,9 +22,9 @@ export class DirectReply extends Payload<{ readonly message: Message }> {
 }
 
 /** Most conversations, most exchanges of each, and most bytes of all of them. */
-const mostContexts = 1_000;
-const mostExchanges = 50;
-const mostBytes = 32 << 20;
+const maxContexts = 1_000;
+const maxExchanges = 50;
+const maxBytes = 32 << 20;
 
 /** A message and the direct reply to it. */
 export interface Exchange {
@@ -38,8 +38,8 @@ export interface Exchange {
 /** Keeps direct replies in memory with the messages that they answer, where the store does not keep them. */
 export class RememberedReplies {
   readonly #conversations = new BoundedMap<readonly Exchange[]>({
-    bytes: mostBytes,
-    entries: mostContexts,
+    bytes: maxBytes,
+    entries: maxContexts,
     bytesOf: (_name, exchanges) => exchanges.reduce((sum, exchange) => sum + bytesOf(exchange), 0),
   });
 
@@ -60,8 +60,7 @@ export class RememberedReplies {
   add(key: ContextKey, begins: boolean, exchange: Exchange): void {
     const name = nameOf(key);
     const known = begins ? undefined : this.#conversations.get(name);
-    const all =
-      known === undefined ? [exchange] : newestOf([...known, exchange], mostExchanges, mostBytes / 2, bytesOf);
+    const all = known === undefined ? [exchange] : newestOf([...known, exchange], maxExchanges, maxBytes / 2, bytesOf);
     this.#conversations.set(name, all);
   }
 }

@@ -34,8 +34,8 @@ export interface Submission {
  * outcomes of the one before. A thousand tasks in one transaction would all wait for the last of them. Row `fan-in` of the
  * benchmarks needs both: a chunk takes half the time that it takes without bounds (docs/decisions/hot-path.md).
  */
-const mostInFlight = 2;
-const mostItems = 128;
+const maxInFlight = 2;
+const maxItems = 128;
 
 interface CommitterSettings {
   readonly store: Store;
@@ -158,7 +158,7 @@ export class Committer {
 
   /** Commits after this turn of the event loop, so that a stream at full speed does not keep requests from being read. */
   #schedule(): void {
-    if (this.#due || this.#queue.length === 0 || this.#inFlight === mostInFlight) return;
+    if (this.#due || this.#queue.length === 0 || this.#inFlight === maxInFlight) return;
     this.#due = true;
     defer(() => {
       this.#due = false;
@@ -190,7 +190,7 @@ export class Committer {
   }
 
   async #commit(): Promise<void> {
-    const batch = this.#queue.splice(0, mostItems);
+    const batch = this.#queue.splice(0, maxItems);
     this.#inFlight += 1;
     this.#schedule();
     try {

@@ -11,7 +11,7 @@ import { waitRow } from "./step-rows.ts";
 import { attemptOf, type StoredCheckpoint, type SuspendedTurn, type TurnInput } from "./turn-input.ts";
 
 /** How many times a turn may be called again and do something else, until what it did before counts again. */
-const mostLost = 256;
+const maxLostRanges = 256;
 
 /** What the agent saves. `events`: how many it has yielded. `asked`: it has asked a question. */
 export function checkpointOf(
@@ -43,7 +43,7 @@ export class Checkpoints {
 
   /** Events of an earlier attempt do not count any more. */
   lose(range: LostRange): void {
-    this.#lost = [...this.#lost, range].slice(-mostLost);
+    this.#lost = [...this.#lost, range].slice(-maxLostRanges);
   }
 
   /** The agent saves one. `after`: up to where the log was compared with what the turn does. */

@@ -166,11 +166,11 @@ export function excused({ turn, attempt, input, deaths = 1, outlived = 0 }: Stor
 }
 
 /** What stores keep at least. Nobody comes that far without a record. */
-const mostOutlived = 10_000;
+const maxOutlived = 10_000;
 
 /** A run that has gone on for a while since it was taken over: it has caused none of the crashes so far, and a later one does not come from its start. */
 export function acquitted({ turn, attempt, input, deaths = 0 }: StoredRun): StoredRun {
-  return { turn, attempt, input, deaths, outlived: Math.min(deaths, mostOutlived) };
+  return { turn, attempt, input, deaths, outlived: Math.min(deaths, maxOutlived) };
 }
 
 /** Whether a run that writes these has come further than the run that was lost. */

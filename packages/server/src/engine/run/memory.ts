@@ -40,9 +40,9 @@ export async function openMemory(run: RememberingRun): Promise<RunMemory> {
 }
 
 /** Each of them is a row, and a task has few. */
-const mostWaits = 64;
+const maxWaits = 64;
 /** Most bytes of the names of steps that have begun, as JSON. */
-const mostBegun = 16 << 10;
+const maxBegun = 16 << 10;
 
 /** Names of steps that are under way. */
 class Running extends Set<string> {
@@ -142,7 +142,7 @@ export class RunMemory implements TurnMemory {
   wait(key: string, wait: OpenWait): void {
     this.#unseen.delete(key);
     if (this.#waits.has(key)) return;
-    if (this.#waits.size >= mostWaits) throw agentMistake(`a turn waits for at most ${mostWaits} things at a time`);
+    if (this.#waits.size >= maxWaits) throw agentMistake(`a turn waits for at most ${maxWaits} things at a time`);
     this.#waits.set(key, wait);
     this.#later([...this.#forgetting(), waitRow(this.#run.turn, key, wait)]);
   }
@@ -237,7 +237,7 @@ export class RunMemory implements TurnMemory {
     const names = [...this.#begun[scope]];
     if (names.length === 0) return deleted(stepFeature, key);
     const value = JSON.stringify(names);
-    if (value.length * 2 > mostBegun && new TextEncoder().encode(value).length > mostBegun) {
+    if (value.length * 2 > maxBegun && new TextEncoder().encode(value).length > maxBegun) {
       throw agentMistake("turn.step(): too many steps of the turn have begun, and are not done");
     }
     return { effect: "feature", op: "set", feature: stepFeature, key, value };

@@ -9,7 +9,7 @@ import { isBegun, scopeOf, type ScopeName } from "./step-rows.ts";
  */
 
 /** Fewer bytes are not deleted by themselves. */
-const leastForgotten = 16 << 10;
+const minForgotten = 16 << 10;
 
 /** The results of one scope. */
 export class Remembered {
@@ -62,7 +62,7 @@ export class Remembered {
   forget(isOver: (name: string) => boolean): readonly FeatureEffect[] {
     const over = [...this.#lines].filter(([name]) => isOver(name));
     const freed = over.reduce((sum, [, line]) => sum + utf8Length(line), 0);
-    if (freed < Math.max(leastForgotten, this.#bytes / 4)) return [];
+    if (freed < Math.max(minForgotten, this.#bytes / 4)) return [];
     for (const [name] of over) this.#lines.delete(name);
     this.#bytes -= freed;
     const before = this.#last;

@@ -7,7 +7,7 @@ import type { FeatureEffect, TaskKey } from "../../store/index.ts";
 import { agentMistake } from "../shared/mistakes.ts";
 
 /** Most characters of base64 that are taken into a message: one that has no task to keep its files, or one for another agent. */
-const mostInline = 8 << 20;
+const maxInline = 8 << 20;
 
 interface RunFilesInit {
   /** Whether a run was lost before, which may have stored the same files. */
@@ -75,14 +75,14 @@ export class RunFiles implements TurnFiles {
 
   hasLinks(parts: readonly Part[]): boolean {
     const sizes = parts.map((part) => (isReference(part) ? (refOf(part.url)?.size ?? 0) : 0));
-    return sizes.reduce((sum, size) => sum + 4 * Math.ceil(size / 3), 0) > mostInline;
+    return sizes.reduce((sum, size) => sum + 4 * Math.ceil(size / 3), 0) > maxInline;
   }
 
   /** `otherwise`: the address of a file that is too large, or that cannot be read. */
   async #inlined(given: readonly Part[], otherwise: (url: string) => Promise<string>): Promise<readonly Part[]> {
     const blobs = await this.#blobs.load();
     const parts: Part[] = [];
-    let left = mostInline;
+    let left = maxInline;
     for (const part of given) {
       if (!isReference(part)) {
         parts.push(part);

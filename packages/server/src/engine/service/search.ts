@@ -7,7 +7,7 @@ import type {
   TaskTextQuery,
 } from "@parley/a2a/internal/protocol/index";
 import type { SearchHit, TaskSearch } from "../../store/index.ts";
-import { mostSearchTerms, mostSearchWords, searchTerms } from "../../store/search.ts";
+import { maxSearchTerms, maxSearchWords, searchTerms } from "../../store/search.ts";
 import type { TaskIndex } from "../shared/task-index.ts";
 import { hasRoom, type AgentTasks } from "./agent-tasks.ts";
 
@@ -23,13 +23,13 @@ export async function searchTasks(
 ): Promise<FoundTasks> {
   const terms = searchTerms(text);
   if (terms.length === 0) throw invalidParams([{ field: "text", description: "has no word" }]);
-  if (terms.length > mostSearchTerms) {
-    const description = `has ${terms.length} words and phrases: at most ${mostSearchTerms} are looked for`;
+  if (terms.length > maxSearchTerms) {
+    const description = `has ${terms.length} words and phrases: at most ${maxSearchTerms} are looked for`;
     throw invalidParams([{ field: "text", description }]);
   }
-  if (terms.reduce((sum, { words }) => sum + words.length, 0) > mostSearchWords) {
+  if (terms.reduce((sum, { words }) => sum + words.length, 0) > maxSearchWords) {
     throw invalidParams([
-      { field: "text", description: `has too many words: at most ${mostSearchWords} are looked for` },
+      { field: "text", description: `has too many words: at most ${maxSearchWords} are looked for` },
     ]);
   }
   const filters = { ...(contextId !== undefined && { contextId }), ...(status !== undefined && { status }) };

@@ -21,7 +21,7 @@ const longestId = 200;
 const unfit = /\0|\p{Surrogate}/u;
 
 /** How often it is tried where the task changes at the same time: by other events, or by runs that begin and end. */
-const mostTries = 100;
+const maxTries = 100;
 
 /** Stores an event of a task. It stays until a turn of the task takes it, or the task is over. */
 export async function signalTask(
@@ -37,7 +37,7 @@ export async function signalTask(
   const now = Math.floor(clock.now());
   const once = (task: TaskKey): OnceEffect | undefined =>
     id === undefined ? undefined : { effect: "once", key: onceKey(task, id), hash: jsonHash([name, json]), now };
-  for (let tries = 0; tries < mostTries; tries += 1) {
+  for (let tries = 0; tries < maxTries; tries += 1) {
     const head = await find(store, agents, taskId);
     const { task, state } = head;
     // It came before: also where the task is over by now.

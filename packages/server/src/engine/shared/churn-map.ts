@@ -1,5 +1,5 @@
 /** Below this number of deletions a map is not copied. */
-const leastDeletions = 64;
+const minDeletions = 64;
 
 /**
  * A map whose entries come and go all the time. A `Map` makes a new table when deleted entries have filled the old one, and the
@@ -33,7 +33,7 @@ export class ChurnMap<Key, Value> {
   delete(key: Key): void {
     if (!this.#map.delete(key)) return;
     this.#deletions += 1;
-    if (this.#deletions < leastDeletions || this.#deletions < this.#map.size) return;
+    if (this.#deletions < minDeletions || this.#deletions < this.#map.size) return;
     this.#map = new Map(this.#map);
     this.#deletions = 0;
   }

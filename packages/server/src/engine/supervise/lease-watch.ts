@@ -5,7 +5,7 @@ import { patience, type Nodes } from "./nodes.ts";
 /** A task of a process that nobody knows is watched for so long, in milliseconds. */
 const unknownFor = 30_000;
 /** How many leases are watched at a time. Others are watched in later scans. */
-const mostWatched = 10_000;
+const maxWatched = 10_000;
 /** Each tenth scan reads all leases. The others read those that have expired by the wall clock. */
 const fullScanEvery = 10;
 
@@ -112,7 +112,7 @@ export class LeaseWatch {
     const isExpired = known === undefined && this.#isExpiredByWallClock(until);
     const left = until - this.#now;
     const isRunning = left > 0 && left <= this.#ttl;
-    if (!isRunning && this.#found.size < mostWatched) {
+    if (!isRunning && this.#found.size < maxWatched) {
       // A lease that has expired stays expired: the task may have to wait before it is taken over.
       this.#found.set(key, { until, fence, since: isExpired ? -Infinity : elapsed });
     }
@@ -156,7 +156,7 @@ export class LeaseWatch {
     const elapsed = this.#clock.elapsed();
     const isSame = known !== undefined && known.until === until && known.fence === fence;
     const seen = isSame ? known : { until, fence, since: elapsed };
-    if (this.#found.size < mostWatched) this.#found.set(key, seen);
+    if (this.#found.size < maxWatched) this.#found.set(key, seen);
     return elapsed - seen.since >= (isOwn ? this.#ttl : unknownFor);
   }
 
@@ -170,7 +170,7 @@ export class LeaseWatch {
   #isExpiredByWallClock(until: number): boolean {
     if (until > this.#now || !this.#isTrusted()) return false;
     // The previous scan should have found a lease that had expired by then.
-    return until >= this.#before || this.#seen.size >= mostWatched;
+    return until >= this.#before || this.#seen.size >= maxWatched;
   }
 
   #isTrusted(): boolean {

@@ -4,7 +4,7 @@ import type { EngineSettings } from "../shared/options.ts";
 /** How many heartbeats there are in the time after which a process counts as dead. */
 const beats = 16;
 /** How many of them a process has missed that is silent. */
-const mostMissed = 4;
+const maxMissed = 4;
 /** The longest pause between two heartbeats, in milliseconds: a process that is known to be gone is soon seen to be silent, too. */
 const longestPause = 1_000;
 /** A task that cannot be resumed is given up after so many times the time after which others are taken over: nothing can take that back. */
@@ -91,7 +91,7 @@ export class Nodes {
 
   /** Whether a process has missed some heartbeats. One that nobody knows has, once this process has looked. */
   isSilent(node: string): boolean {
-    return (this.silence(node) ?? (this.#arrived === -Infinity ? 0 : Infinity)) > mostMissed * this.#pause;
+    return (this.silence(node) ?? (this.#arrived === -Infinity ? 0 : Infinity)) > maxMissed * this.#pause;
   }
 
   /** How long what was read of the others counts, in milliseconds. */

@@ -23,7 +23,7 @@ import type { Takeover } from "./takeover.ts";
 /** Rows of one look. */
 const pageSize = 100;
 /** How many tasks that cannot begin now are passed over in one look. */
-const mostStuck = 100;
+const maxStuck = 100;
 /** Other processes put many tasks into the queue at a time: they are looked for together, after so many milliseconds. */
 const calm = 2;
 
@@ -139,7 +139,7 @@ export class Queue {
         if (room === 0) this.#waits = true;
         const rows = room === 0 ? [] : await this.#rows(stuck, room);
         if (room > 0) this.#waits = rows.length > 0 || stuck.size > 0;
-        if (rows.length === 0 || stuck.size >= mostStuck) break;
+        if (rows.length === 0 || stuck.size >= maxStuck) break;
         for (const row of await this.#beginAll(rows.slice(0, room))) stuck.add(nameOf(row.task));
       }
     } catch (cause) {

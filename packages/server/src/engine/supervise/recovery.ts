@@ -11,13 +11,13 @@ import type { EngineSettings } from "../shared/options.ts";
 import type { LeaseWatch } from "./lease-watch.ts";
 import type { Outage } from "./outage.ts";
 import { shuffled } from "./due.ts";
-import { crashesOf, mostAtOnce, Suspects } from "./suspects.ts";
+import { crashesOf, maxAtOnce, Suspects } from "./suspects.ts";
 import { giveUp, type SuspendingOption, type Takeover, type TakeoverInit } from "./takeover.ts";
 
 /** How many lost tasks are read at a time: more, where those of many processes are. */
 const [pageSize, largePage] = [100, 500];
 /** How many agents that are not hosted here are named in the log. */
-const mostNamed = 20;
+const maxNamed = 20;
 
 interface RecoveryInit extends Omit<TakeoverInit, "committer" | "budget" | "putBack"> {
   readonly leaseWatch: LeaseWatch;
@@ -132,7 +132,7 @@ export class Recovery {
       if (runs.stopping || this.#init.outage.isAway) return false;
       this.#isCrowded = runs.room === 0;
       if (this.#isCrowded) return false;
-      const next = lost.slice(at, at + Math.min(mostAtOnce, runs.room));
+      const next = lost.slice(at, at + Math.min(maxAtOnce, runs.room));
       await Promise.all(next.map((head) => this.#recover(head, next.length > 1)));
       // One that cannot be stored fails those that are stored together with it.
       const failed = next.filter(({ task }) => this.#backoff.hasFailed(task.taskId));
@@ -218,17 +218,17 @@ export class Recovery {
 
   /** Logs each agent once that is not hosted here and has lost tasks. `now`: wall time by which their leases have expired. */
   async #reportStranded(now: number): Promise<void> {
-    if (this.#named.size >= mostNamed) return;
+    if (this.#named.size >= maxNamed) return;
     const { agents, settings } = this.#init;
     const known = [...agents.keys(), ...this.#named];
-    for (const { agent, tasks } of await settings.store.stranded({ now, agents: known, limit: mostNamed })) {
+    for (const { agent, tasks } of await settings.store.stranded({ now, agents: known, limit: maxNamed })) {
       this.#named.add(agent);
       settings.logger.warn("Lost tasks wait for an agent that is not hosted here", { agent, tasks });
     }
     // A task that waits has no run that could be lost.
     for (const { task } of await settings.store.dueFeatures({ feature: waitFeature, now, limit: pageSize })) {
       const { agent } = task;
-      if (agents.has(agent) || this.#named.has(agent) || this.#named.size >= mostNamed) continue;
+      if (agents.has(agent) || this.#named.has(agent) || this.#named.size >= maxNamed) continue;
       this.#named.add(agent);
       const head = await settings.store.head(task, task.taskId);
       const about = taskFields({ ...task, contextId: head?.contextId });
@@ -240,7 +240,7 @@ export class Recovery {
 /** The longest pause before a task is tried again, in milliseconds. */
 const longestPause = 60 * 60_000;
 /** How many failed tasks are remembered. */
-const mostFailures = 10_000;
+const maxFailures = 10_000;
 
 interface Failure {
   readonly tries: number;
@@ -315,7 +315,7 @@ export class Backoff {
   }
 
   #remember(taskId: string, failure: Failure): void {
-    if (this.#failures.size >= mostFailures) this.#failures.clear();
+    if (this.#failures.size >= maxFailures) this.#failures.clear();
     this.#failures.set(taskId, failure);
   }
 }

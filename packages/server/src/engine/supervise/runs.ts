@@ -29,7 +29,7 @@ interface EndOptions {
 }
 
 /** How many tasks are kept that wait for the answer to a question of a delegation. The oldest are forgotten. */
-const mostSuspended = 10_000;
+const maxSuspended = 10_000;
 
 const leaveQueue: TaskEffect = { effect: "feature", op: "delete", feature: queueFeature, key: queueKey };
 
@@ -178,7 +178,7 @@ export class Runs {
   #keepCancels({ key, cancels }: Run): void {
     this.#suspended ??= new Map();
     const [oldest] = this.#suspended.keys();
-    if (this.#suspended.size >= mostSuspended && oldest !== undefined) this.#suspended.delete(oldest);
+    if (this.#suspended.size >= maxSuspended && oldest !== undefined) this.#suspended.delete(oldest);
     this.#suspended.set(key.taskId, cancels);
   }
 

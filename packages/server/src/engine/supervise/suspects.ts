@@ -12,9 +12,9 @@ import type { Runs } from "./runs.ts";
 /** How long a task runs before it has outlived its start, and others are started, in milliseconds, where nothing new of it is stored before. */
 const trialTime = 5_000;
 /** How many tasks are queued; later scans find the others. */
-const mostSuspects = 1_000;
+const maxSuspects = 1_000;
 /** How many of them are started together. */
-export const mostAtOnce = 25;
+export const maxAtOnce = 25;
 
 interface SuspectsInit {
   readonly clock: Clock;
@@ -59,7 +59,7 @@ export class Suspects {
 
   /** `crashes`: how many are on record that it did not outlive. A task without any is started between two trials, and not beside one. */
   add(head: TaskHead, crashes: number): void {
-    if (this.#queue.size < mostSuspects) this.#queue.set(head.task.taskId, { head, crashes });
+    if (this.#queue.size < maxSuspects) this.#queue.set(head.task.taskId, { head, crashes });
   }
 
   /** Starts the first tasks of the queue, unless some of it are already under way. `after`: once these have shown that they are harmless. */
@@ -83,8 +83,8 @@ export class Suspects {
     for (let width = 1; this.#queue.size > 0 && !this.#init.runs.stopping;) {
       const next = this.#next(width);
       const started: Run[] = [];
-      for (let at = 0; at < next.length; at += mostAtOnce) {
-        const some = next.slice(at, at + mostAtOnce);
+      for (let at = 0; at < next.length; at += maxAtOnce) {
+        const some = next.slice(at, at + maxAtOnce);
         const resumed = some.map(({ head }) => this.#init.resume(head, next.length === 1));
         this.#alone = next.length === 1 ? resumed[0] : undefined;
         for (const run of await Promise.all(resumed)) if (run !== undefined) started.push(run);
@@ -92,7 +92,7 @@ export class Suspects {
       await this.#proven(started);
       this.#alone = this.#joined = undefined;
       for (const { head } of next) this.#queue.delete(head.task.taskId);
-      if (next[0]?.crashes === 1) width = Math.min(mostAtOnce, 2 * width);
+      if (next[0]?.crashes === 1) width = Math.min(maxAtOnce, 2 * width);
     }
     this.#queue.clear();
     this.#busy = false;

@@ -21,17 +21,17 @@ import type { Takeover } from "./takeover.ts";
 /** Rows of one look. */
 const pageSize = 100;
 /** How many tasks are woken at a time: those that work may be as large as they are. */
-const mostAwake = 256;
+const maxAwakeCount = 256;
 /** How many tasks of a look are settled at the same time. */
-const mostAtOnce = 32;
+const maxAtOnce = 32;
 /** A task that works may take its events itself. If its process dies, another one looks after this time, in milliseconds. */
 const whileItWorks = 60_000;
 /** When a task is tried again that failed, in milliseconds. */
 const afterFailure = 30_000;
 /** After so many owners without room in one look, there is most likely none for anybody. */
-const mostWithoutRoom = 16;
+const maxWithoutRoom = 16;
 /** How many pages one look passes that it can do nothing with. The next one goes on from there. */
-const mostPages = 50;
+const maxPages = 50;
 
 interface WakerInit {
   readonly settings: EngineSettings;
@@ -88,7 +88,7 @@ export class Waker {
       if (waits.events || left <= 0) void this.#settled(task, true);
       if (waits.until !== Infinity) this.#looks.after(left);
     }
-    if (this.#isFull && this.#working() < mostAwake / 2) {
+    if (this.#isFull && this.#working() < maxAwakeCount / 2) {
       this.#isFull = false;
       void this.look();
     }
@@ -145,11 +145,11 @@ export class Waker {
   async #lookThrough(): Promise<void> {
     const { settings, runs } = this.#init;
     const full = new Set<string>();
-    for (let pages = 0; pages < mostPages && !runs.stopping && !this.#init.isTrial();) {
+    for (let pages = 0; pages < maxPages && !runs.stopping && !this.#init.isTrial();) {
       const after = this.#after === undefined ? {} : { after: this.#after };
       const rows = await this.#due({ now: settings.clock.now(), limit: pageSize, ...after });
       const settled = await this.#settleAll(rows, full);
-      if (this.#isFull || full.size >= mostWithoutRoom) return;
+      if (this.#isFull || full.size >= maxWithoutRoom) return;
       if (settled > 0) continue;
       pages += 1;
       this.#after = rows.length < pageSize ? undefined : rows.at(-1)?.due;
@@ -170,9 +170,9 @@ export class Waker {
     const tasks = shuffled([...new Map(rows.map(({ task }) => [`${task.agent}\0${task.taskId}`, task])).values()]);
     let settled = 0;
     for (let from = 0; from < tasks.length && !this.#init.runs.stopping;) {
-      const room = Math.min(mostAtOnce, mostAwake - this.#working(), this.#init.runs.room);
+      const room = Math.min(maxAtOnce, maxAwakeCount - this.#working(), this.#init.runs.room);
       this.#isFull = room <= 0;
-      if (this.#isFull || full.size >= mostWithoutRoom) break;
+      if (this.#isFull || full.size >= maxWithoutRoom) break;
       const some = tasks.slice(from, from + room).filter(({ owner }) => !full.has(owner));
       from += room;
       const results = await Promise.all(some.map((task) => this.#settleOne(task, rows, full)));

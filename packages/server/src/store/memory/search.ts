@@ -10,7 +10,7 @@ import type { StoredTask } from "./rows.ts";
 import type { MemoryTables } from "./tables.ts";
 
 /** Bytes that the words of all tasks take at most. */
-const mostBytes = 64 << 20;
+const maxBytes = 64 << 20;
 /** Characters that are read before others get their turn. To split as many into words takes some milliseconds. */
 const sliceChars = 128 << 10;
 /** Words are compared so much faster than texts are split. */
@@ -33,21 +33,21 @@ interface Found {
 
 /**
  * Full text search in memory. The words of a task are made when it is first searched, and again when it has changed: tasks that nobody
- * searches cost nothing. A search reads some texts in each turn of the event loop. Of more words than `mostBytes`, those that were searched
+ * searches cost nothing. A search reads some texts in each turn of the event loop. Of more words than `maxBytes`, those that were searched
  * last are kept, and the others are made again.
  */
 export class MemorySearch implements TaskSearch {
   readonly #tables: () => MemoryTables;
-  readonly #mostBytes: number;
+  readonly #maxBytes: number;
   /** By the number of the task, in the order of their last search. */
   readonly #known = new Map<number, Indexed>();
   #bytes = 0;
   #on = false;
 
   /** `tables`: throws where the store is closed. `most`: bytes of words that are kept, for tests. */
-  constructor(tables: () => MemoryTables, most: number = mostBytes) {
+  constructor(tables: () => MemoryTables, most: number = maxBytes) {
     this.#tables = tables;
-    this.#mostBytes = most;
+    this.#maxBytes = most;
   }
 
   /** Bytes of words that are kept. */
@@ -94,11 +94,11 @@ export class MemorySearch implements TaskSearch {
     const indexed = known?.seq === head.seq ? known : await indexedOf(task, slices);
     this.#forget(number);
     // A task may have been deleted since the search began.
-    if (!this.#on || !this.#tables().has(task) || indexed.bytes > this.#mostBytes) return indexed;
+    if (!this.#on || !this.#tables().has(task) || indexed.bytes > this.#maxBytes) return indexed;
     this.#known.set(number, indexed);
     this.#bytes += indexed.bytes;
     for (const [oldest] of this.#known) {
-      if (this.#bytes <= this.#mostBytes) break;
+      if (this.#bytes <= this.#maxBytes) break;
       this.#forget(oldest);
     }
     return indexed;
