@@ -28,7 +28,7 @@ beforeAll(async () => {
   await exec(process.execPath, [tsc, "-b", "packages/node"], { cwd: root });
   project = await mkdtemp(join(tmpdir(), "parley-without-sql-"));
   const modules = join(project, "node_modules");
-  for (const name of ["a2a", "node"]) {
+  for (const name of ["a2a", "server", "node"]) {
     const [from, to] = [join(root, "packages", name), join(modules, "@parley", name)];
     await mkdir(to, { recursive: true });
     await cp(join(from, "package.json"), join(to, "package.json"));
