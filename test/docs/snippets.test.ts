@@ -222,6 +222,7 @@ describe("docs/push.md", async () => {
 
   it("tries parked webhooks again, as the page shows operators", async () => {
     const code = `
+      import { memoryStore } from "@parley/server";
       const store = memoryStore();
       const task = { agent: "/", owner: "o", taskId: "t" };
       const json = JSON.stringify({ id: "t", contextId: "c", status: { state: "TASK_STATE_SUBMITTED" } });

@@ -328,7 +328,7 @@ test.each(["module", "commonjs"])("a project of type %s has its TypeScript run, 
   await writeFile(join(folder, "lib", "name.ts"), "export enum Name { Agent = 'Enumerated' }\n");
   await writeFile(
     join(folder, "agent.ts"),
-    `import { defineAgent } from "@parley/a2a";
+    `import { defineAgent } from "@parley/node";
      import { Name } from "./lib/name";
      export default defineAgent({
        name: Name.Agent, description: "d", version: "1", skills: [],

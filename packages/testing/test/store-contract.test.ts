@@ -115,18 +115,21 @@ it("says what to install where fast-check is missing", async () => {
   const root = fileURLToPath(new URL("../../..", import.meta.url));
   const project = await mkdtemp(join(tmpdir(), "parley-suite-"));
   onTestFinished(() => rm(project, { recursive: true }));
-  const from = join(root, "packages", "a2a");
-  const to = join(project, "node_modules", "@parley", "a2a");
-  await mkdir(to, { recursive: true });
-  await cp(join(from, "dist"), join(to, "dist"), { recursive: true });
-  await cp(join(from, "package.json"), join(to, "package.json"));
-  const { dependencies } = JSON.parse(await readFile(join(from, "package.json"), "utf8")) as { dependencies: object };
-  for (const name of Object.keys(dependencies)) {
-    await cp(join(root, "node_modules", name), join(project, "node_modules", name), { recursive: true });
+  for (const name of ["a2a", "server", "testing"]) {
+    const from = join(root, "packages", name);
+    const to = join(project, "node_modules", "@parley", name);
+    await mkdir(to, { recursive: true });
+    await cp(join(from, "dist"), join(to, "dist"), { recursive: true });
+    await cp(join(from, "package.json"), join(to, "package.json"));
+    const { dependencies } = JSON.parse(await readFile(join(from, "package.json"), "utf8")) as { dependencies: object };
+    for (const other of Object.keys(dependencies).filter((one) => !one.startsWith("@parley/"))) {
+      await cp(join(root, "node_modules", other), join(project, "node_modules", other), { recursive: true });
+    }
   }
   await writeFile(
     join(project, "main.mjs"),
-    `import { memoryStore } from "@parley/a2a";
+    `import { memoryStore } from "@parley/server";
+     import { storeHistories } from "@parley/testing";
      await storeHistories({ create: () => memoryStore() }).catch((error) => console.log(error.message));`,
   );
   const { stdout } = await promisify(execFile)(process.execPath, ["main.mjs"], { cwd: project });

@@ -38,11 +38,11 @@ async function manifestOf(folder: string): Promise<Manifest> {
 }
 
 let project = "";
-// The files that npm installs in a project that depends on these three packages.
+// The files that npm installs in a project that depends on these packages.
 beforeAll(async () => {
   project = await mkdtemp(join(tmpdir(), "parley-driver-"));
   const modules = join(project, "node_modules");
-  for (const name of ["a2a", "node", "sql"]) {
+  for (const name of ["a2a", "server", "node", "sql"]) {
     const [from, to] = [join(root, "packages", name), join(modules, "@parley", name)];
     await mkdir(to, { recursive: true });
     await cp(join(from, "package.json"), join(to, "package.json"));
@@ -70,7 +70,7 @@ async function saidIn(cwd: string, ...args: readonly string[]): Promise<string> 
 
 it("a project without native code serves if Node has SQLite, and else gets an error that says what to install", async () => {
   const { dependencies, peerDependenciesMeta } = await manifestOf(join(root, "packages", "sql"));
-  expect(Object.keys(dependencies ?? {})).toEqual(["@parley/a2a"]);
+  expect(Object.keys(dependencies ?? {})).toEqual(["@parley/a2a", "@parley/server"]);
   expect(peerDependenciesMeta).toEqual({ libsql: { optional: true }, pg: { optional: true } });
   expect(await said()).toBe(
     defaultDriver() === "libsql"

@@ -76,7 +76,7 @@ describe("a memory of webhooks in a file", () => {
   test("has what was remembered before the process was killed", async () => {
     const path = newFile();
     const program = join(folder, "program.mjs");
-    const source = new URL("../../dist/webhooks/index.js", import.meta.url).href;
+    const source = new URL("../../dist/sqlite/index.js", import.meta.url).href;
     writeFileSync(
       program,
       `import { sqliteWebhookMemory } from ${JSON.stringify(source)};
