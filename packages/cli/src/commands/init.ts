@@ -30,7 +30,7 @@ const files: Readonly<Record<string, string>> = {
 };
 
 /** Packages that the project itself imports or runs. */
-const needed = ["cli", "node", "sql", "testing"];
+const needed = ["cli", "node", "testing"];
 /** With those that they depend on: npm would ask the registry for them, where a checkout's version is not. */
 const linked = ["a2a", "cli", "conform", "grpc", "node", "server", "sql", "testing"];
 
