@@ -52,7 +52,7 @@ describe("parley init", () => {
   test("depends on this version of the packages, or with --link on those of a checkout", async () => {
     const { version } = (await readJson(join(root, "packages", "cli", "package.json"))) as { version: string };
     await init("published");
-    const names = ["cli", "node", "sql", "testing"].map((name) => `@parley/${name}`);
+    const names = ["cli", "node", "testing"].map((name) => `@parley/${name}`);
     const dependencies = Object.fromEntries(names.map((name) => [name, `^${version}`]));
     const published = (await readJson(join(folder, "published", "package.json"))) as Manifest;
     // Node 20 has no SQLite of its own; elsewhere a project needs no native code.
