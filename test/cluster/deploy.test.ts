@@ -66,9 +66,10 @@ async function startNode(address: string, port: number, url: string): Promise<St
     blocks.find(({ code }) => code.includes("DATABASE_URL") && code.includes("options, store"))?.code ?? "";
   const [, store = ""] = /options, (store: .+) \}\);/.exec(fragment) ?? [];
   expect(store).toContain("postgresStore");
-  const code = server
+  // The program imports `serve` already.
+  const added = fragment.replace(/^const server.*\n/m, "").replace('import { serve } from "@parley/node";\n', "");
+  const code = `${added}${server}`
     .replace("await serve(agent, {", `await serve(agent, {\n  ${store},`)
-    .replace('import { serve } from "@parley/node";', fragment.replace(/^const server.*\n/m, ""))
     .replace("0.0.0.0", address)
     .replace("port: 4000", `port: ${port}`)
     .replace("https://agents.example.com", url)
