@@ -82,7 +82,7 @@ test.each([
   "/decisions/",
   "/packaged-extensions/x402",
   "/api/",
-  "/api/a2a/functions/defineAgent",
+  "/api/node/functions/defineAgent",
 ])("%s asks no other host for anything, and fits into a narrow window", async (path) => {
   await page.setViewportSize({ width: 390, height: 844 });
   await page.goto(origin + path, { waitUntil: "networkidle" });
