@@ -98,7 +98,9 @@ export async function installed() {
  * Installs and builds what is missing.
  * @param {readonly string[]} [projects] Projects to build, with those that they reference.
  */
-export async function ready(projects = ["packages/cli", "packages/nats", "examples/data-analyst"]) {
+export async function ready(
+  projects = ["packages/cli", "packages/nats", "packages/extensions", "packages/testing", "examples/data-analyst"],
+) {
   await installed();
   await build(projects);
 }
