@@ -150,7 +150,10 @@ export async function startDamaged(origin: string, damage: Damage): Promise<{ ur
   const streams = new Map<ServerResponse, string | undefined>();
   const server = createServer((request, response) => {
     void pass(request, response).catch(() => response.destroy());
-  }).listen(0, "127.0.0.1");
+  });
+  // On a busy machine a connection is idle for longer than the five seconds after which it would be closed under the next request.
+  server.keepAliveTimeout = 120_000;
+  server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
