@@ -24,3 +24,9 @@ export function exec(file, args, cwd = root) {
 export function tool(name, args, cwd) {
   return exec(join(root, "node_modules", ".bin", name), args, cwd);
 }
+
+/** @param {string} failure What to say if it fails. @param {Promise<Result>} running */
+export async function must(failure, running) {
+  const { ok, output } = await running;
+  if (!ok) throw new Error(`${failure}:\n${output.trimEnd()}`);
+}

@@ -1,56 +1,89 @@
-// npm run release: publishes the packages. npm run release -- --dry-run: does everything but that. CONTRIBUTING.md says when.
+// npm run release: publishes the packages. npm run release -- --dry-run: only checks them. CONTRIBUTING.md says when.
 
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { release } from "./releases.mjs";
+import { exec, must, tool } from "./exec.mjs";
+import { root } from "./ready.mjs";
+import { checkTarball, pack, publishedPackages } from "./tarballs.mjs";
 
-const usage = `npm run release -- [--dry-run] [--out FOLDER] [--no-provenance]
+const usage = `npm run release -- [--dry-run]
 
-Checks the state of the repository, builds and packs the packages, checks the tarballs, and publishes them in
-the order of their dependencies. A package whose version is published already is left out, so that a release
-which failed in between can be run again. At the end the commit is tagged.
+Checks the state of the repository, builds the packages, checks their tarballs, and publishes each version that the
+registry does not have. If it fails in between, run it again. Tags the commit at the end.
 
-  --dry-run         publish and tag nothing, and go on where the state of the repository is not that of a release
-  --out FOLDER      where the tarballs go; without it a new temporary folder
-  --no-provenance   for a registry of your own, which cannot check where a package was built
-  -h, --help        show this help
+  --dry-run    publish and tag nothing, whatever the state of the repository
+  -h, --help   show this help
 
-The registry, and who you are there, are those of npm: --registry in .npmrc or npm_config_registry.
-Exit codes: 0 done, 1 not done, 2 bad usage.`;
+npm's configuration names the registry. The packages ask for provenance, which npm creates in the hosted CI only.
+Exit codes: 0 done, 1 failed, 2 bad usage.`;
 
-/** @returns {Promise<number>} The exit code. */
-async function main() {
-  /** @type {{ "dry-run"?: boolean, out?: string, provenance?: boolean, help?: boolean }} */
-  let options;
+/** @param {string[]} args Of git. @returns {Promise<string>} What it prints; empty if it fails. */
+async function git(...args) {
+  const { ok, output } = await exec("git", args);
+  return ok ? output.trim() : "";
+}
+
+/** Why this commit must not be released. @param {string} tag @returns {Promise<string[]>} */
+async function findProblems(tag) {
+  const branch = await git("branch", "--show-current");
+  const [head, tagged] = [await git("rev-parse", "HEAD"), await git("rev-parse", "--verify", "-q", `${tag}^{commit}`)];
+  const changesets = readdirSync(join(root, ".changeset")).filter((name) => name.endsWith(".md"));
+  const conditions = /** @type {const} */ ([
+    [branch !== "main", `releases are made on main; got ${branch || "no branch"}`],
+    [(await git("status", "--porcelain")) !== "", "git status lists uncommitted changes; commit them"],
+    [tagged !== "" && tagged !== head, `${tag} tags commit ${tagged.slice(0, 12)}; run npm run version`],
+    [changesets.length > 0, `${changesets.length} changesets are pending; run npm run version`],
+  ]);
+  return conditions.filter(([applies]) => applies).map(([, problem]) => problem);
+}
+
+/** @param {boolean} dryRun */
+async function release(dryRun) {
+  const packages = publishedPackages();
+  // `@parley/a2a` depends on nothing, so it is the first.
+  const tag = `v${packages[0]?.manifest.version}`;
+  const problems = await findProblems(tag);
+  if (problems.length > 0 && !dryRun) throw new Error(`Release refused:\n- ${problems.join("\n- ")}`);
+
+  await must("Build failed", exec("npm", ["run", "--silent", "build"]));
+  const folder = mkdtempSync(join(tmpdir(), "parley-release-"));
   try {
-    ({ values: options } = parseArgs({
-      options: {
-        "dry-run": { type: "boolean" },
-        out: { type: "string" },
-        provenance: { type: "boolean", default: true },
-        help: { type: "boolean", short: "h" },
-      },
-      allowNegative: true,
-    }));
-  } catch (error) {
-    console.error(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
-    return 2;
+    for (const one of packages) {
+      const { file, size, files } = await pack(one, folder);
+      await must(`${one.manifest.name} is not fit to publish`, checkTarball(one, file));
+      console.log(`${one.manifest.name} ${one.manifest.version}: ${(size / 1000).toFixed(1)} kB, ${files} files`);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
-  if (options.help === true) {
-    console.log(usage);
-    return 0;
-  }
+  for (const problem of problems) console.log(`A release would be refused: ${problem}`);
+  if (dryRun) return;
+  // Publishes every version that the registry does not have.
+  await must("Publishing failed; run the release again to continue", tool("changeset", ["publish", "--no-git-tag"]));
+  await must("Tagging failed", exec("git", ["tag", "--force", tag]));
+  console.log(`Published and tagged ${tag}. Push it: git push origin ${tag}`);
+}
+
+/** @returns {{ "dry-run"?: boolean, help?: boolean } | undefined} `undefined`: bad usage. */
+function options() {
   try {
-    await release({
-      dryRun: options["dry-run"] === true,
-      provenance: options.provenance !== false,
-      ...(options.out === undefined ? {} : { out: options.out }),
-      say: (line) => console.log(line),
-    });
-    return 0;
+    return parseArgs({ options: { "dry-run": { type: "boolean" }, help: { type: "boolean", short: "h" } } }).values;
   } catch (error) {
-    console.error(error instanceof Error ? error.message : String(error));
-    return 1;
+    console.error(`${error instanceof Error ? error.message : error}\n\n${usage}`);
+    process.exitCode = 2;
+    return undefined;
   }
 }
 
-process.exitCode = await main();
+const given = options();
+if (given?.help) console.log(usage);
+else if (given !== undefined) {
+  try {
+    await release(given["dry-run"] === true);
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    process.exitCode = 1;
+  }
+}

@@ -30,7 +30,7 @@ describe("the hosted workflows", () => {
     expect(text).toContain("needs: ci\n");
     expect(text).toContain("if: github.ref == 'refs/heads/main'\n");
     expect(text).toContain("id-token: write\n");
-    expect(said("release.yml", "run")).toContainEqual(expect.stringMatching(/^npm run release -- /));
+    expect(said("release.yml", "run")).toContainEqual(expect.stringMatching(/^npm run release /));
     const { scripts } = JSON.parse(readFileSync(join(folder, "../../package.json"), "utf8")) as { scripts: object };
     expect(scripts).toMatchObject({ release: "node scripts/release.mjs", version: "node scripts/version.mjs" });
   });
