@@ -76,7 +76,13 @@ for (const suite of new Set([...suites, ...tested])) {
   if (report === undefined && tested.includes(suite)) problems.push(`${suite}: did not run`);
   else if (report?.numTotalTests === left) problems.push(`${suite}: no test ran`);
   else if (left > 0) problems.push(`${suite}: ${left} tests were skipped`);
-  else if (status !== "0" && !report?.numFailedTests) problems.push(`${suite}: exit code ${status}`);
+  else if (status !== "0" && !report?.numFailedTests) problems.push(`${suite}: exit code ${status}${endOf(suite)}`);
+}
+
+/** The end of what a suite printed that ran beside others. @param {string} suite */
+function endOf(suite) {
+  const file = join(folder, `${suite}.log`);
+  return existsSync(file) ? `\n${readFileSync(file, "utf8").trimEnd().split("\n").slice(-40).join("\n")}\n` : "";
 }
 
 // A test file that no suite includes would never run, and so never fail.

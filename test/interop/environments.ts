@@ -34,10 +34,13 @@ declare module "vitest" {
 
 const windows = process.platform === "win32";
 
+/** Seven installs run at once, beside other suites. */
+const timeout = 15 * 60_000;
+
 async function run(file: string, args: readonly string[], cwd = root): Promise<string> {
   // Debian's Go otherwise stays with its own version.
   const env = { ...process.env, GOTOOLCHAIN: "auto" };
-  const options = { cwd, env, timeout: 300_000, maxBuffer: 64 << 20 };
+  const options = { cwd, env, timeout, maxBuffer: 64 << 20 };
   const { stdout } = await promisify(execFile)(file, [...args], options);
   return stdout.trim();
 }
@@ -106,8 +109,9 @@ async function attempt(what: string, make: () => Promise<string>): Promise<Envir
     process.stdout.write(`interop: ${what}: ready\n`);
     return { programs };
   } catch (error) {
-    const { message, stderr } = error as Error & { stderr?: string };
-    const missing = `${what}: could not be made: ${message}${stderr === undefined || message.includes(stderr) ? "" : `\n${stderr}`}`;
+    const { message, stderr = "", killed = false } = error as Error & { stderr?: string; killed?: boolean };
+    const cause = killed ? `${message}\nStopped after ${timeout / 60_000} minutes` : message;
+    const missing = `${what}: setup failed: ${cause}${cause.includes(stderr) ? "" : `\n${stderr}`}`;
     process.stdout.write(`interop: ${missing}\n`);
     return { missing };
   }
