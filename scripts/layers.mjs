@@ -26,168 +26,107 @@ export const packages = {
 };
 
 /**
+ * Splits the names of rooms, which the tables separate with spaces.
+ * @param {Readonly<Record<string, Readonly<Record<string, string>>>>} table By package, then by room or file.
+ * @returns {Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>}
+ */
+function inLists(table) {
+  /** @param {Readonly<Record<string, string>>} rows */
+  const split = (rows) =>
+    Object.fromEntries(Object.entries(rows).map(([key, names]) => [key, names.split(" ").filter(Boolean)]));
+  return Object.fromEntries(Object.entries(table).map(([name, rows]) => [name, split(rows)]));
+}
+
+/**
  * Rooms: folders of a package's `src`, each with the rooms that it may import, of its own package and of those that its package may
  * import. No two rooms have the same name. A file belongs to the room with the longest path that fits. Every room may import `base`.
- * @type {Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>}
  */
-export const rooms = {
+export const rooms = inLists({
   a2a: {
-    base: [],
-    model: [],
-    protocol: ["model"],
-    schema: ["model"],
-    wire: ["protocol", "model"],
-    "wire/v1": ["wire", "protocol", "model"],
-    "wire/v11": ["wire", "protocol", "model"],
-    "wire/v03": ["wire", "protocol", "model"],
-    "transport/server": ["protocol", "wire", "model"],
-    "transport/client": ["protocol", "wire", "model"],
-    "transport/jsonrpc": ["transport/server", "transport/client", "protocol", "wire", "model"],
-    "transport/rest": ["transport/server", "transport/client", "protocol", "wire", "model"],
-    "transport/discovery": ["transport/server", "protocol", "wire", "model"],
-    "transport/router": ["transport/discovery", "transport/server", "protocol", "wire", "model"],
-    net: ["model"],
-    webhooks: ["model"],
-    receiver: ["transport/server", "wire", "webhooks", "net", "protocol", "model"],
-    auth: ["protocol", "net", "model"],
-    "auth/tokens": ["auth", "protocol", "net", "model"],
-    credentials: ["protocol", "transport/client", "net", "model"],
-    jws: ["model"],
-    cards: ["jws", "net", "model"],
-    extensions: ["schema", "protocol", "model"],
-    "extensions/resumable-streams": ["extensions", "protocol"],
-    "extensions/idempotent-sends": ["extensions", "protocol"],
-    files: ["protocol", "model"],
-    client: [
-      "files",
-      "schema",
-      "protocol",
-      "transport/client",
-      "wire",
-      "auth",
-      "credentials",
-      "cards",
-      "net",
-      "extensions",
-      "model",
-    ],
+    base: "",
+    model: "",
+    protocol: "model",
+    schema: "model",
+    wire: "protocol model",
+    "wire/v1": "wire protocol model",
+    "wire/v11": "wire protocol model",
+    "wire/v03": "wire protocol model",
+    "transport/server": "protocol wire model",
+    "transport/client": "protocol wire model",
+    "transport/jsonrpc": "transport/server transport/client protocol wire model",
+    "transport/rest": "transport/server transport/client protocol wire model",
+    "transport/discovery": "transport/server protocol wire model",
+    "transport/router": "transport/discovery transport/server protocol wire model",
+    net: "model",
+    webhooks: "model",
+    receiver: "transport/server wire webhooks net protocol model",
+    auth: "protocol net model",
+    "auth/tokens": "auth protocol net model",
+    credentials: "protocol transport/client net model",
+    jws: "model",
+    cards: "jws net model",
+    extensions: "schema protocol model",
+    "extensions/resumable-streams": "extensions protocol",
+    "extensions/idempotent-sends": "extensions protocol",
+    files: "protocol model",
+    client: "files schema protocol transport/client wire auth credentials cards net extensions model",
   },
   server: {
-    agent: ["files", "schema", "protocol", "model"],
-    store: ["model"],
-    seal: ["model"],
-    blobs: ["files", "seal", "store", "protocol", "model"],
-    intask: ["store", "seal", "protocol", "model"],
-    push: ["store", "blobs", "seal", "net", "wire", "webhooks", "protocol", "model"],
-    page: ["model"],
-    limits: ["store", "protocol", "model"],
-    engine: [
-      "engine/service",
-      "engine/supervise",
-      "engine/conversations",
-      "engine/log",
-      "engine/shared",
-      "protocol",
-      "store",
-      "blobs",
-      "push",
-      "intask",
-      "auth",
-      "extensions",
-      "model",
-    ],
-    "engine/service": [
-      "engine/supervise",
-      "engine/run",
-      "engine/conversations",
-      "engine/log",
-      "engine/shared",
-      "protocol",
-      "store",
-      "blobs",
-      "push",
-      "intask",
-      "extensions",
-      "model",
-    ],
-    "engine/supervise": [
-      "engine/run",
-      "engine/conversations",
-      "engine/log",
-      "engine/shared",
-      "protocol",
-      "store",
-      "model",
-    ],
-    "engine/run": [
-      "engine/conversations",
-      "engine/log",
-      "engine/shared",
-      "protocol",
-      "store",
-      "blobs",
-      "intask",
-      "extensions",
-      "model",
-    ],
-    "engine/conversations": ["engine/log", "engine/shared", "protocol", "store", "model"],
-    "engine/log": ["engine/shared", "protocol", "store", "blobs", "push", "model"],
-    "engine/shared": ["protocol", "store", "blobs", "push", "intask", "extensions", "model"],
-    server: [
-      "protocol",
-      "transport/server",
-      "transport/discovery",
-      "transport/router",
-      "wire",
-      "auth",
-      "cards",
-      "limits",
-      "extensions",
-      "push",
-      "intask",
-      "blobs",
-      "seal",
-      "webhooks",
-      "engine",
-      "model",
-    ],
+    agent: "files schema protocol model",
+    store: "model",
+    seal: "model",
+    blobs: "files seal store protocol model",
+    intask: "store seal protocol model",
+    push: "store blobs seal net wire webhooks protocol model",
+    page: "model",
+    limits: "store protocol model",
+    engine:
+      "engine/service engine/supervise engine/conversations engine/log engine/shared protocol store blobs push intask auth extensions model",
+    "engine/service":
+      "engine/supervise engine/run engine/conversations engine/log engine/shared protocol store blobs push intask extensions model",
+    "engine/supervise": "engine/run engine/conversations engine/log engine/shared protocol store model",
+    "engine/run": "engine/conversations engine/log engine/shared protocol store blobs intask extensions model",
+    "engine/conversations": "engine/log engine/shared protocol store model",
+    "engine/log": "engine/shared protocol store blobs push model",
+    "engine/shared": "protocol store blobs push intask extensions model",
+    server:
+      "protocol transport/server transport/discovery transport/router wire auth cards limits extensions push intask blobs seal webhooks engine model",
   },
   extensions: {
-    a2ui: ["extensions", "protocol", "model"],
-    agp: ["extensions", "agent", "protocol", "model"],
-    oid4vp: ["extensions", "protocol", "model"],
-    "secure-passport": ["extensions", "jws", "net", "protocol", "model"],
-    "task-search": ["extensions", "protocol", "model"],
-    timestamp: ["extensions", "protocol", "model"],
-    traceability: ["extensions", "protocol", "model"],
-    x402: ["extensions", "net", "protocol", "model"],
+    a2ui: "extensions protocol model",
+    agp: "extensions agent protocol model",
+    oid4vp: "extensions protocol model",
+    "secure-passport": "extensions jws net protocol model",
+    "task-search": "extensions protocol model",
+    timestamp: "extensions protocol model",
+    traceability: "extensions protocol model",
+    x402: "extensions net protocol model",
   },
-};
+});
 
 /**
  * Files that put rooms together and do nothing else; `wires.ts` alone names versions of the wire. They may import these rooms in
  * addition to what their own room may import, and one another.
- * @type {Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>}
  */
-export const composition = {
+export const composition = inLists({
   a2a: {
-    "index.ts": ["client", "model"],
-    "model.ts": ["base", "model"],
-    "protocol.ts": ["*"],
-    "auth.ts": ["auth", "auth/tokens"],
-    "credentials.ts": ["credentials"],
-    "cards.ts": ["cards"],
-    "extensions.ts": ["extensions", "extensions/resumable-streams", "extensions/idempotent-sends", "protocol"],
-    "webhooks.ts": ["base", "receiver", "webhooks"],
-    "wires.ts": ["wire", "wire/v1", "wire/v11", "wire/v03"],
-    "client/index.ts": ["transport/jsonrpc", "transport/rest"],
+    "index.ts": "client model",
+    "model.ts": "base model",
+    "protocol.ts": "*",
+    "auth.ts": "auth auth/tokens",
+    "credentials.ts": "credentials",
+    "cards.ts": "cards",
+    "extensions.ts": "extensions extensions/resumable-streams extensions/idempotent-sends protocol",
+    "webhooks.ts": "base receiver webhooks",
+    "wires.ts": "wire wire/v1 wire/v11 wire/v03",
+    "client/index.ts": "transport/jsonrpc transport/rest",
   },
   server: {
-    "index.ts": ["*"],
-    "store.ts": ["base", "store", "push", "blobs"],
-    "handler.ts": ["*"],
+    "index.ts": "*",
+    "store.ts": "base store push blobs",
+    "handler.ts": "*",
   },
-};
+});
 
 /** Rooms that `*` does not include, and that no other package imports: each version of the wire, the inside of the engine. */
 const byNameOnly = [

@@ -71,7 +71,7 @@ function options() {
   try {
     return parseArgs({ options: { "dry-run": { type: "boolean" }, help: { type: "boolean", short: "h" } } }).values;
   } catch (error) {
-    console.error(`${error instanceof Error ? error.message : error}\n\n${usage}`);
+    console.error(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
     process.exitCode = 2;
     return undefined;
   }
