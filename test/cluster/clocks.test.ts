@@ -4,7 +4,7 @@ import { password } from "../postgres/server.ts";
 import { Counting, messageOf, startCounter, type Counter } from "./counters.ts";
 import { startNode } from "./node-process.ts";
 
-/* Clocks that somebody sets, or that a time service corrects, while servers work: docs/deploy.md, docs/decisions/time.md. */
+/* Clocks that somebody sets, or that a time service corrects, while servers work: docs/operate.md, docs/decisions/time.md. */
 
 const database = useDatabase();
 const hour = 3_600_000;

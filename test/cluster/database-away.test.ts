@@ -5,7 +5,7 @@ import { startProxy, type Proxy } from "../postgres/proxy.ts";
 import { Counting, messageOf, startCounter, type Answer, type Counter } from "./counters.ts";
 
 /*
- * The database goes away in the middle of streams, and comes back: what clients and probes of a server see (docs/deploy.md, A2A 1.0 §3.3.2, §11.6). Where it
+ * The database goes away in the middle of streams, and comes back: what clients and probes of a server see (docs/operate.md, A2A 1.0 §3.3.2, §11.6). Where it
  * does not answer, nothing ends by the time limits of statements: they are longer than a test may take.
  */
 

@@ -7,7 +7,7 @@ import { password, startPostgres, unprivileged, type PostgresServer } from "../p
 import { smallDisk } from "../small-disk.ts";
 import { Counting, messageOf, startCounter, type Answer } from "./counters.ts";
 
-/* A database that answers, and cannot do what it is asked for: what clients and probes of a server see (docs/deploy.md, A2A 1.0 §11.6), and its log. */
+/* A database that answers, and cannot do what it is asked for: what clients and probes of a server see (docs/operate.md, A2A 1.0 §11.6), and its log. */
 
 let server: PostgresServer;
 

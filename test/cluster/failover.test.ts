@@ -7,7 +7,7 @@ import { Counting, messageOf, startCounter } from "./counters.ts";
 import { startNode } from "./node-process.ts";
 
 /*
- * A zone is lost, and with it a node and the primary of the database. Its name leads to a replica, which is promoted a little later: docs/deploy.md. The replica
+ * A zone is lost, and with it a node and the primary of the database. Its name leads to a replica, which is promoted a little later: docs/operate.md. The replica
  * has every commit that was acknowledged (synchronous replication).
  */
 

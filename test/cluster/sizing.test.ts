@@ -9,7 +9,7 @@ import { callContext, inProcess } from "@parley/testing";
 import { useDatabase } from "../postgres/database.ts";
 import { figure } from "./node-process.ts";
 
-/* The figures for sizing of docs/deploy.md. Those that others of the machine change are printed only, where PARLEY_FIGURES is set. */
+/* The figures for sizing of docs/operate.md. Those that others of the machine change are printed only, where PARLEY_FIGURES is set. */
 
 const database = useDatabase();
 

@@ -4,7 +4,7 @@ import { memoryStore, type Store } from "../../src/store/index.ts";
 import { fakeClock } from "@parley/testing";
 import { bound, eventually, gate, harness, type Harness, type Line, type OnMessage } from "./support.ts";
 
-/* A database that is unavailable for a while, and the process whose runs cannot be stored (docs/deploy.md). */
+/* A database that is unavailable for a while, and the process whose runs cannot be stored (docs/operate.md). */
 
 const immediately = { configuration: { returnImmediately: true } };
 /** No lease expires in these tests: what is taken up again was not waited for. */
