@@ -7,7 +7,7 @@ import { bearer } from "@parley/a2a/auth";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 
 /*
- * An agent that is called by ours is hostile (docs/delegation.md; "Agents that call agents" of docs/security.md): it never ends, talks of other
+ * An agent that is called by ours is hostile (docs/delegation.md; "Delegation" of docs/security.md): it never ends, talks of other
  * tasks, sends what is too large, redirects, and wants credentials that are not for it.
  */
 

@@ -24,6 +24,7 @@ const own: Readonly<Record<string, string>> = {
   "docs/cookbook.md": "each",
   "docs/credentials.md": "server, client",
   "docs/deploy.md": "server",
+  "docs/extension-api.md": "each",
   "docs/extensions.md": "each",
   "docs/interceptors.md": "each",
   "docs/migration.md": "official-server, server, official-client, client",

@@ -137,10 +137,12 @@ const pairs: Readonly<
   ],
   "docs/extensions.md": [
     { client: ["draft: false"], server: [] },
-    { client: ["2 messages"], server: ["counted 2 messages"] },
+    { client: ["1 a red sailboat"], server: [] },
+  ],
+  "docs/extension-api.md": [
     { client: ["card-1 / Charged to card-1."], server: [] },
     { client: ["{ notes: [ 'anonymous looks for milk' ] } https://example.com/extensions/notes/v1"], server: [] },
-    { client: ["1 a red sailboat"], server: [] },
+    { client: ["2 messages"], server: ["counted 2 messages"] },
   ],
 };
 

@@ -366,7 +366,7 @@ describe("a clock that is set back (docs/decisions/feature-effects.md)", () => {
   });
 });
 
-describe("a task that has no room for the rows of an extension (docs/extensions.md: its hook fails as one that throws)", () => {
+describe("a task that has no room for the rows of an extension (docs/extension-api.md: its hook fails as one that throws)", () => {
   const failed = "The agent failed and could not complete this task.";
   /** Sets `300` rows for the text or the artifact "many", 200 for "some", and one for any other. */
   const sets = (of: string, rows: Pick<TaskRows, "set"> | undefined, by = ""): void => {
