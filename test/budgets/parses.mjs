@@ -29,7 +29,7 @@ await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed:
 async function checks() {
   const { result } = await session.post("Profiler.takePreciseCoverage");
   // A function that was not called since is not in the result.
-  const script = result.find(({ url }) => url.endsWith("/a2a/dist/model/check.js"));
+  const script = result.find(({ url }) => url.endsWith("/a2a/dist/model/schema.js"));
   return script?.functions.find(({ functionName }) => functionName === "check")?.ranges[0]?.count ?? 0;
 }
 

@@ -1,5 +1,5 @@
 import type { OperationName } from "@parley/a2a/protocol";
-import type { RestRoute } from "../../packages/a2a/src/wire/bindings.ts";
+import type { RestRoute } from "../../packages/a2a/src/wire/codec.ts";
 import { codecV1 } from "../../packages/a2a/src/wire/v1/index.ts";
 import type { Request } from "./client.ts";
 

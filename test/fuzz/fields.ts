@@ -47,7 +47,7 @@ function nameOf(node: unknown): string {
   return (node as { name: string }).name;
 }
 
-const types = new Map([...declarationsIn("model/types.ts"), ...declarationsIn("model/requests.ts")]);
+const types = declarationsIn("model/types.ts");
 
 /** Valid values of fields that do not accept any text, by the name of the field. */
 const samples: Readonly<Record<string, string>> = {

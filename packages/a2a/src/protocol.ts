@@ -186,7 +186,7 @@ export {
 
 // One call, from its request to its answer.
 export { answerCall, converted, serviceOf, type AnyReply, type ServerCall } from "./transport/server/answer-call.ts";
-export { requestContext, type ServerContext } from "./transport/server/context.ts";
+export { requestContext, type ServerContext } from "./transport/server/request.ts";
 export { bodyText, codecOf, messageText, parseJson, requestedVersion } from "./transport/server/request.ts";
 export {
   bodyOf,
@@ -200,10 +200,10 @@ export { KeepAlive, streamHeaders, writeEvents, type EventFormat } from "./trans
 
 // A message whose large files are stored while it is read.
 export { BodyPieces } from "./transport/server/body-pieces.ts";
-export { fileLimits } from "./transport/server/file-limits.ts";
+export { fileLimits } from "./transport/server/body-pieces.ts";
 
 // What a server shares among its bindings.
-export { corsPolicy, type CorsHeaders, type CorsOptions, type CorsPolicy } from "./transport/server/cors.ts";
+export { corsPolicy, type CorsHeaders, type CorsOptions, type CorsPolicy } from "./transport/server/origins.ts";
 export { Unfinished } from "./transport/server/unfinished.ts";
 export { beforeRouter, type Found } from "./transport/router/router.ts";
 export type { InterfacePaths } from "./transport/router/claims.ts";
@@ -220,7 +220,7 @@ export type {
   HeadersSource,
   RequestCredentialing,
 } from "./transport/client/binding.ts";
-export { retryAfterOf } from "./base/retry-after.ts";
+export { retryAfterOf } from "./base/http.ts";
 export { requestHeaders, sendRequest, type ClientResponse } from "./transport/client/request.ts";
 export {
   clientService,

@@ -6,8 +6,7 @@
 import { codecV03 } from "./wire/v03/index.ts";
 import { codecV1 } from "./wire/v1/index.ts";
 import { draftOf } from "./wire/v11/index.ts";
-import type { JsonRpcCodec, RestCodec } from "./wire/bindings.ts";
-import type { Codec } from "./wire/codec.ts";
+import type { JsonRpcCodec, RestCodec, Codec } from "./wire/codec.ts";
 
 export { codecV1, jsonRpcClientV1 } from "./wire/v1/index.ts";
 export { codecV03 } from "./wire/v03/index.ts";
@@ -20,7 +19,7 @@ export {
   type RestCodec,
   type RestRoute,
   type RestWire,
-} from "./wire/bindings.ts";
+} from "./wire/codec.ts";
 export { byVersion, methodShapes, versionOfSilence, type Codec, type OwnShapes, type Shapes } from "./wire/codec.ts";
 
 /** Versions of the protocol. */

@@ -1,7 +1,6 @@
 import { reasonOf, wireStatuses, type A2AError } from "@parley/a2a/model";
 import type { WireError } from "@parley/a2a/internal/transport/server/response";
-import { grpcWire } from "@parley/a2a/internal/wire/bindings";
-import type { Codec } from "@parley/a2a/internal/wire/codec";
+import { grpcWire, type Codec } from "@parley/a2a/internal/wire/codec";
 import { fromBase64, toBase64 } from "./protobuf/text.ts";
 import { decode } from "./protobuf/decode.ts";
 import { encode } from "./protobuf/encode.ts";

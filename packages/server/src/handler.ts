@@ -41,10 +41,9 @@ import { engineAgent, serveAgent, serviceMount, type MountedAgent } from "./serv
 import type { CardGate } from "@parley/a2a/internal/transport/discovery/handler";
 import { jsonRpcBinding } from "@parley/a2a/internal/transport/jsonrpc/handler";
 import { restBinding } from "@parley/a2a/internal/transport/rest/handler";
-import { admission, hostsOf } from "@parley/a2a/internal/transport/router/admission";
+import { admission, hostsOf, type CorsOptions } from "@parley/a2a/internal/transport/server/origins";
 import type { InterfacePaths, ServiceMount } from "@parley/a2a/internal/transport/router/claims";
-import type { Pages } from "@parley/a2a/internal/transport/router/pages";
-import { beforeRouter, checkBindings, createRouter } from "@parley/a2a/internal/transport/router/router";
+import { type Pages, beforeRouter, checkBindings, createRouter } from "@parley/a2a/internal/transport/router/router";
 import {
   isAnyPath,
   openAnyPath,
@@ -52,10 +51,14 @@ import {
   type ServerBinding,
   type ServerHost,
 } from "@parley/a2a/internal/transport/server/binding";
-import type { CorsOptions } from "@parley/a2a/internal/transport/server/cors";
-import { answerWith, tagged, type Document } from "@parley/a2a/internal/transport/server/document";
+import {
+  answerWith,
+  tagged,
+  type Document,
+  errorResponse,
+  failureOf,
+} from "@parley/a2a/internal/transport/server/response";
 import { KeepAlive } from "@parley/a2a/internal/transport/server/event-stream";
-import { errorResponse, failureOf } from "@parley/a2a/internal/transport/server/response";
 import { unfinishedBodies } from "@parley/a2a/internal/transport/server/unfinished";
 import { checkHandlerOptions } from "./server/option-names.ts";
 import type { Codec } from "@parley/a2a/internal/wire/codec";

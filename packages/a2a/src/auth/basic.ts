@@ -1,5 +1,5 @@
-import { secretDigest } from "../base/secret-digest.ts";
-import { fromCanonicalBase64 } from "../base/base64.ts";
+import { secretDigest } from "../base/sha256.ts";
+import { fromCanonicalBase64 } from "../base/bytes.ts";
 import { A2AError, invalidParams } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 import type { Principal, UniversalRequest } from "../protocol/index.ts";

@@ -1,4 +1,4 @@
-import { secretDigest } from "../base/secret-digest.ts";
+import { secretDigest } from "../base/sha256.ts";
 import { fromBase64, invalidParams, toBase64 } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
 import type { Principal } from "../protocol/index.ts";

@@ -1,4 +1,10 @@
-/* Ports and helpers that every room may use. This room imports nothing. */
+/* Ports and helpers that every room may use. This room imports no other. */
+
+export { Apart, defer, deferred, leavable, once, Waiters, type Resolver } from "./async.ts";
+export { isLoopback, withoutQuery, withoutSlashes } from "./http.ts";
+export { randomIds, timeOrderedIds, type Ids } from "./ids.ts";
+export { deepFreeze } from "./json.ts";
+export { utf8Length } from "./utf8.ts";
 
 /** Structured fields of a log line; `cause` holds an error with its stack. */
 export interface LogFields {
@@ -65,17 +71,38 @@ export const systemClock: Clock = {
   },
 };
 
-export { Apart } from "./apart.ts";
-export { defer, deferred, leavable, once, Waiters, type Resolver } from "./async.ts";
-export { deepFreeze } from "./deep-freeze.ts";
-export { randomIds, timeOrderedIds, type Ids } from "./ids.ts";
-export { isLoopback, withoutQuery, withoutSlashes } from "./url.ts";
-export { utf8Length } from "./utf8-length.ts";
-
 /** An object with the same members and other values. */
 export function mapValues<From, To>(
   from: Readonly<Record<string, From>>,
   map: (value: From) => To,
 ): Readonly<Record<string, To>> {
   return Object.fromEntries(Object.entries(from).map(([name, value]) => [name, map(value)]));
+}
+
+/** A logger that adds fields to each line. Fields of the line itself take precedence. */
+export class FieldsLogger implements Logger {
+  readonly #logger: Logger;
+  readonly #fields: () => LogFields;
+
+  /** `fields`: called for each line. */
+  constructor(logger: Logger, fields: () => LogFields) {
+    this.#logger = logger;
+    this.#fields = fields;
+  }
+
+  debug(message: string, fields?: LogFields): void {
+    this.#logger.debug(message, { ...this.#fields(), ...fields });
+  }
+
+  info(message: string, fields?: LogFields): void {
+    this.#logger.info(message, { ...this.#fields(), ...fields });
+  }
+
+  warn(message: string, fields?: LogFields): void {
+    this.#logger.warn(message, { ...this.#fields(), ...fields });
+  }
+
+  error(message: string, fields?: LogFields): void {
+    this.#logger.error(message, { ...this.#fields(), ...fields });
+  }
 }

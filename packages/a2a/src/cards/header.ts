@@ -1,4 +1,4 @@
-import { fromBase64Url } from "../base/base64.ts";
+import { fromBase64Url } from "../base/bytes.ts";
 import { isObject } from "../model/schema.ts";
 
 /** The members of a signature's protected header that are read here (A2A 1.0 §8.4.2). */

@@ -1,4 +1,4 @@
-import { isBase64Url } from "../base/base64.ts";
+import { isBase64Url } from "../base/bytes.ts";
 import { systemClock, type Clock } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";

@@ -1,7 +1,6 @@
 import type { AgentCard, SecurityScheme } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
-import type { JsonRpcCodec, RestCodec } from "../wire/bindings.ts";
-import type { Shapes } from "../wire/codec.ts";
+import type { JsonRpcCodec, RestCodec, Shapes } from "../wire/codec.ts";
 
 /**
  * What other SDKs write in place of the security members of a 1.0 card. A client that could not read them would not know how to

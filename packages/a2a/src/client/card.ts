@@ -3,7 +3,7 @@ import { A2AError, type AgentCard } from "../model/index.ts";
 import { endedBy, type Observer, type OperationName, operations, type OperationTable } from "../protocol/index.ts";
 import type { ClientHost, FetchInit } from "../transport/client/binding.ts";
 import { type ClientResponse, requestHeaders, sendRequest } from "../transport/client/request.ts";
-import { parseJson, refusal, strangeAnswer } from "../transport/client/response.ts";
+import { parseJson, refusal, strangeAnswer } from "../transport/client/service.ts";
 
 /** A card that was fetched, and how long it may be used without asking again (RFC 9111, A2A 1.0 §8.6.2). */
 export interface CachedCard {

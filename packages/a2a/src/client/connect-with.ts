@@ -1,5 +1,5 @@
 import { silentLogger } from "../base/index.ts";
-import { meantBy } from "../base/nearest.ts";
+import { meantBy } from "../model/options.ts";
 import { type AgentCard, checkOptions, invalidParams } from "../model/index.ts";
 import { type AnyExtension, interceptClient, safeObserver } from "../protocol/index.ts";
 import { CredentialSession } from "../credentials/session.ts";

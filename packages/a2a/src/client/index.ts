@@ -89,7 +89,7 @@ export type { ReceivedAnswer, ReceivedEvent, ReceivedList, ReceivedTask, WithExt
 export { Conversation, type ConversationClient, type ConversationInit } from "./conversation.ts";
 export { collect, EventStream, TaskView } from "./stream.ts";
 export { GrowingText, readText, type TextPiece } from "./text.ts";
-export { dataOf, type DataSource } from "../schema/data-of.ts";
+export { dataOf, type DataSource } from "../schema/data.ts";
 export type { CachedCard, CardCache } from "./card.ts";
 export type { OlderCard } from "./versions.ts";
 export type { InterfaceChoice } from "./interfaces.ts";

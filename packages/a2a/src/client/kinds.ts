@@ -1,8 +1,7 @@
 import type { Logger } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
-import type { JsonRpcCodec, RestCodec } from "../wire/bindings.ts";
-import type { Shapes } from "../wire/codec.ts";
+import type { JsonRpcCodec, RestCodec, Shapes } from "../wire/codec.ts";
 
 /** Servers whose card says 1.0, and whose events have the `kind` of 0.3 in place of the member that wraps them, such as LangGraph's 0.16. */
 

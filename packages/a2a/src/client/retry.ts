@@ -1,5 +1,5 @@
 import type { Clock, Logger } from "../base/index.ts";
-import { cannotConnect, wasNeverSent } from "../base/unsent.ts";
+import { cannotConnect, wasNeverSent } from "../base/http.ts";
 import { A2AError, type A2AErrorOptions, hasCode, isTerminal, type SendMessageRequest } from "../model/index.ts";
 import {
   type AgentService,

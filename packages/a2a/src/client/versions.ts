@@ -10,7 +10,7 @@ import {
 } from "../protocol/index.ts";
 import type { ClientBinding, ClientHost } from "../transport/client/binding.ts";
 import { requestHeaders, sendRequest } from "../transport/client/request.ts";
-import { parseJson, refusal } from "../transport/client/response.ts";
+import { parseJson, refusal } from "../transport/client/service.ts";
 import { byVersion, type Codec } from "../wire/codec.ts";
 import { respelled, withSchemesOf } from "./card-spellings.ts";
 

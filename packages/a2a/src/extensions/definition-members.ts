@@ -1,4 +1,4 @@
-import { nearestOf } from "../base/nearest.ts";
+import { nearestOf } from "../model/options.ts";
 import { isObject } from "../model/schema.ts";
 import { hooks } from "./definition.ts";
 import { about, type Problems } from "./problems.ts";

@@ -1,5 +1,5 @@
 import type { FieldViolation, SchemaIssue, StandardSchema } from "../model/index.ts";
-import { violation } from "../schema/check-data.ts";
+import { violation } from "../schema/data.ts";
 import { isPromise, unhandled } from "./failures.ts";
 
 /* One value against one schema. The value may come from a stranger, and the schema from any library. */

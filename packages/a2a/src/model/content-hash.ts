@@ -1,4 +1,4 @@
-import { ByteHash } from "../base/byte-hash.ts";
+import { ByteHash } from "../base/bytes.ts";
 import { fromBase64 } from "./content.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import type { Message } from "./types.ts";

@@ -1,5 +1,5 @@
 import { randomIds, type Bytes } from "../base/index.ts";
-import { jsonAdvice, notJson } from "../base/not-json.ts";
+import { jsonAdvice, notJson } from "../base/json.ts";
 import type { JsonLike, JsonObject, JsonObjectLike, JsonValue } from "./json.ts";
 import type { Artifact, DataPart, Message, Part, RawPart, Role, TextPart, UrlPart } from "./types.ts";
 

@@ -1,9 +1,15 @@
-import { check } from "./check.ts";
+import { check, list, object, optional } from "./schema.ts";
 import type { RecordKind } from "./log.ts";
-import { list, object, optional } from "./schema.ts";
 import { messageSchema, taskStatusSchema } from "./schemas.ts";
-import type { GetTaskRequest, SendMessageConfiguration } from "./requests.ts";
-import type { Artifact, Message, StreamResponse, Task, TaskStatus } from "./types.ts";
+import type {
+  GetTaskRequest,
+  SendMessageConfiguration,
+  Artifact,
+  Message,
+  StreamResponse,
+  Task,
+  TaskStatus,
+} from "./types.ts";
 
 /**
  * What the draft of A2A 1.1 adds: the generation of a task (§3.2.7), which counts the task's creation and its status and

@@ -1,7 +1,6 @@
 import { deepFreeze } from "../base/index.ts";
 import { addPart } from "./content.ts";
-import { eventOf, isHistory, type LogEvent, type NewRecord } from "./log.ts";
-import { isTerminal } from "./states.ts";
+import { eventOf, isHistory, type LogEvent, type NewRecord, isTerminal } from "./log.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
 import type {
   Artifact,

@@ -1,10 +1,17 @@
 import type { Clock, Logger } from "../base/index.ts";
-import type { AgentCard, JsonObject, Message, SendMessageRequest } from "../model/index.ts";
-import type { AgentEvent } from "./agent-event.ts";
+import type {
+  AgentCard,
+  JsonObject,
+  Message,
+  SendMessageRequest,
+  StandardSchema,
+  Task,
+  TaskState,
+} from "../model/index.ts";
+import type { AgentEvent } from "./agent.ts";
 import type { AuthorizationInit, OpenAuthorization } from "./authorization.ts";
-import type { TaskRows, TurnRows } from "./extension-rows.ts";
 import type { CoreName, OperationName, Operations } from "./operations.ts";
-import type { CallContext, Principal } from "./service.ts";
+import type { CallContext, Principal, AgentService } from "./service.ts";
 
 /* What the hooks of an extension are called with. */
 
@@ -110,4 +117,170 @@ export interface RequestingCall<Name extends CoreName = CoreName> {
   readonly params: unknown;
   /** Time. */
   readonly clock: Clock;
+}
+
+/* Methods that an extension adds to the operations of the protocol, and what they are called with. */
+
+/** A method that an extension adds. Callers have to activate the extension. `extensionMethod()` makes one. */
+export interface ExtensionMethod<Request = unknown, Response = unknown> {
+  /** What a request may be: a JSON object. It must answer at once. */
+  readonly request: StandardSchema<Request>;
+  /** What a response may be: a JSON object. It must answer at once. */
+  readonly response: StandardSchema<Response>;
+  /** Whether the same call twice does what one call does, so that a client may repeat it. Default false. */
+  readonly idempotent?: boolean;
+  /** Its name over JSON-RPC. Default: its name in `methods`. */
+  readonly jsonrpc?: string;
+  /** Its HTTP method and its path below the base, such as `/tasks:search`. A GET has its fields in the query, as texts. */
+  readonly rest: { readonly method: "GET" | "POST"; readonly path: `/${string}` };
+  /** Its path over gRPC, such as `/example.tasks.v1.Search/SearchTasks`. Request and response are `google.protobuf.Struct`. */
+  readonly grpc: `/${string}/${string}`;
+  /**
+   * Answers at the server. The caller has been authenticated and authorized as for any operation. Absent in a value that only clients
+   * use: a server refuses it.
+   *
+   * @throws A2AError what the caller is told. Any other error is an `InternalError` to the caller and a line in the log.
+   */
+  onCall?(request: Request, call: ExtensionCall): Response | Promise<Response>;
+}
+
+/** The methods of an extension by their names, which have a slash, as `tasks/search`: no operation of the protocol has one. */
+export type ExtensionMethods = Readonly<Record<`${string}/${string}`, ExtensionMethod>>;
+
+/** What the hooks and the methods of an extension are called with. */
+export interface ExtensionCall {
+  /** Who calls. */
+  readonly principal: Principal;
+  /** URIs of all extensions that are active in the call. */
+  readonly extensions: readonly string[];
+  /** The call itself: its version, its headers, its signal. */
+  readonly context: CallContext;
+  /** The card of the agent. */
+  readonly card: AgentCard;
+  /** The operations of the agent, as this caller may use them: with the same authorization, and without interceptors. */
+  readonly service: AgentService;
+  /**
+   * Finds tasks of the caller by their texts: those that `ListTasks` of `service` gives. For extensions with `searchesTasks`; of others it
+   * rejects.
+   *
+   * @throws A2AError `InvalidParams` for a text without a word, what `ListTasks` refuses the caller with, and `Unavailable` while the store
+   * makes its index.
+   */
+  readonly searchTasks: (query: TaskTextQuery) => Promise<FoundTasks>;
+  /** Time. */
+  readonly clock: Clock;
+  /** The log of the server. */
+  readonly logger: Logger;
+}
+
+/** Which tasks to find by their texts. */
+export interface TaskTextQuery {
+  /** Words, phrases in quotes, and beginnings of words, which end in `*`. All of them are in the task. Anything else separates words. */
+  readonly text: string;
+  /** Only tasks of this conversation. */
+  readonly contextId?: string;
+  /** Only tasks in this state. */
+  readonly status?: TaskState;
+  /** Most tasks. */
+  readonly limit: number;
+  /** How many of the first tasks to leave out: those of the pages before. Default 0. */
+  readonly skip?: number;
+}
+
+/** Tasks that were found by their texts, the best first. */
+export interface FoundTasks {
+  /** The tasks. One that is deleted meanwhile is missing. */
+  readonly tasks: readonly FoundTask[];
+  /** How many there are on all pages. */
+  readonly total: number;
+}
+
+/** A task that was found by its texts. */
+export interface FoundTask {
+  /** The task, without its history and its artifacts. */
+  readonly task: Task;
+  /** Parts of its texts with the words, the best first. At most three. */
+  readonly snippets: readonly TaskSnippet[];
+}
+
+/** A part of a text of a task. */
+export interface TaskSnippet {
+  /** The message of the history that has the text. */
+  readonly messageId?: string;
+  /** The artifact that has it. */
+  readonly artifactId?: string;
+  /** About 160 characters of the text. */
+  readonly text: string;
+  /** Where the words are in `text`, in UTF-16 units, in order. */
+  readonly marks: readonly { readonly start: number; readonly end: number }[];
+}
+
+/* The rows that an extension keeps with a task, as its hooks read and change them: with a message or an event, and during a turn. */
+
+/**
+ * The rows that an extension keeps with a task. Changes are stored in the transaction of what the hook returns, or not at all.
+ * Only this extension sees the rows. They are deleted with the task. The store bounds them (`featureBounds`).
+ */
+export interface TaskRows {
+  /**
+   * Sets a row. `value` is JSON text. `due`: when somebody has to look at it, in whole milliseconds since the Unix epoch;
+   * `Store.dueFeatures` returns the row from then on, under the URI of the extension.
+   *
+   * @throws TypeError for what the store does not accept, and after the hook has returned.
+   */
+  set(key: string, value: string, options?: { readonly due?: number }): void;
+  /** Deletes a row. Throws as `set` does. */
+  delete(key: string): void;
+  /**
+   * What is stored, in the order in which keys were set first. Empty where the message makes its task. What is set after it is stored only
+   * where those rows are still as they were read. Else the hook runs again: of two messages at a time, one comes first.
+   */
+  read(): Promise<readonly ExtensionRow[]>;
+}
+
+/** A row that an extension keeps with a task. */
+export interface ExtensionRow {
+  /** Its key, unique in its task and extension. */
+  readonly key: string;
+  /** JSON text. */
+  readonly value: string;
+  /** When somebody has to look at it, in milliseconds since the Unix epoch. */
+  readonly due?: number;
+}
+
+/** A change of a row. */
+export type RowChange =
+  | {
+      /** Sets the row. */
+      readonly op: "set";
+      /** Its key, unique in its task and extension. */
+      readonly key: string;
+      /** JSON text. */
+      readonly value: string;
+      /** When somebody has to look at it, in whole milliseconds since the Unix epoch. */
+      readonly due?: number;
+    }
+  | { readonly op: "delete"; readonly key: string };
+
+/** The rows that an extension keeps with the task of a turn, while the agent works. */
+export interface TurnRows {
+  /** What is stored, in the order in which keys were set first. Empty before the task exists. */
+  read(): Promise<readonly ExtensionRow[]>;
+  /**
+   * Stores changes, in one transaction, and makes the task where there is none. Resolves when they are stored, and with them everything that
+   * the agent has yielded before.
+   *
+   * @throws A2AError `Unavailable` where the turn is over, or another process has taken it over. TypeError for what the store does not accept.
+   */
+  store(changes: readonly RowChange[]): Promise<void>;
+  /**
+   * Takes a name for this turn, among all tasks of the agent, whoever owns them: what must be used once, as a nonce. A run that resumes
+   * the turn has it still, so it makes the task where there is none, before it takes the name.
+   *
+   * @param name - At most 512 bytes.
+   * @param until - When it may be taken again, in milliseconds since the Unix epoch.
+   * @param family - A URI: extensions that say the same one share their names, as versions of one do. Default: that of the extension.
+   * @returns `false`: another turn has it.
+   */
+  claim(name: string, until: number, family?: string): Promise<boolean>;
 }

@@ -3,63 +3,23 @@
 // Calls.
 export * from "./operations.ts";
 export * from "./service.ts";
-export { resourceOf } from "./resource.ts";
-export { longestName, taskFields } from "./task-fields.ts";
-export { callerToken, carryVerifiedToken, principalOfCall, withVerifiedToken } from "./caller-token.ts";
-export { hasWrongCredentials, judgeCredentials } from "./judged-credentials.ts";
-export { Payload, TextPayload } from "./payload.ts";
-export type { InlineFiles, TurnFiles } from "./inline-files.ts";
-export type * from "./incoming-files.ts";
-export { intercept, interceptClient, mapItems, spreadable, type Interceptor } from "./intercept.ts";
-export {
-  endedBy,
-  observeCalls,
-  observeRequests,
-  safeObserver,
-  type DeliveryResult,
-  type Ended,
-  type ObservedAppend,
-  type ObservedCall,
-  type ObservedCard,
-  type ObservedCommit,
-  type ObservedDelivery,
-  type ObservedRequest,
-  type ObservedRetry,
-  type ObservedTurn,
-  type Observer,
-} from "./observer.ts";
-export { auditLog, auditedSubject, safeAudit, type Audit, type AuditRecord } from "./audit.ts";
-export { unmet, type Unmet } from "./requirements.ts";
+export * from "./caller.ts";
+export * from "./intercept.ts";
+export * from "./observer.ts";
+export * from "./audit.ts";
 
 // HTTP without a runtime, and limits on memory.
-export type * from "./http.ts";
-export { isOfOtherPage } from "./other-page.ts";
-export {
-  BodyBytes,
-  bodyTooLarge,
-  GrowingBytes,
-  smallBody,
-  type BodyBudget,
-  type BodyPlace,
-  type BodyReader,
-} from "./body.ts";
-export { ByteBudget } from "./byte-budget.ts";
-export { RunGivenUp, ServerIsStopping } from "./stopping.ts";
+export * from "./http.ts";
+export * from "./byte-budget.ts";
 
 // Agents.
-export type * from "./extension.ts";
-export type * from "./extension-hooks.ts";
-export type * from "./extension-methods.ts";
-export type * from "./extension-rows.ts";
-export type * from "./extension-values.ts";
 export type * from "./agent.ts";
-export type * from "./agent-event.ts";
-export type * from "./files.ts";
 export type * from "./turn.ts";
-export * from "./turn-signal.ts";
-export { DelegationFailed, MessageRefused } from "./message-refused.ts";
 export type * from "./turn-context.ts";
+export * from "./turn-errors.ts";
+export * from "./steps.ts";
 export * from "./authorization.ts";
 export type * from "./delegation.ts";
-export type * from "./steps.ts";
-export { stepBounds } from "./steps.ts";
+export type * from "./files.ts";
+export type * from "./extension.ts";
+export type * from "./extension-hooks.ts";

@@ -1,7 +1,14 @@
 import { A2AError, invalidParams } from "../model/index.ts";
 import type { OperationName, StreamName, UnaryName } from "./operations.ts";
-import { Payload, TextPayload } from "./payload.ts";
-import type { AgentService, CallContext, Reply, StreamItem, StreamReply } from "./service.ts";
+import {
+  Payload,
+  TextPayload,
+  type AgentService,
+  type CallContext,
+  type Reply,
+  type StreamItem,
+  type StreamReply,
+} from "./service.ts";
 
 /**
  * Wraps a service in another one: for logging, limits, authorization. It returns a service that answers every call, most of

@@ -1,6 +1,6 @@
 import type { JsonLike, JsonValue, StandardSchema } from "../model/index.ts";
-import type { AgentYield } from "./agent-event.ts";
-import type { TurnSignal } from "./turn-signal.ts";
+import type { AgentYield } from "./agent.ts";
+import type { TurnSignal } from "./turn-errors.ts";
 
 /* Steps that are done once, and waits that let go of the process: what they take, and what they keep with the task. */
 

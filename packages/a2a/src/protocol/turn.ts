@@ -1,13 +1,6 @@
 import type { Content, JsonObject, JsonObjectLike, Part, StandardSchema } from "../model/index.ts";
-import type {
-  AgentEvent,
-  AgentYield,
-  ArtifactEvent,
-  ArtifactInit,
-  ArtifactWriter,
-  WriterOptions,
-} from "./agent-event.ts";
-import type { ByteSource, FileContent, FileInit, FilesOptions, SentFile } from "./files.ts";
+import type { AgentEvent, AgentYield, ArtifactEvent, ArtifactInit, ArtifactWriter, WriterOptions } from "./agent.ts";
+import type { ByteSource, FileContent, FileInit, FilesOptions, SentFile, TurnFiles } from "./files.ts";
 import type { AuthorizationInit, Credentials } from "./authorization.ts";
 import type {
   DelegateClient,
@@ -20,11 +13,9 @@ import type {
   Settled,
 } from "./delegation.ts";
 import type { ExtensionsOf, TurnOf } from "./extension.ts";
-import type { TurnRows } from "./extension-rows.ts";
-import type { TurnFiles } from "./inline-files.ts";
+import type { TurnRows } from "./extension-hooks.ts";
 import type { TurnSteps } from "./steps.ts";
-import type { Given, Storable, TurnStorage } from "./turn-context.ts";
-import type { TurnFacts } from "./turn-facts.ts";
+import type { Given, Storable, TurnStorage, TurnFacts } from "./turn-context.ts";
 
 /* What the function of an agent is called with: a message, its task and conversation, and builders of events. */
 

@@ -1,4 +1,4 @@
-import { secretDigest } from "../base/secret-digest.ts";
+import { secretDigest } from "../base/sha256.ts";
 import { A2AError, invalidParams, type AuthenticationInfo, type TaskPushNotificationConfig } from "../model/index.ts";
 import { standardWebhooksScheme } from "../webhooks/index.ts";
 import type { TaskReader, WebhookConfigInit, WebhookListener, WebhookSubscription, WebhookTrust } from "./port.ts";

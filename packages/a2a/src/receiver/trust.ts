@@ -1,6 +1,6 @@
 import type { Clock } from "../base/index.ts";
-import { toBase64Url } from "../base/base64.ts";
-import { secretDigest } from "../base/secret-digest.ts";
+import { toBase64Url } from "../base/bytes.ts";
+import { secretDigest } from "../base/sha256.ts";
 import { A2AError } from "../model/index.ts";
 import type { GuardedFetch } from "../net/index.ts";
 import type { UniversalRequest } from "../protocol/index.ts";

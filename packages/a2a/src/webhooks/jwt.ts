@@ -1,4 +1,4 @@
-import { isCompactJws } from "../base/base64.ts";
+import { isCompactJws } from "../base/bytes.ts";
 import type { WebKey } from "../base/index.ts";
 import { A2AError } from "../model/index.ts";
 

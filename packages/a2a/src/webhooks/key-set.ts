@@ -1,5 +1,5 @@
 import type { Bytes } from "../base/index.ts";
-import { toBase64Url } from "../base/base64.ts";
+import { toBase64Url } from "../base/bytes.ts";
 import { toBase64 } from "../model/index.ts";
 
 /* Key sets (RFC 7517): how a server publishes the keys that its webhooks are signed with. */

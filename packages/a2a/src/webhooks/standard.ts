@@ -1,5 +1,5 @@
 import type { Bytes, WebKey } from "../base/index.ts";
-import { fromCanonicalBase64 } from "../base/base64.ts";
+import { fromCanonicalBase64 } from "../base/bytes.ts";
 import { A2AError, toBase64 } from "../model/index.ts";
 import { webhookHeaders } from "./names.ts";
 

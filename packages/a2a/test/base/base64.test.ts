@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { fromBase64Url, fromCanonicalBase64, isBase64Url, isCompactJws, toBase64Url } from "../../src/base/base64.ts";
+import { fromBase64Url, fromCanonicalBase64, isBase64Url, isCompactJws, toBase64Url } from "../../src/base/bytes.ts";
 
 /* RFC 4648 §3.5: what is compared or revoked as text has one spelling. */
 

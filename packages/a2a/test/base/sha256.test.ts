@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { secretDigest } from "../../src/base/secret-digest.ts";
-import { Sha256 } from "../../src/base/sha256.ts";
+import { secretDigest, Sha256 } from "../../src/base/sha256.ts";
 
 /** What Node says about the same bytes, as 16 characters of 16 bits. */
 function expected(prefix: Uint8Array, text: string): string {

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { SseParser, type ServerSentEvent } from "../../src/transport/client/sse.ts";
+import { SseParser, type ServerSentEvent } from "../../src/transport/client/events.ts";
 
 /** HTML Living Standard §9.2.6, word by word and slowly: the whole stream at once. */
 function reference(bytes: Uint8Array): ServerSentEvent[] {

@@ -3,7 +3,7 @@ import { toBase64 } from "../../src/model/index.ts";
 import type { IncomingFiles } from "../../src/protocol/index.ts";
 import { BodyPieces } from "../../src/transport/server/body-pieces.ts";
 import { JsonBase64 } from "../../src/transport/server/json-base64.ts";
-import { JsonFiles } from "../../src/transport/server/json-files.ts";
+import { JsonFiles } from "../../src/transport/server/large-body.ts";
 
 /* Large files in JSON text that comes in pieces (`blobs`, docs/files.md). */
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { intercept, operations, type Interceptor } from "../../src/protocol/index.ts";
-import type { JsonRpcCodec, RestCodec } from "../../src/wire/bindings.ts";
+import type { JsonRpcCodec, RestCodec } from "../../src/wire/codec.ts";
 import { codecV1 } from "../../src/wire/v1/index.ts";
 import { ask, message, post, request, rpc, ScriptedService, serveAlone, type Answer } from "./support.ts";
 

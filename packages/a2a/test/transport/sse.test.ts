@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { parseSseStream } from "@a2a-js/sdk";
-import { SseParser } from "../../src/transport/client/sse.ts";
+import { SseParser } from "../../src/transport/client/events.ts";
 import { A2AError, type StreamResponse } from "../../src/model/index.ts";
 import { Payload, TextPayload } from "../../src/protocol/index.ts";
 import {

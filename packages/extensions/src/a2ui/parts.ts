@@ -1,4 +1,4 @@
-import { utf8Length } from "@parley/a2a/internal/base/utf8-length";
+import { utf8Length } from "@parley/a2a/internal/base/utf8";
 import type { JsonObject, JsonValue, Part } from "@parley/a2a/internal/model/index";
 import { isJsonObject, type Check, type Fault } from "./check.ts";
 import type { A2uiProblem } from "./messages.ts";

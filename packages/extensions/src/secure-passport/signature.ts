@@ -1,4 +1,4 @@
-import { fromBase64Url, isBase64Url } from "@parley/a2a/internal/base/base64";
+import { fromBase64Url, isBase64Url } from "@parley/a2a/internal/base/bytes";
 import { systemClock, type Clock } from "@parley/a2a/internal/base/index";
 import { canonicalJson } from "@parley/a2a/internal/jws/jcs";
 import {

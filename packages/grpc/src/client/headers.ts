@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from "node:http2";
 import { A2AError, type A2AErrorOptions, isWireErrorCode, type WireErrorCode } from "@parley/a2a/model";
 import type { CallContext, OperationName } from "@parley/a2a/internal/protocol/index";
 import { requestHeaders } from "@parley/a2a/internal/transport/client/request";
-import { retryAfterOf } from "@parley/a2a/internal/base/retry-after";
+import { retryAfterOf } from "@parley/a2a/internal/base/http";
 import type { ClientHost } from "@parley/a2a/internal/transport/client/binding";
 import type { Codec } from "@parley/a2a/internal/wire/codec";
 import { decodeMessage } from "../metadata.ts";

@@ -14,11 +14,9 @@ import {
   type AnyReply,
   type ServerCall,
 } from "@parley/a2a/internal/transport/server/answer-call";
-import { codecOf, requestedVersion } from "@parley/a2a/internal/transport/server/request";
-import type { ServerContext } from "@parley/a2a/internal/transport/server/context";
+import { codecOf, requestedVersion, type ServerContext } from "@parley/a2a/internal/transport/server/request";
 import type { ServerHost } from "@parley/a2a/internal/transport/server/binding";
-import { grpcWire } from "@parley/a2a/internal/wire/bindings";
-import { methodShapes, versionOfSilence, type Codec, type Shapes } from "@parley/a2a/internal/wire/codec";
+import { grpcWire, methodShapes, versionOfSilence, type Codec, type Shapes } from "@parley/a2a/internal/wire/codec";
 import { decode } from "../protobuf/decode.ts";
 import type { A2AMethod } from "../services.ts";
 import type { CallWriter } from "./call-writer.ts";

@@ -2,7 +2,7 @@ import type { CorsOptions } from "@parley/server/internal/handler";
 import { withoutQuery, type LogFields } from "@parley/a2a/internal/base/index";
 import type { UniversalHandler, UniversalRequest, UniversalResponse } from "@parley/a2a/internal/protocol/index";
 import { challengeHeaders, failureOf } from "@parley/a2a/internal/transport/server/response";
-import { corsPolicy, type CorsHeaders } from "@parley/a2a/internal/transport/server/cors";
+import { corsPolicy, type CorsHeaders } from "@parley/a2a/internal/transport/server/origins";
 import type { RequestLimits, ServerHost } from "@parley/a2a/internal/transport/server/binding";
 import type { Codec } from "@parley/a2a/internal/wire/codec";
 import { encodeMessage, isPreflight } from "../metadata.ts";

@@ -1,7 +1,6 @@
 import { A2AError } from "@parley/a2a/model";
 import { GrowingBytes, type FileReceiver, type IncomingFiles } from "@parley/a2a/internal/protocol/index";
-import { fileLimits } from "@parley/a2a/internal/transport/server/file-limits";
-import type { BodyPieces } from "@parley/a2a/internal/transport/server/body-pieces";
+import { fileLimits, type BodyPieces } from "@parley/a2a/internal/transport/server/body-pieces";
 import type { RequestLimits } from "@parley/a2a/internal/transport/server/binding";
 import { compressed } from "../frames.ts";
 import { malformed } from "../protobuf/reader.ts";

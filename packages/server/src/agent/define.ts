@@ -1,4 +1,4 @@
-import { meantBy } from "@parley/a2a/internal/base/nearest";
+import { meantBy } from "@parley/a2a/internal/model/options";
 import { A2AError, checkOptions, type OptionNames } from "@parley/a2a/internal/model/index";
 import type {
   Agent,

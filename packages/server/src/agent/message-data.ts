@@ -1,8 +1,7 @@
 import { nestsDeeper } from "@parley/a2a/internal/base/json-text";
 import { partsOf, type Content, type StandardSchema } from "@parley/a2a/internal/model/index";
 import { MessageRefused, type TurnBase } from "@parley/a2a/internal/protocol/index";
-import { checkData } from "@parley/a2a/internal/schema/check-data";
-import { dataInParts, type FoundData } from "@parley/a2a/internal/schema/found-data";
+import { checkData, dataInParts, type FoundData } from "@parley/a2a/internal/schema/data";
 import { withForm } from "./form.ts";
 
 /** The first value in a message that fits a schema. */

@@ -1,7 +1,7 @@
 import { plain } from "@parley/a2a/internal/base/display";
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import { jsonTextOf } from "@parley/a2a/internal/base/json-text";
-import { jsonAdvice, notJson } from "@parley/a2a/internal/base/not-json";
+import { jsonAdvice, notJson } from "@parley/a2a/internal/base/json";
 import { A2AError } from "@parley/a2a/internal/model/index";
 import {
   stepBounds,

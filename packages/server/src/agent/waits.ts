@@ -6,7 +6,7 @@ import type {
   TurnBase,
   TurnMemory,
 } from "@parley/a2a/internal/protocol/index";
-import { checkData } from "@parley/a2a/internal/schema/check-data";
+import { checkData } from "@parley/a2a/internal/schema/data";
 import { checkName, quoted, stepMistake } from "./steps.ts";
 
 /* Waits without a process (docs/decisions/waiting.md). The engine ends the function at the event that they yield, and calls it again. */

@@ -11,7 +11,7 @@ import { createSeal, type Seal } from "../seal/index.ts";
 import type { FeatureEffect, TaskKey } from "../store/index.ts";
 import { Collector } from "./collector.ts";
 import { deleteBlobsOf, deleteIncomingBlobs } from "./delete.ts";
-import { ByteHash } from "@parley/a2a/internal/base/byte-hash";
+import { ByteHash } from "@parley/a2a/internal/base/bytes";
 import type { BlobRooms, BlobSettings } from "./lazy.ts";
 import { aboutOf, answerLink, linkTo } from "./links.ts";
 import { BlobReader } from "./reader.ts";

@@ -1,5 +1,5 @@
 import type { Bytes, Clock } from "@parley/a2a/internal/base/index";
-import { ByteHash } from "@parley/a2a/internal/base/byte-hash";
+import { ByteHash } from "@parley/a2a/internal/base/bytes";
 import { A2AError, toBase64, type Part, type SendMessageRequest } from "@parley/a2a/internal/model/index";
 import type { ByteBudget, IncomingFile, IncomingFiles, WatchedSender } from "@parley/a2a/internal/protocol/index";
 import type { BlobSettings } from "./lazy.ts";

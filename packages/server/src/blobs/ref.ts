@@ -1,4 +1,4 @@
-import { fromBase64Url, toBase64Url } from "@parley/a2a/internal/base/base64";
+import { fromBase64Url, toBase64Url } from "@parley/a2a/internal/base/bytes";
 import type { FeatureEffect } from "../store/index.ts";
 import { isBlobKey } from "./segments.ts";
 

@@ -1,4 +1,4 @@
-import { fromBase64Url } from "@parley/a2a/internal/base/base64";
+import { fromBase64Url } from "@parley/a2a/internal/base/bytes";
 import type { Bytes } from "@parley/a2a/internal/base/index";
 import { toBase64 } from "@parley/a2a/internal/model/index";
 import type { Seal } from "../seal/index.ts";

@@ -1,6 +1,6 @@
 import type { Bytes, WebKey } from "@parley/a2a/internal/base/index";
 import { hkdf, hkdfRoot } from "../seal/index.ts";
-import { fromBase64Url } from "@parley/a2a/internal/base/base64";
+import { fromBase64Url } from "@parley/a2a/internal/base/bytes";
 import { ed25519Key, publicJwk, type KeySet, type PublicJwk } from "@parley/a2a/internal/webhooks/index";
 
 /* The keys of `PushOptions.keys`: from each 32 bytes, a key that seals the secrets of configs, and one that signs. */

@@ -1,4 +1,4 @@
-import { toBase64Url } from "@parley/a2a/internal/base/base64";
+import { toBase64Url } from "@parley/a2a/internal/base/bytes";
 import type { StoreNote } from "../store/index.ts";
 import type { Known, Origin, Origins } from "./circuit.ts";
 import type { OutboxHost } from "./port.ts";

@@ -1,4 +1,4 @@
-import { retryAfterOf } from "@parley/a2a/internal/base/retry-after";
+import { retryAfterOf } from "@parley/a2a/internal/base/http";
 import type { Clock } from "@parley/a2a/internal/base/index";
 import { toA2AError, type A2AError } from "@parley/a2a/internal/model/index";
 import { mutualTlsScheme, standardWebhooksScheme, webhookHeaders } from "@parley/a2a/internal/webhooks/index";

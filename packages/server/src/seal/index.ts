@@ -1,5 +1,5 @@
 import type { Bytes, WebKey } from "@parley/a2a/internal/base/index";
-import { fromCanonicalBase64 } from "@parley/a2a/internal/base/base64";
+import { fromCanonicalBase64 } from "@parley/a2a/internal/base/bytes";
 import { toBase64 } from "@parley/a2a/internal/model/index";
 
 /*

@@ -7,8 +7,7 @@ import {
   type OperationTable,
 } from "@parley/a2a/internal/protocol/index";
 import { cannotServe } from "@parley/a2a/internal/transport/server/binding";
-import type { Codec } from "@parley/a2a/internal/wire/codec";
-import type { JsonRpcWire, RestRoute, RestWire } from "@parley/a2a/internal/wire/bindings";
+import type { Codec, JsonRpcWire, RestRoute, RestWire } from "@parley/a2a/internal/wire/codec";
 
 /* The methods that extensions add to a server: where they are on the wire, and that nothing else is there. */
 

@@ -1,6 +1,6 @@
-import { meantBy } from "@parley/a2a/internal/base/nearest";
+import { meantBy } from "@parley/a2a/internal/model/options";
 import { checkOptions, type OptionNames } from "@parley/a2a/internal/model/index";
-import type { CorsOptions } from "@parley/a2a/internal/transport/server/cors";
+import type { CorsOptions } from "@parley/a2a/internal/transport/server/origins";
 import type { BlobOptions } from "../blobs/options.ts";
 import type { DedupeOptions, LeaseOptions, RetentionOptions, TaskTimes } from "../engine/index.ts";
 import type { InTaskOptions } from "../intask/index.ts";

@@ -16,7 +16,7 @@ import type { RateLimits } from "../limits/index.ts";
 import type { InterfacePaths } from "@parley/a2a/internal/transport/router/claims";
 import type { Found } from "@parley/a2a/internal/transport/router/router";
 import type { ServerBinding, ServerHost } from "@parley/a2a/internal/transport/server/binding";
-import type { CorsOptions } from "@parley/a2a/internal/transport/server/cors";
+import type { CorsOptions } from "@parley/a2a/internal/transport/server/origins";
 import type { CardReaders } from "./card-readers.ts";
 import type { SignCards } from "./cards.ts";
 import type { FetchFacts, FetchHandler } from "@parley/a2a/internal/transport/server/fetch";

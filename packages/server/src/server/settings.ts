@@ -1,7 +1,7 @@
 import type { EngineOptions } from "../engine/index.ts";
 import type { Agent } from "@parley/a2a/internal/protocol/index";
 import { cannotServe } from "@parley/a2a/internal/transport/server/binding";
-import type { CorsOptions } from "@parley/a2a/internal/transport/server/cors";
+import type { CorsOptions } from "@parley/a2a/internal/transport/server/origins";
 import type { Codec } from "@parley/a2a/internal/wire/codec";
 import { checkMount } from "./option-names.ts";
 import type { AgentMount } from "./options.ts";

@@ -1,4 +1,4 @@
-import { utf8Length } from "@parley/a2a/internal/base/utf8-length";
+import { utf8Length } from "@parley/a2a/internal/base/utf8";
 import type { Artifact, Message, Part } from "@parley/a2a/internal/model/index";
 import { messagesOf, type StoredEvent } from "./assemble.ts";
 import type { SearchTerm } from "./search-port.ts";

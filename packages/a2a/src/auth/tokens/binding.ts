@@ -1,4 +1,4 @@
-import { toBase64Url } from "../../base/base64.ts";
+import { toBase64Url } from "../../base/bytes.ts";
 import type { Clock } from "../../base/index.ts";
 import type { UniversalRequest } from "../../protocol/index.ts";
 import type { AuthenticationPlace } from "../port.ts";

@@ -1,4 +1,4 @@
-import { isCompactJws, toBase64Url } from "../../base/base64.ts";
+import { isCompactJws, toBase64Url } from "../../base/bytes.ts";
 import { BoundedMap, memoryOf } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/index.ts";
 import type { UniversalRequest } from "../../protocol/index.ts";

@@ -1,5 +1,5 @@
 import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from "jose";
-import { isCompactJws } from "../../base/base64.ts";
+import { isCompactJws } from "../../base/bytes.ts";
 import { A2AError } from "../../model/index.ts";
 import type { Authenticator } from "../port.ts";
 import { keySource } from "./key-source.ts";

@@ -1,4 +1,4 @@
-import { toBase64Url } from "../../base/base64.ts";
+import { toBase64Url } from "../../base/bytes.ts";
 import type { Clock, WebKey } from "../../base/index.ts";
 
 /** How long a nonce is the current one, in milliseconds. It is taken as long again. */

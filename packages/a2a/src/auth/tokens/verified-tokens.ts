@@ -1,6 +1,6 @@
 import { BoundedMap, memoryOf } from "../../base/bounded-map.ts";
 import type { Clock } from "../../base/index.ts";
-import { secretDigest } from "../../base/secret-digest.ts";
+import { secretDigest } from "../../base/sha256.ts";
 import { checkSpelling, type CheckedToken, type CheckToken } from "./token.ts";
 
 /** Memory of all tokens that are remembered, in bytes. */

@@ -1,9 +1,9 @@
 import type { Bytes, Clock } from "../../base/index.ts";
-import { Pieces, Utf8Pieces } from "../../base/text-pieces.ts";
+import { Pieces, Utf8Pieces } from "../../base/utf8.ts";
 import { A2AError, type A2AErrorCode } from "../../model/index.ts";
 import type { CallContext } from "../../protocol/index.ts";
 import type { ClientCodec } from "../../wire/codec.ts";
-import { SseParser, type ServerSentEvent } from "./sse.ts";
+import { SseParser, type ServerSentEvent } from "./events.ts";
 import type { ClientHost, FetchInit, HeadersRequest } from "./binding.ts";
 import { aborted, abortError, onAbort } from "./signals.ts";
 

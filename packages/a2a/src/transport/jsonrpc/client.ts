@@ -2,13 +2,19 @@ import { once } from "../../base/index.ts";
 import { A2AError, type AgentInterface } from "../../model/index.ts";
 import { isObject } from "../../model/schema.ts";
 import { type AgentService, Payload } from "../../protocol/index.ts";
-import type { JsonRpcClientCodec } from "../../wire/bindings.ts";
-import { byVersion } from "../../wire/codec.ts";
+import { type JsonRpcClientCodec, byVersion } from "../../wire/codec.ts";
 import type { ClientBinding, ClientHost } from "../client/binding.ts";
-import { chunkDecoder } from "../client/chunks.ts";
+import { chunkDecoder } from "../client/events.ts";
 import { type ClientResponse, requestHeaders, sendRequest } from "../client/request.ts";
-import { activatedExtensions, eventJson, parseJson, refusal, streamItems } from "../client/response.ts";
-import { clientService, type EncodedCall } from "../client/service.ts";
+import {
+  activatedExtensions,
+  eventJson,
+  parseJson,
+  refusal,
+  streamItems,
+  clientService,
+  type EncodedCall,
+} from "../client/service.ts";
 
 /** JSON-RPC at a client (A2A 1.0 §9). */
 export function jsonRpcBinding(codecs: readonly JsonRpcClientCodec[]): ClientBinding {

@@ -2,13 +2,20 @@ import { type Clock, withoutSlashes } from "../../base/index.ts";
 import type { A2AError, AgentInterface } from "../../model/index.ts";
 import { isObject } from "../../model/schema.ts";
 import type { AgentService, CallContext, OperationName } from "../../protocol/index.ts";
-import { routeOfMethod, type RestClientCodec, type RestRoute } from "../../wire/bindings.ts";
-import { byVersion } from "../../wire/codec.ts";
+import { routeOfMethod, type RestClientCodec, type RestRoute, byVersion } from "../../wire/codec.ts";
 import type { ClientBinding, ClientHost } from "../client/binding.ts";
-import { chunkDecoder } from "../client/chunks.ts";
+import { chunkDecoder } from "../client/events.ts";
 import { type ClientResponse, requestHeaders, sendRequest } from "../client/request.ts";
-import { activatedExtensions, eventJson, parseJson, refusal, strangeAnswer, streamItems } from "../client/response.ts";
-import { clientService, type EncodedCall } from "../client/service.ts";
+import {
+  activatedExtensions,
+  eventJson,
+  parseJson,
+  refusal,
+  strangeAnswer,
+  streamItems,
+  clientService,
+  type EncodedCall,
+} from "../client/service.ts";
 
 /** HTTP+JSON at a client (A2A 1.0 §11). */
 export function restBinding(codecs: readonly RestClientCodec[]): ClientBinding {

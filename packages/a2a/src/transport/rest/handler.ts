@@ -1,6 +1,13 @@
 import type { LogFields } from "../../base/index.ts";
-import { routeOfMethod, speaksRest, type RestCodec, type RestRoute, type RestWire } from "../../wire/bindings.ts";
-import { methodShapes, versionOfSilence } from "../../wire/codec.ts";
+import {
+  routeOfMethod,
+  speaksRest,
+  type RestCodec,
+  type RestRoute,
+  type RestWire,
+  methodShapes,
+  versionOfSilence,
+} from "../../wire/codec.ts";
 import { answerCall, type AnyReply, type ServerCall } from "../server/answer-call.ts";
 import {
   cannotServe,
@@ -14,11 +21,18 @@ import {
   type ServerHost,
   type Target,
 } from "../server/binding.ts";
-import type { ServerContext } from "../server/context.ts";
-import { answerWith, tagged } from "../server/document.ts";
+import { type ServerContext, codecOf, messageText, requestedVersion } from "../server/request.ts";
+import {
+  answerWith,
+  tagged,
+  bodyOf,
+  errorResponse,
+  failureOf,
+  withExtensions,
+  type Headers,
+  type WireError,
+} from "../server/response.ts";
 import { streamHeaders, writeEvents, type EventFormat } from "../server/event-stream.ts";
-import { codecOf, messageText, requestedVersion } from "../server/request.ts";
-import { bodyOf, errorResponse, failureOf, withExtensions, type Headers, type WireError } from "../server/response.ts";
 import {
   allRoutes,
   compileRoutes,

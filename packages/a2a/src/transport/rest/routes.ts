@@ -1,5 +1,5 @@
 import { invalidParams, jsonName } from "../../model/index.ts";
-import type { RestRoute, RestWire } from "../../wire/bindings.ts";
+import type { RestRoute, RestWire } from "../../wire/codec.ts";
 import type { UniversalRequest } from "../../protocol/index.ts";
 import type { RequestLimits } from "../server/binding.ts";
 import { parseJson } from "../server/request.ts";

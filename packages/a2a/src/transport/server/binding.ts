@@ -13,7 +13,7 @@ import type {
   UniversalResponse,
 } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
-import type { CorsOptions } from "./cors.ts";
+import type { CorsOptions } from "./origins.ts";
 import type { KeepAlive } from "./event-stream.ts";
 import type { WireError } from "./response.ts";
 

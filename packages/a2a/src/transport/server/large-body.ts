@@ -1,4 +1,4 @@
-import { A2AError } from "../../model/index.ts";
+import { A2AError, invalidParams, toBase64 } from "../../model/index.ts";
 import {
   GrowingBytes,
   smallBody,
@@ -8,9 +8,9 @@ import {
   type UniversalRequest,
 } from "../../protocol/index.ts";
 import type { RequestLimits } from "./binding.ts";
-import { BodyPieces } from "./body-pieces.ts";
-import { fileLimits } from "./file-limits.ts";
-import { JsonFiles } from "./json-files.ts";
+import { BodyPieces, fileLimits } from "./body-pieces.ts";
+import type { Bytes } from "../../base/index.ts";
+import { JsonBase64 } from "./json-base64.ts";
 
 /* Bodies of messages that are too large to be in memory. */
 
@@ -87,4 +87,213 @@ function textOf(bytes: Uint8Array): string {
   } catch {
     throw new A2AError("ParseError", "Request body is not UTF-8");
   }
+}
+
+/* A message as JSON text whose large files are taken out while it comes. */
+
+/** Where the bytes of files are in the requests of all versions, over JSON-RPC and REST. Indexes are left out. */
+const places =
+  /^(?:params\.)?(?:message|request)\.(?:parts|content)\.(?:raw|file\.(?:bytes|fileWithBytes|file_with_bytes))$/;
+/** Longest name on such a path, and its most levels. */
+const longestName = 16;
+const maxLevels = 8;
+const longestPath = 100;
+
+/** An object or a list that the text is in. */
+interface Level {
+  readonly isObject: boolean;
+  /** Name of the member that is being read. `undefined`: it is on no path to a file. */
+  name: string | undefined;
+  /** Members or elements so far. */
+  index: number;
+}
+
+export interface JsonFilesOptions {
+  readonly files: IncomingFiles;
+  /** Strings of at most so many characters stay. */
+  readonly inlineLength: number;
+  /** Most bytes of the text without its files. */
+  readonly textBytes: number;
+  /** Memory that a file takes while it is stored, in bytes. */
+  readonly windowBytes: number;
+}
+
+/** Reads JSON text. What is not well formed is left to the parser. */
+export class JsonFiles {
+  readonly #source: BodyPieces;
+  readonly #options: JsonFilesOptions;
+  readonly #text: GrowingBytes;
+  readonly #levels: Level[] = [];
+  /** Levels that are deeper than any file. */
+  #deeper = 0;
+  /** Whether the next string is the name of a member. */
+  #nameNext = false;
+  /** The name that is being read, as it is written. */
+  #name: string | undefined;
+  #inString = false;
+  #afterBackslash = false;
+  /** Whether a string that may be a file begins after what was scanned. */
+  #atFile = false;
+
+  constructor(source: BodyPieces, options: JsonFilesOptions) {
+    this.#source = source;
+    this.#options = options;
+    this.#text = new GrowingBytes(options.textBytes);
+  }
+
+  /** The text, with what stands for each file in the place of its base64. */
+  async read(): Promise<Uint8Array> {
+    for (;;) {
+      const piece = await this.#source.next();
+      if (piece === undefined) return this.#text.view();
+      const end = this.#scan(piece);
+      this.#keep(piece.subarray(0, end));
+      if (this.#atFile) {
+        this.#source.unread(piece.subarray(end));
+        this.#atFile = false;
+        await this.#file();
+      }
+      await this.#source.hold(this.#text.capacity, this.#text.capacity + this.#options.windowBytes);
+    }
+  }
+
+  #keep(bytes: Uint8Array): void {
+    const { textBytes } = this.#options;
+    if (this.#text.length + bytes.length > textBytes) {
+      const what = `Request body larger than ${textBytes} bytes, also without its large files (limits.bodyBytes)`;
+      throw new A2AError("RequestTooLarge", what);
+    }
+    this.#text.append(bytes);
+  }
+
+  /** Returns where the piece ends, or the content of a string begins that may be a file. */
+  #scan(piece: Uint8Array): number {
+    for (let at = 0; at < piece.length; at += 1) {
+      const byte = piece[at] as number;
+      if (this.#inString) this.#inText(byte);
+      else if (byte === 0x22) {
+        if (!this.#nameNext && !this.#isShort(piece, at + 1) && this.#isFile()) {
+          this.#atFile = true;
+          return at + 1;
+        }
+        this.#inString = true;
+        this.#name = this.#nameNext ? "" : undefined;
+      } else this.#structure(byte);
+    }
+    return piece.length;
+  }
+
+  /** Whether the string ends soon. One that has an escaped quote is no base64. A short one needs no decoder, however many there are. */
+  #isShort(piece: Uint8Array, from: number): boolean {
+    const end = piece.indexOf(0x22, from);
+    return end !== -1 && end - from <= this.#options.inlineLength;
+  }
+
+  #inText(byte: number): void {
+    if (this.#afterBackslash) this.#afterBackslash = false;
+    else if (byte === 0x5c) {
+      this.#afterBackslash = true;
+      // Escaped names are on no path: what they name is read as text.
+      this.#name = undefined;
+    } else if (byte === 0x22) {
+      this.#inString = false;
+      const level = this.#levels.at(-1);
+      if (this.#nameNext && level !== undefined && this.#deeper === 0) level.name = this.#name;
+      this.#nameNext = false;
+    } else if (this.#name !== undefined) {
+      this.#name = this.#name.length < longestName ? this.#name + String.fromCharCode(byte) : undefined;
+    }
+  }
+
+  #structure(byte: number): void {
+    // A bracket and a brace differ in one bit.
+    if ((byte | 0x20) === 0x7b) {
+      this.#nameNext = byte === 0x7b;
+      if (this.#levels.length === maxLevels) this.#deeper += 1;
+      else this.#levels.push({ isObject: byte === 0x7b, name: undefined, index: 0 });
+    } else if ((byte | 0x20) === 0x7d) {
+      this.#nameNext = false;
+      if (this.#deeper > 0) this.#deeper -= 1;
+      else this.#levels.pop();
+    } else if (byte === 0x2c && this.#deeper === 0) {
+      const level = this.#levels.at(-1);
+      if (level === undefined) return;
+      level.index += 1;
+      level.name = undefined;
+      this.#nameNext = level.isObject;
+    }
+  }
+
+  #isFile(): boolean {
+    if (this.#deeper > 0 || this.#levels.length < 4) return false;
+    let path = "";
+    for (const { isObject, name } of this.#levels) {
+      if (isObject && name === undefined) return false;
+      if (isObject) path += path === "" ? name : `.${name}`;
+      if (path.length > longestPath) return false;
+    }
+    return places.test(path);
+  }
+
+  /** The field of the file, for errors. */
+  get #field(): string {
+    const names = this.#levels.map(({ isObject, name = "", index }) => (isObject ? `.${name}` : `[${index}]`));
+    return names.join("").replace(/^\.(?:params\.)?/, "");
+  }
+
+  /** Reads the string of a file. A short one stays in the text. */
+  async #file(): Promise<void> {
+    const base64 = new JsonBase64();
+    const head = new GrowingBytes(this.#options.inlineLength);
+    const decoded: Bytes[] = [];
+    while (!base64.ended && !base64.invalid && head.length <= this.#options.inlineLength) {
+      const piece = await this.#piece();
+      const { bytes, read } = base64.push(piece);
+      decoded.push(bytes);
+      head.append(piece.subarray(0, read));
+      this.#source.unread(piece.subarray(read));
+      const held = this.#text.capacity + 2 * head.capacity;
+      await this.#source.hold(held, held + this.#options.windowBytes);
+    }
+    // What is no base64, and what is short, the parser and the schemas judge.
+    if (base64.invalid || (base64.ended && head.length - 1 <= this.#options.inlineLength)) {
+      this.#keep(head.view());
+      this.#inString = !base64.ended;
+      // Where the head ends in an escape, the next byte belongs to it.
+      this.#afterBackslash = this.#inString && endsInBackslash(head.view());
+      return;
+    }
+    const placeholder = await this.#options.files.store(this.#decoded(base64, decoded));
+    this.#keep(new TextEncoder().encode(`${toBase64(placeholder)}"`));
+  }
+
+  async *#decoded(base64: JsonBase64, head: Bytes[]): AsyncGenerator<Bytes, void, void> {
+    for (let piece = head.shift(); piece !== undefined; piece = head.shift()) yield piece;
+    while (!base64.ended) {
+      const piece = await this.#piece();
+      const { bytes, read } = base64.push(piece);
+      if (base64.invalid) throw this.#invalid();
+      this.#source.unread(piece.subarray(read));
+      if (bytes.length > 0) yield bytes;
+    }
+    const last = base64.last();
+    if (base64.invalid) throw this.#invalid();
+    if (last.length > 0) yield last;
+  }
+
+  #invalid(): A2AError {
+    return invalidParams([{ field: this.#field, description: "must be base64" }]);
+  }
+
+  async #piece(): Promise<Uint8Array> {
+    const piece = await this.#source.next();
+    if (piece === undefined) throw new A2AError("ParseError");
+    return piece;
+  }
+}
+
+function endsInBackslash(bytes: Uint8Array): boolean {
+  let count = 0;
+  while (bytes[bytes.length - 1 - count] === 0x5c) count += 1;
+  return count % 2 === 1;
 }

@@ -1,5 +1,4 @@
-import type { OwnShapes } from "../codec.ts";
-import type { GrpcCodec, JsonRpcCodec, RestCodec } from "../bindings.ts";
+import type { OwnShapes, GrpcCodec, JsonRpcCodec, RestCodec } from "../codec.ts";
 import { adapt, adaptClient } from "./adapt.ts";
 import { decodeCard } from "./decode-card.ts";
 import { encodeCard } from "./encode-card.ts";

@@ -1,4 +1,4 @@
-import type { JsonRpcWire, RestRoute } from "../bindings.ts";
+import type { JsonRpcWire, RestRoute } from "../codec.ts";
 import type { CoreName } from "../../protocol/index.ts";
 
 /** Methods of JSON-RPC (0.3 §3.5.6). JSON-RPC has no `tasks/list`, the other bindings have. */

@@ -1,9 +1,156 @@
-import type { AgentCard } from "../../model/index.ts";
-import type { JsonRpcClientCodec, JsonRpcCodec, RestCodec } from "../bindings.ts";
-import type { OwnShapes } from "../codec.ts";
+import {
+  type JsonRpcWire,
+  type RestRoute,
+  answered,
+  checked,
+  type JsonRpcClientCodec,
+  type JsonRpcCodec,
+  type RestCodec,
+  type OwnShapes,
+} from "../codec.ts";
+import { operations, type OperationName, type Operations } from "../../protocol/index.ts";
+import {
+  agentCardSchema,
+  cancelTaskRequestSchema,
+  deleteTaskPushNotificationConfigRequestSchema,
+  emptySchema,
+  getExtendedAgentCardRequestSchema,
+  getTaskPushNotificationConfigRequestSchema,
+  getTaskRequestSchema,
+  listTaskPushNotificationConfigsRequestSchema,
+  listTaskPushNotificationConfigsResponseSchema,
+  listTasksRequestSchema,
+  listTasksResponseSchema,
+  sendMessageRequestSchema,
+  sendMessageResponseSchema,
+  streamResponseSchema,
+  subscribeToTaskRequestSchema,
+  taskPushNotificationConfigSchema,
+  taskSchema,
+  type AgentCard,
+  type CheckMode,
+  type Schema,
+  type StreamResponse,
+} from "../../model/index.ts";
 import { decodeJsonRpcError, decodeRestError, encodeJsonRpcError, encodeRestError } from "../errors.ts";
-import { names, routes } from "./routes.ts";
-import { decodeCard, decodeEvent, decodeRequest, decodeResponse, encodeRequest } from "./shapes.ts";
+
+/** Methods of JSON-RPC have the names of the operations (A2A 1.0 §5.3). */
+export const names: Pick<JsonRpcWire, "operation" | "method"> = {
+  operation: (method) => (Object.hasOwn(operations, method) ? (method as OperationName) : undefined),
+  method: (operation) => operation,
+};
+
+/** Routes of REST (A2A 1.0 §11.3). A name in braces is a field of the request. */
+export const routes: readonly RestRoute[] = [
+  { operation: "SendMessage", methods: ["POST"], path: "/message:send", body: true },
+  { operation: "SendStreamingMessage", methods: ["POST"], path: "/message:stream", body: true },
+  { operation: "GetTask", methods: ["GET"], path: "/tasks/{id}", body: false, query: { historyLength: "integer" } },
+  {
+    operation: "ListTasks",
+    methods: ["GET"],
+    path: "/tasks",
+    body: false,
+    query: {
+      contextId: "string",
+      status: "string",
+      pageSize: "integer",
+      pageToken: "string",
+      historyLength: "integer",
+      statusTimestampAfter: "string",
+      includeArtifacts: "boolean",
+    },
+  },
+  { operation: "CancelTask", methods: ["POST"], path: "/tasks/{id}:cancel", body: true },
+  // The text of the specification says POST (§5.3, §11.3.2), the annotation of its proto GET. Clients send POST, because the
+  // official clients do, and every server that we know accepts it.
+  { operation: "SubscribeToTask", methods: ["POST", "GET"], path: "/tasks/{id}:subscribe", body: false },
+  {
+    operation: "CreateTaskPushNotificationConfig",
+    methods: ["POST"],
+    path: "/tasks/{taskId}/pushNotificationConfigs",
+    body: true,
+  },
+  {
+    operation: "GetTaskPushNotificationConfig",
+    methods: ["GET"],
+    path: "/tasks/{taskId}/pushNotificationConfigs/{id}",
+    body: false,
+  },
+  {
+    operation: "ListTaskPushNotificationConfigs",
+    methods: ["GET"],
+    path: "/tasks/{taskId}/pushNotificationConfigs",
+    body: false,
+    query: { pageSize: "integer", pageToken: "string" },
+  },
+  {
+    operation: "DeleteTaskPushNotificationConfig",
+    methods: ["DELETE"],
+    path: "/tasks/{taskId}/pushNotificationConfigs/{id}",
+    body: false,
+  },
+  { operation: "GetExtendedAgentCard", methods: ["GET"], path: "/extendedAgentCard", body: false },
+];
+
+/** Schemas of requests and responses, by operation. */
+const schemas: {
+  readonly [Name in OperationName]: readonly [
+    Schema<Operations[Name]["request"]>,
+    Schema<Operations[Name]["response"]>,
+  ];
+} = {
+  SendMessage: [sendMessageRequestSchema, sendMessageResponseSchema],
+  SendStreamingMessage: [sendMessageRequestSchema, streamResponseSchema],
+  GetTask: [getTaskRequestSchema, taskSchema],
+  ListTasks: [listTasksRequestSchema, listTasksResponseSchema],
+  CancelTask: [cancelTaskRequestSchema, taskSchema],
+  SubscribeToTask: [subscribeToTaskRequestSchema, streamResponseSchema],
+  CreateTaskPushNotificationConfig: [taskPushNotificationConfigSchema, taskPushNotificationConfigSchema],
+  GetTaskPushNotificationConfig: [getTaskPushNotificationConfigRequestSchema, taskPushNotificationConfigSchema],
+  ListTaskPushNotificationConfigs: [
+    listTaskPushNotificationConfigsRequestSchema,
+    listTaskPushNotificationConfigsResponseSchema,
+  ],
+  DeleteTaskPushNotificationConfig: [deleteTaskPushNotificationConfigRequestSchema, emptySchema],
+  GetExtendedAgentCard: [getExtendedAgentCardRequestSchema, agentCardSchema],
+};
+
+/** Checks the request of an operation. Throws `InvalidParams`. A request without parameters is an empty one. */
+export function decodeRequest<Name extends OperationName>(
+  operation: Name,
+  value: unknown,
+  mode: CheckMode,
+): Operations[Name]["request"] {
+  return checked(schemas[operation][0], value ?? {}, mode);
+}
+
+/**
+ * The request as it is sent: a copy without members that this version does not know, because some servers refuse those.
+ * Throws `InvalidParams` for what a server would refuse.
+ */
+export function encodeRequest<Name extends OperationName>(
+  operation: Name,
+  request: Operations[Name]["request"],
+): Operations[Name]["request"] {
+  return decodeRequest(operation, request, "copy");
+}
+
+export function decodeResponse<Name extends OperationName>(
+  operation: Name,
+  value: unknown,
+): Operations[Name]["response"] {
+  // Some servers answer a deletion with `null`, or with nothing.
+  const answer = operation === "DeleteTaskPushNotificationConfig" ? (value ?? {}) : value;
+  return answered(schemas[operation][1], answer, "answer");
+}
+
+export function decodeEvent(value: unknown): StreamResponse {
+  return answered(streamResponseSchema, value, "event");
+}
+
+export function decodeCard(value: unknown): AgentCard {
+  return answered(agentCardSchema, value, "agent card");
+}
 
 /**
  * A2A 1.0 on the wire. The JSON of 1.0 is ProtoJSON (§5.5) and the same over every binding. It is also the JSON of the model,

@@ -7,8 +7,7 @@ import {
   type Task,
 } from "../../model/index.ts";
 import type { OperationName, Operations, Reply, Span, StreamItem, TaskTimeline } from "../../protocol/index.ts";
-import type { Shapes } from "../codec.ts";
-import type { JsonRpcCodec, RestCodec, RestRoute } from "../bindings.ts";
+import type { Shapes, JsonRpcCodec, RestCodec, RestRoute } from "../codec.ts";
 
 /**
  * The draft of A2A 1.1: the wire of 1.0, which is passed in, and generations (§3.2.7 of the draft). It is spoken only with

@@ -1,4 +1,4 @@
-import { wasNeverSent } from "@parley/a2a/internal/base/unsent";
+import { wasNeverSent } from "@parley/a2a/internal/base/http";
 import { A2AError, hasCode, type A2AErrorCode } from "@parley/a2a/internal/model/index";
 
 /* What errors of calls to another agent mean. */

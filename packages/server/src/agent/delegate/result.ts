@@ -8,7 +8,7 @@ import {
   type StandardSchema,
   type Task,
 } from "@parley/a2a/internal/model/index";
-import { dataOf } from "@parley/a2a/internal/schema/data-of";
+import { dataOf } from "@parley/a2a/internal/schema/data";
 import {
   DelegationFailed,
   type ClosedDelegation,

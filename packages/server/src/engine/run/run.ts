@@ -1,5 +1,4 @@
-import { FieldsLogger } from "@parley/a2a/internal/base/fields-logger";
-import type { Logger } from "@parley/a2a/internal/base/index";
+import { FieldsLogger, type Logger } from "@parley/a2a/internal/base/index";
 import type { A2AError, Task } from "@parley/a2a/internal/model/index";
 import {
   endedBy,

@@ -1,5 +1,4 @@
-import { FieldsLogger } from "@parley/a2a/internal/base/fields-logger";
-import { deferred, type Resolver } from "@parley/a2a/internal/base/index";
+import { FieldsLogger, deferred, type Resolver } from "@parley/a2a/internal/base/index";
 import type { LazyBlobs } from "../../blobs/lazy.ts";
 import type { TakenAnswer } from "../../intask/index.ts";
 import {

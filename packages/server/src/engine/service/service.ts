@@ -1,4 +1,4 @@
-import { FieldsLogger } from "@parley/a2a/internal/base/fields-logger";
+import { FieldsLogger } from "@parley/a2a/internal/base/index";
 import { A2AError, toA2AError, type AgentCard, type JsonObject } from "@parley/a2a/internal/model/index";
 import {
   resourceOf,

@@ -1,6 +1,6 @@
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import { jsonTextOf } from "@parley/a2a/internal/base/json-text";
-import { jsonAdvice, notJson } from "@parley/a2a/internal/base/not-json";
+import { jsonAdvice, notJson } from "@parley/a2a/internal/base/json";
 import {
   A2AError,
   type Artifact,

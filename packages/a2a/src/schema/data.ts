@@ -1,12 +1,80 @@
-import { line } from "../base/display.ts";
 import {
+  A2AError,
+  withFields,
+  type Artifact,
+  type Message,
+  type Part,
+  type SendMessageResponse,
+  type StandardSchema,
+  type StreamResponse,
+  type Task,
   maxViolations,
   type FieldViolation,
   type SchemaIssue,
   type SchemaResult,
-  type StandardSchema,
+  bytesOf,
+  isDataPart,
+  isRawPart,
+  isTextPart,
 } from "../model/index.ts";
-import type { FoundData } from "./found-data.ts";
+import { line } from "../base/display.ts";
+
+/* Data in parts, checked by a schema of the user's own library (Standard Schema). */
+
+/** Where `dataOf()` looks: the answer of a send, an event of a stream, a task, a message, an artifact, or parts. */
+export type DataSource = SendMessageResponse | Partial<StreamResponse> | Task | Message | Artifact | readonly Part[];
+
+/**
+ * The data of an answer, checked by a schema of zod, valibot, ArkType or any other library of Standard Schema, and with its type. It
+ * is the first value that fits: of a message and an artifact in the order of the parts, of a task in the newest artifact first, and
+ * last in the message of its status. Data parts count, and texts and files whose media type is JSON.
+ *
+ * @throws A2AError `InvalidResponse` where nothing fits. Its `fields` say why, with paths such as
+ * `task.artifacts[0].parts[0].data.amount`.
+ *
+ * @example
+ * ```ts
+ * import * as z from "zod";
+ *
+ * const Forecast = z.object({ city: z.string(), degrees: z.number() });
+ * const response = await client.sendMessage("Will it rain in Basel?");
+ * const { degrees } = await dataOf(response, Forecast);
+ * ```
+ */
+export async function dataOf<Output>(source: DataSource, schema: StandardSchema<Output>): Promise<Output> {
+  const found = listsOf(source).flatMap(([path, parts]) => dataInParts(parts, path));
+  const checked = await checkData(found, schema);
+  if (checked.fits) return checked.value;
+  const { fields } = checked;
+  const text = fields.length === 0 ? "The answer has no data" : withFields("The answer has other data", fields);
+  throw new A2AError("InvalidResponse", text, { fields });
+}
+
+/** Lists of parts with their paths, in the order in which they are looked through. */
+type PartList = readonly [path: string, parts: readonly Part[]];
+
+function listsOf(source: DataSource): readonly PartList[] {
+  if (isParts(source)) return [["parts", source]];
+  if ("messageId" in source) return [["message.parts", source.parts]];
+  if ("artifactId" in source) return [["artifact.parts", source.parts]];
+  if ("status" in source) return listsOfTask(source);
+  const { task, message, statusUpdate, artifactUpdate } = source as Partial<StreamResponse>;
+  if (task !== undefined) return listsOfTask(task);
+  if (message !== undefined) return [["message.parts", message.parts]];
+  if (artifactUpdate !== undefined) return [["artifactUpdate.artifact.parts", artifactUpdate.artifact.parts]];
+  return [["statusUpdate.status.message.parts", statusUpdate?.status.message?.parts ?? []]];
+}
+
+function listsOfTask({ artifacts = [], status }: Task): readonly PartList[] {
+  return [
+    ...artifacts.map(({ parts }, at): PartList => [`task.artifacts[${at}].parts`, parts]).toReversed(),
+    ["task.status.message.parts", status.message?.parts ?? []],
+  ];
+}
+
+function isParts(source: DataSource): source is readonly Part[] {
+  return Array.isArray(source);
+}
 
 /** The first value that fits, or why none does: no fields where there was no value at all. */
 export type DataCheck<Output> =
@@ -116,4 +184,44 @@ function unescaped(text: string): string {
   } catch {
     return text;
   }
+}
+
+/** A value that a part holds as JSON, and where it is. */
+export interface FoundData {
+  /** Path of the value, such as `message.parts[0].data`. */
+  readonly field: string;
+  /** The value; absent where the part says that it is JSON, and is not. */
+  readonly value?: unknown;
+}
+
+/**
+ * The JSON of parts, in their order: data parts, and texts and files that are JSON by their media type. What is not marked as JSON
+ * is not guessed at.
+ *
+ * @param path - Of the list, such as `message.parts`.
+ */
+export function dataInParts(parts: readonly Part[], path: string): readonly FoundData[] {
+  return parts.flatMap((part, at) => {
+    const place = `${path}[${at}]`;
+    if (isDataPart(part)) return [{ field: `${place}.data`, value: part.data }];
+    if (!isJson(part.mediaType)) return [];
+    if (isTextPart(part)) return [parsed(`${place}.text`, () => part.text)];
+    if (isRawPart(part)) return [parsed(`${place}.raw`, () => utf8.decode(bytesOf(part)))];
+    return [];
+  });
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+function parsed(field: string, read: () => string): FoundData {
+  try {
+    return { field, value: JSON.parse(read()) as unknown };
+  } catch {
+    return { field };
+  }
+}
+
+/** `application/json`, or a type whose format is JSON (RFC 6839 §3.1), with any parameters. */
+function isJson(mediaType = ""): boolean {
+  return /^\s*(application\/json|[\w.+-]+\/[\w.+-]+\+json)\s*(;|$)/i.test(mediaType);
 }

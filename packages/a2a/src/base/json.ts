@@ -1,3 +1,5 @@
+/* JSON values of programs. */
+
 /** Deepest nesting that is looked into. A value that nests deeper is refused when its text is made. */
 const deepest = 500;
 
@@ -93,4 +95,13 @@ function circleIn(value: unknown, around: readonly object[]): Fault | undefined 
 /** What to do instead. `verb`: such as `return`. */
 export function jsonAdvice(verb: string): string {
   return `${verb} plain objects, lists, strings, finite numbers, booleans or null`;
+}
+
+/** Freezes a JSON value and everything in it. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const member of Object.values(value)) deepFreeze(member);
+  }
+  return value;
 }

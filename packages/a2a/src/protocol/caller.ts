@@ -1,0 +1,117 @@
+import type { SecurityRequirement } from "../model/index.ts";
+import type { Principal } from "./service.ts";
+import type { UniversalRequest } from "./http.ts";
+
+/* What is known of a caller beside its principal: unmet requirements of a card, its token, and wrong credentials. */
+
+/** What keeps a caller from satisfying a requirement. */
+export interface Unmet {
+  /** Names of the schemes that its credentials do not satisfy. Empty: only scopes are missing. */
+  readonly schemes: readonly string[];
+  /** The scopes that are missing, by the names of the schemes that were to grant them. */
+  readonly scopes: Readonly<Record<string, readonly string[]>>;
+}
+
+/**
+ * What a caller lacks for each of the requirements; `undefined` where it satisfies one of them, and where there are none.
+ *
+ * @param requirements - Those of a card or a skill. An empty one, `{}`, is satisfied by everyone.
+ */
+export function unmet(
+  requirements: readonly SecurityRequirement[] | undefined,
+  principal: Principal,
+): readonly Unmet[] | undefined {
+  if (requirements === undefined || requirements.length === 0) return undefined;
+  const lacking: Unmet[] = [];
+  for (const requirement of requirements) {
+    const lacks = lackOf(requirement, principal.schemes);
+    if (lacks === undefined) return undefined;
+    lacking.push(lacks);
+  }
+  return lacking;
+}
+
+function lackOf({ schemes = {} }: SecurityRequirement, granted: Principal["schemes"]): Unmet | undefined {
+  const missing: string[] = [];
+  const scopes: Record<string, readonly string[]> = {};
+  let lacks = false;
+  for (const [name, { list = [] }] of Object.entries(schemes)) {
+    const has = granted !== undefined && Object.hasOwn(granted, name) ? granted[name] : undefined;
+    const wanted = has === undefined ? list : list.filter((scope) => !has.includes(scope));
+    if (has === undefined) missing.push(name);
+    if (wanted.length > 0) scopes[name] = wanted;
+    lacks ||= has === undefined || wanted.length > 0;
+  }
+  return lacks ? { schemes: missing, scopes } : undefined;
+}
+
+/*
+ * Tokens of callers, for token exchange (RFC 8693) and nothing else. They are kept beside the principal, not in it: an agent cannot send
+ * one on, and nothing stores or logs one. A token belongs to one call. So it is kept on an object that is made for the call:
+ * authenticators hand out one principal for many requests.
+ */
+
+/** The token that a scheme has verified, and the request that had it. */
+interface VerifiedToken {
+  readonly token: string;
+  readonly request: UniversalRequest;
+}
+
+/** By the principals that authenticators make for one request. */
+const verified = new WeakMap<Principal, VerifiedToken>();
+
+/** By the principals of calls. */
+const tokens = new WeakMap<Principal, string>();
+
+/** A copy of a principal, with the token that its scheme has verified on this request. */
+export function withVerifiedToken(principal: Principal, request: UniversalRequest, token: string): Principal {
+  const made = { ...principal };
+  verified.set(made, { token, request });
+  return made;
+}
+
+/** Gives a principal that was just made the verified token of the first of others that has one. Returns it. */
+export function carryVerifiedToken(made: Principal, ...from: readonly Principal[]): Principal {
+  const known = from.map((one) => verified.get(one)).find((one) => one !== undefined);
+  if (known !== undefined) verified.set(made, known);
+  return made;
+}
+
+/**
+ * The principal of a call, as the authenticator returned it for a request. One with a token is a copy, so that no other call has it. A
+ * token of another request is left out: an authenticator may have kept the principal.
+ */
+export function principalOfCall(principal: Principal, request: UniversalRequest): Principal {
+  const known = verified.get(principal);
+  if (known === undefined && !tokens.has(principal)) return principal;
+  const made = { ...principal };
+  if (known?.request === request) tokens.set(made, known.token);
+  return made;
+}
+
+/** The token of a caller; `undefined` if its schemes verified none, or if the principal was read from a store. */
+export function callerToken(principal: Principal): string | undefined {
+  return tokens.get(principal);
+}
+
+/**
+ * Which credentials of a request were right, by the places where they were. A request with several of them may be answered for one, so
+ * that its answer does not tell that another was a guess. The limit of guesses has to know.
+ */
+const judged = new WeakMap<UniversalRequest, Record<string, boolean>>();
+
+/**
+ * Keeps whether credentials were right. Where several schemes read the same place, credentials that are right for one of them are right.
+ *
+ * @param place - Where they are in the request: `authorization`, `header x-api-key`.
+ */
+export function judgeCredentials(request: UniversalRequest, place: string, isRight: boolean): void {
+  const places = judged.get(request);
+  if (places === undefined) judged.set(request, { [place]: isRight });
+  else places[place] = isRight || places[place] === true;
+}
+
+/** Whether a request has credentials that are wrong for every scheme that has checked them. */
+export function hasWrongCredentials(request: UniversalRequest): boolean {
+  return Object.values(judged.get(request) ?? {}).includes(false);
+}
