@@ -10,7 +10,15 @@ import {
   type WireErrorCode,
 } from "../model/index.ts";
 import { isObject } from "../model/schema.ts";
-import type { AgentService, OperationName, Operations, Reply, StreamItem, MethodRoute } from "../protocol/index.ts";
+import type {
+  CoreName,
+  AgentService,
+  OperationName,
+  Operations,
+  Reply,
+  StreamItem,
+  MethodRoute,
+} from "../protocol/index.ts";
 
 /**
  * What a version of the protocol is on the wire. Each version implements it in a room of its own. Bindings are given codecs, and
@@ -187,6 +195,49 @@ export interface RestRoute {
   readonly query?: Readonly<Record<string, "string" | "integer" | "boolean">> | "texts";
 }
 
+type QueryTypes = Readonly<Record<string, "string" | "integer" | "boolean">>;
+
+/**
+ * The routes of the operations (A2A 1.0 §11.3, 0.3 §3.5.6). Versions differ in these.
+ *
+ * @param prefix - Before every path.
+ * @param card - Path of the extended card.
+ * @param list - Parameters of `ListTasks` in addition to those of both versions.
+ * @param configs - Parameters of `ListTaskPushNotificationConfigs`.
+ */
+export function restRoutes(
+  prefix: string,
+  card: string,
+  list: QueryTypes = {},
+  configs?: QueryTypes,
+): readonly RestRoute[] {
+  const route = (operation: CoreName, methods: RestRoute["methods"], path: string, query?: QueryTypes): RestRoute => ({
+    operation,
+    methods,
+    path: prefix + path,
+    body: methods[0] === "POST" && operation !== "SubscribeToTask",
+    ...(query !== undefined && { query }),
+  });
+  const filters: QueryTypes = { contextId: "string", status: "string", ...list, includeArtifacts: "boolean" };
+  const page: QueryTypes = { pageSize: "integer", pageToken: "string", historyLength: "integer" };
+  const ofTask = "/tasks/{taskId}/pushNotificationConfigs";
+  return [
+    route("SendMessage", ["POST"], "/message:send"),
+    route("SendStreamingMessage", ["POST"], "/message:stream"),
+    route("GetTask", ["GET"], "/tasks/{id}", { historyLength: "integer" }),
+    route("ListTasks", ["GET"], "/tasks", { ...filters, ...page }),
+    route("CancelTask", ["POST"], "/tasks/{id}:cancel"),
+    // The texts of both specifications say POST (1.0 §5.3, §11.3.2), the annotations of their protos GET. Servers serve one or both.
+    // Clients send POST first, because the official clients do.
+    route("SubscribeToTask", ["POST", "GET"], "/tasks/{id}:subscribe"),
+    route("CreateTaskPushNotificationConfig", ["POST"], ofTask),
+    route("GetTaskPushNotificationConfig", ["GET"], `${ofTask}/{id}`),
+    route("ListTaskPushNotificationConfigs", ["GET"], ofTask, configs),
+    route("DeleteTaskPushNotificationConfig", ["DELETE"], `${ofTask}/{id}`),
+    route("GetExtendedAgentCard", ["GET"], card),
+  ];
+}
+
 /** The route of a method of an extension, the same in every version. */
 export function routeOfMethod({ name, rest: { method, path } }: MethodRoute): RestRoute {
   return { operation: name, methods: [method], path, body: method === "POST", query: "texts" };
@@ -201,7 +252,7 @@ export interface RestWire extends OwnShapes {
   /** Media type of a successful response. */
   readonly mediaType: string;
   /** Shapes by which a request is read and answered in place of those above, for versions with two forms of JSON. */
-  readonly otherShapes?: (operation: OperationName, request: unknown) => Shapes | undefined;
+  readonly otherShapes?: (operation: OperationName, request: unknown) => Partial<Shapes> | undefined;
   /** Whether a list of tasks is an array. Headers then tell its next page and its length. Default: an object that tells them. */
   readonly listsAreArrays?: boolean;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Message, StreamResponse, Task } from "../../src/model/index.ts";
-import { grpcShapes, restShapes } from "../../src/wire/v03/proto-shapes.ts";
+import { grpcShapes, restShapes } from "../../src/wire/v03/proto.ts";
 import { Payload } from "../../src/protocol/index.ts";
 
 const message: Message = {

@@ -19,7 +19,7 @@ import {
   type UnaryName,
   type UnaryOperations,
 } from "../../protocol/index.ts";
-import { isFinal } from "./conversion.ts";
+import { isFinal } from "./messages.ts";
 
 /** Where services of 0.3 behave differently from those of 1.0: at a server for callers of 0.3, at a client for servers of 0.3. */
 

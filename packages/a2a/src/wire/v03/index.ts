@@ -1,43 +1,101 @@
-import type { OwnShapes, GrpcCodec, JsonRpcCodec, RestCodec } from "../codec.ts";
-import { adapt, adaptClient } from "./adapt.ts";
-import { decodeCard } from "./decode-card.ts";
-import { encodeCard } from "./encode-card.ts";
-import { decodeJsonRpcError, decodeRestError, encodeJsonRpcError, encodeRestError } from "./errors.ts";
-import { grpcShapes, restShapes } from "./proto-shapes.ts";
-import { elsewhere, extendedCardPath, names, routes } from "./routes.ts";
+import { isObject } from "../../model/schema.ts";
+import type { CoreName, OperationName } from "../../protocol/index.ts";
 import {
-  decodeEvent,
-  decodeRequest,
-  decodeResponse,
-  encodeEvent,
-  encodeRequest,
-  encodeResponse,
-  endsStream,
-  eventOf,
-  responseOf,
-} from "./shapes.ts";
-import { textShapesOf } from "./text-shapes.ts";
+  restRoutes,
+  type GrpcCodec,
+  type JsonRpcCodec,
+  type OwnShapes,
+  type RestCodec,
+  type Shapes,
+} from "../codec.ts";
+import { adapt, adaptClient } from "./adapt.ts";
+import { decodeCard, encodeCard } from "./cards.ts";
+import { decodeJsonRpcError, decodeRestError, encodeJsonRpcError, encodeRestError } from "./errors.ts";
+import { fromEvent, jsonRpcShapes } from "./json-rpc.ts";
+import type { Json } from "./messages.ts";
+import { grpcShapes, restShapes } from "./proto.ts";
 
-const errors = { encodeError: encodeRestError, decodeError: decodeRestError };
-
-/** The shapes of JSON-RPC with the errors of REST: for bindings that 0.3 does not know. */
-const shapes: OwnShapes = {
-  decodeRequest,
-  encodeRequest,
-  responseOf,
-  encodeResponse,
-  decodeResponse,
-  eventOf,
-  encodeEvent,
-  decodeEvent,
-  endsStream,
-  ...errors,
+/** Methods of JSON-RPC (0.3 §3.5.6). JSON-RPC has no `tasks/list`, the other bindings have. */
+const methods: Readonly<Record<CoreName, string>> = {
+  SendMessage: "message/send",
+  SendStreamingMessage: "message/stream",
+  GetTask: "tasks/get",
+  ListTasks: "tasks/list",
+  CancelTask: "tasks/cancel",
+  SubscribeToTask: "tasks/resubscribe",
+  CreateTaskPushNotificationConfig: "tasks/pushNotificationConfig/set",
+  GetTaskPushNotificationConfig: "tasks/pushNotificationConfig/get",
+  ListTaskPushNotificationConfigs: "tasks/pushNotificationConfig/list",
+  DeleteTaskPushNotificationConfig: "tasks/pushNotificationConfig/delete",
+  GetExtendedAgentCard: "agent/getAuthenticatedExtendedCard",
 };
+
+/** 0.2 has no method for the extended card. Its clients read it here (0.2.5 §7.10). */
+const extendedCardPath = "/agent/authenticatedExtendedCard";
+
+/**
+ * REST in the JSON of the text (0.3 §6, §7): that of JSON-RPC, where §7.1 and §7.2 put a result into a member by its kind. The SDKs of
+ * 0.3 send ProtoJSON. A request with a body tells which of them its client speaks, so it is read and answered in that one. What has no
+ * body is answered in ProtoJSON.
+ */
+const textShapes: Pick<Shapes, "decodeRequest" | "responseOf" | "encodeResponse" | "eventOf" | "encodeEvent"> = {
+  decodeRequest: (operation, value) =>
+    jsonRpcShapes.decodeRequest(operation, operation === "CreateTaskPushNotificationConfig" ? configIn(value) : value),
+  responseOf: (operation, reply) => wrapped(jsonRpcShapes.responseOf(operation, reply)),
+  encodeResponse: (operation, reply) => JSON.stringify(wrapped(jsonRpcShapes.responseOf(operation, reply))),
+  eventOf: ({ payload }) => wrapped(fromEvent(payload.read())),
+  encodeEvent: ({ payload }) => JSON.stringify(wrapped(fromEvent(payload.read()))),
+};
+
+/** The shapes of a request that is in the JSON of the text; `undefined` for ProtoJSON. */
+function textShapesOf(operation: OperationName, value: unknown): typeof textShapes | undefined {
+  if (!isObject(value)) return undefined;
+  switch (operation) {
+    case "SendMessage":
+    case "SendStreamingMessage":
+      return isText(value["message"]) ? textShapes : undefined;
+    case "CreateTaskPushNotificationConfig":
+      // In ProtoJSON a config has a resource name.
+      return isObject(value["config"]) && "taskId" in value["config"] ? textShapes : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** In ProtoJSON a message of 0.3 says `content`, has no `kind`, and its roles are in capitals. */
+function isText(message: unknown): boolean {
+  if (!isObject(message) || "content" in message) return false;
+  return "parts" in message || "kind" in message || message["role"] === "user" || message["role"] === "agent";
+}
+
+/** The path names the task too (0.3 §7.5). It decides. */
+function configIn(value: unknown): unknown {
+  const { taskId, config } = value as { readonly taskId: unknown; readonly config: object };
+  return { ...config, taskId };
+}
+
+const memberOfKind: Readonly<Record<string, string>> = {
+  task: "task",
+  message: "message",
+  "status-update": "statusUpdate",
+  "artifact-update": "artifactUpdate",
+};
+
+/** An event in a member by its kind. Other results, which have no kind, stay as they are. */
+function wrapped(result: unknown): unknown {
+  const { kind }: Json = isObject(result) ? result : {};
+  return typeof kind === "string" ? { [memberOfKind[kind] ?? kind]: result } : result;
+}
 
 /** The codec of A2A 0.3. It reads 0.2.5 too, because its JSON-RPC is the same. */
 export const codecV03: JsonRpcCodec & RestCodec & GrpcCodec = /* @__PURE__ */ makeCodec();
 
 function makeCodec(): JsonRpcCodec & RestCodec & GrpcCodec {
+  const operations = new Map(Object.entries(methods).map(([operation, method]) => [method, operation as CoreName]));
+  operations.delete(methods.ListTasks);
+  const errors = { encodeError: encodeRestError, decodeError: decodeRestError };
+  /** The shapes of JSON-RPC with the errors of REST: for bindings that 0.3 does not know. */
+  const shapes: OwnShapes = { ...jsonRpcShapes, ...errors };
   return {
     version: "0.3",
     aliases: ["0.2"],
@@ -49,16 +107,18 @@ function makeCodec(): JsonRpcCodec & RestCodec & GrpcCodec {
     shapes,
     bindings: {
       JSONRPC: {
-        ...shapes,
-        ...names,
+        ...jsonRpcShapes,
+        operation: (method) => operations.get(method),
+        method: (operation) => methods[operation as CoreName],
         encodeError: encodeJsonRpcError,
         decodeError: decodeJsonRpcError,
       },
       "HTTP+JSON": {
         ...restShapes,
         ...errors,
-        routes,
-        elsewhere,
+        // The annotation of the proto says `task` for `tasks` to create a webhook. No implementation follows it.
+        routes: restRoutes("/v1", "/card"),
+        elsewhere: [{ operation: "GetExtendedAgentCard", methods: ["GET"], path: extendedCardPath, body: false }],
         mediaType: "application/json",
         otherShapes: textShapesOf,
         listsAreArrays: true,

@@ -1,8 +1,7 @@
 import {
-  type JsonRpcWire,
-  type RestRoute,
   answered,
   checked,
+  restRoutes,
   type JsonRpcClientCodec,
   type JsonRpcCodec,
   type RestCodec,
@@ -33,64 +32,6 @@ import {
   type StreamResponse,
 } from "../../model/index.ts";
 import { decodeJsonRpcError, decodeRestError, encodeJsonRpcError, encodeRestError } from "../errors.ts";
-
-/** Methods of JSON-RPC have the names of the operations (A2A 1.0 §5.3). */
-export const names: Pick<JsonRpcWire, "operation" | "method"> = {
-  operation: (method) => (Object.hasOwn(operations, method) ? (method as OperationName) : undefined),
-  method: (operation) => operation,
-};
-
-/** Routes of REST (A2A 1.0 §11.3). A name in braces is a field of the request. */
-export const routes: readonly RestRoute[] = [
-  { operation: "SendMessage", methods: ["POST"], path: "/message:send", body: true },
-  { operation: "SendStreamingMessage", methods: ["POST"], path: "/message:stream", body: true },
-  { operation: "GetTask", methods: ["GET"], path: "/tasks/{id}", body: false, query: { historyLength: "integer" } },
-  {
-    operation: "ListTasks",
-    methods: ["GET"],
-    path: "/tasks",
-    body: false,
-    query: {
-      contextId: "string",
-      status: "string",
-      pageSize: "integer",
-      pageToken: "string",
-      historyLength: "integer",
-      statusTimestampAfter: "string",
-      includeArtifacts: "boolean",
-    },
-  },
-  { operation: "CancelTask", methods: ["POST"], path: "/tasks/{id}:cancel", body: true },
-  // The text of the specification says POST (§5.3, §11.3.2), the annotation of its proto GET. Clients send POST, because the
-  // official clients do, and every server that we know accepts it.
-  { operation: "SubscribeToTask", methods: ["POST", "GET"], path: "/tasks/{id}:subscribe", body: false },
-  {
-    operation: "CreateTaskPushNotificationConfig",
-    methods: ["POST"],
-    path: "/tasks/{taskId}/pushNotificationConfigs",
-    body: true,
-  },
-  {
-    operation: "GetTaskPushNotificationConfig",
-    methods: ["GET"],
-    path: "/tasks/{taskId}/pushNotificationConfigs/{id}",
-    body: false,
-  },
-  {
-    operation: "ListTaskPushNotificationConfigs",
-    methods: ["GET"],
-    path: "/tasks/{taskId}/pushNotificationConfigs",
-    body: false,
-    query: { pageSize: "integer", pageToken: "string" },
-  },
-  {
-    operation: "DeleteTaskPushNotificationConfig",
-    methods: ["DELETE"],
-    path: "/tasks/{taskId}/pushNotificationConfigs/{id}",
-    body: false,
-  },
-  { operation: "GetExtendedAgentCard", methods: ["GET"], path: "/extendedAgentCard", body: false },
-];
 
 /** Schemas of requests and responses, by operation. */
 const schemas: {
@@ -180,8 +121,24 @@ function makeCodec(): JsonRpcCodec & RestCodec {
     shapes,
     webhook: { mediaType: "application/a2a+json", sends: "event", extensions: "a2a-extensions" },
     bindings: {
-      JSONRPC: { ...shapes, ...names, encodeError: encodeJsonRpcError, decodeError: decodeJsonRpcError },
-      "HTTP+JSON": { ...shapes, routes, mediaType: "application/a2a+json" },
+      JSONRPC: {
+        ...shapes,
+        // Methods have the names of the operations (§5.3).
+        operation: (method) => (Object.hasOwn(operations, method) ? (method as OperationName) : undefined),
+        method: (operation) => operation,
+        encodeError: encodeJsonRpcError,
+        decodeError: decodeJsonRpcError,
+      },
+      "HTTP+JSON": {
+        ...shapes,
+        routes: restRoutes(
+          "",
+          "/extendedAgentCard",
+          { statusTimestampAfter: "string" },
+          { pageSize: "integer", pageToken: "string" },
+        ),
+        mediaType: "application/a2a+json",
+      },
     },
     encodeCard: (card) => card,
     decodeCard,

@@ -1,0 +1,368 @@
+import {
+  A2AError,
+  emptySchema,
+  getExtendedAgentCardRequestSchema,
+  sendMessageRequestSchema,
+  taskPushNotificationConfigSchema,
+  taskStates,
+  type CancelTaskRequest,
+  type CheckMode,
+  type JsonObject,
+  type Message,
+  type Part,
+  type SendMessageRequest,
+  type StreamResponse,
+  type Task,
+  type TaskPushNotificationConfig,
+  type TaskState,
+} from "../../model/index.ts";
+import {
+  base64,
+  blank,
+  boolean,
+  filled,
+  id,
+  integer,
+  isObject,
+  list,
+  nothing,
+  object,
+  oneName,
+  optional,
+  optionalId,
+  required,
+  string,
+  strings,
+  struct,
+  type Schema,
+} from "../../model/schema.ts";
+import type { Shapes } from "../codec.ts";
+import { decodeCard, encodeCard } from "./cards.ts";
+import {
+  asked,
+  converted,
+  copyOf,
+  fromArtifact,
+  fromDataPart,
+  fromPush,
+  fromStatus,
+  isFinal,
+  partList,
+  pushConfig,
+  renamed,
+  sendResultOf,
+  shapesOf,
+  taskQuery,
+  taskSchemas,
+  toDataPart,
+  toFilePart,
+  told,
+  toSendRequest,
+  type File03,
+  type Json,
+  type Send03,
+  type Writer,
+} from "./messages.ts";
+
+/* Requests, responses and events of 0.3 over JSON-RPC (0.3 §6, §7). */
+
+/** A union whose members differ in `kind`, which the model does not have. `kindOf`: the kind of a value that does not name it. */
+function byKind<T>(
+  schemas: Readonly<Record<string, Schema<T>>>,
+  kindOf: (value: Json, mode: CheckMode) => string | undefined,
+): Schema<T> {
+  const known = new Map<unknown, Schema<T>>(Object.entries(schemas));
+  const wrong = object<{ readonly kind: string }>({ kind: required(oneName(Object.keys(schemas))) });
+  return (value, state) => {
+    if (!isObject(value)) return wrong(value, state);
+    const { kind, ...rest } = value;
+    const schema = known.get(kind ?? kindOf(rest, state.mode));
+    return schema === undefined ? wrong(value, state) : schema(rest, state);
+  };
+}
+
+/** Some servers leave `kind` out of their answers. Then the first of these members that is present tells it. */
+function toldBy(kinds: Readonly<Record<string, string>>): (value: Json, mode: CheckMode) => string | undefined {
+  return (value, mode) =>
+    mode === "answer" ? Object.entries(kinds).find(([member]) => value[member] !== undefined)?.[1] : undefined;
+}
+
+function ofKind<T>(kind: string, schema: Schema<T>): Schema<T> {
+  return byKind({ [kind]: schema }, () => kind);
+}
+
+const file: Schema<File03> = object<File03>(
+  {
+    bytes: optional(base64),
+    uri: optional(filled),
+    fileWithBytes: optional(base64),
+    fileWithUri: optional(filled),
+    name: optional(blank),
+    mimeType: optional(blank),
+  },
+  { members: ["bytes", "uri", "fileWithBytes", "fileWithUri"] },
+);
+
+const metadata = optional(struct);
+
+const part = byKind<Part>(
+  {
+    text: object<{ readonly text: string; readonly metadata?: JsonObject }>({
+      text: required(string, nothing),
+      metadata,
+    }),
+    file: converted(
+      object<{ readonly file: File03; readonly metadata?: JsonObject }>({ file: required(file), metadata }),
+      (given) => toFilePart(given.file, given.metadata),
+    ),
+    data: converted(
+      object<{ readonly data: JsonObject; readonly metadata?: JsonObject }>({ data: required(struct), metadata }),
+      (given) => toDataPart(given.data, given.metadata),
+    ),
+  },
+  toldBy({ text: "text", file: "file", data: "data" }),
+);
+
+const messageSchema = converted(
+  ofKind(
+    "message",
+    object<Message>({
+      messageId: required(id, nothing),
+      contextId: optional(optionalId),
+      taskId: optional(optionalId),
+      role: required(renamed<Message["role"]>({ user: "ROLE_USER", agent: "ROLE_AGENT" })),
+      parts: partList(part),
+      metadata,
+      extensions: optional(strings),
+      referenceTaskIds: optional(list(id)),
+    }),
+  ),
+  ({ role, parts, ...rest }): Message => ({ role, parts, ...rest }),
+);
+
+/** `input-required` for `TASK_STATE_INPUT_REQUIRED`. */
+function stateName(state: TaskState): string {
+  return state.slice("TASK_STATE_".length).toLowerCase().replace("_", "-");
+}
+
+const states: Readonly<Record<string, TaskState>> = {
+  ...Object.fromEntries(taskStates.map((state) => [stateName(state), state])),
+  // 1.0 has no such state. The task may go on, so nobody who waits for it must take it for finished.
+  unknown: "TASK_STATE_WORKING",
+  // The spelling of the proto, which some implementations use in JSON too.
+  cancelled: "TASK_STATE_CANCELED",
+};
+
+const { task, statusUpdate, artifactUpdate } = taskSchemas(part, messageSchema, renamed(states));
+const taskSchema = ofKind("task", task);
+
+const event = byKind<StreamResponse>(
+  {
+    task: converted(task, (value) => ({ task: value })),
+    message: converted(messageSchema, (value) => ({ message: value })),
+    "status-update": converted(statusUpdate, (value) => ({ statusUpdate: value })),
+    "artifact-update": converted(artifactUpdate, (value) => ({ artifactUpdate: value })),
+  },
+  toldBy({ artifact: "artifact-update", parts: "message", taskId: "status-update", status: "task" }),
+);
+
+const sendParams: Schema<SendMessageRequest> = converted(
+  object<Send03>({
+    message: required(messageSchema),
+    configuration: optional(
+      object<NonNullable<Send03["configuration"]>>({
+        acceptedOutputModes: optional(strings),
+        historyLength: optional(integer(0)),
+        pushNotificationConfig: optional(pushConfig),
+        blocking: optional(boolean),
+      }),
+    ),
+    metadata,
+  }),
+  toSendRequest,
+);
+
+const taskParams: Schema<CancelTaskRequest> = object<Omit<CancelTaskRequest, "tenant">>({
+  id: required(id),
+  metadata,
+});
+
+interface PushParams {
+  readonly id: string;
+  readonly pushNotificationConfigId?: string;
+}
+
+const pushGetParams = object<PushParams>({ id: required(id), pushNotificationConfigId: optional(optionalId) });
+const pushDeleteParams = object<Required<PushParams>>({ id: required(id), pushNotificationConfigId: required(id) });
+
+const taskPushConfig: Schema<TaskPushNotificationConfig> = converted(
+  object<{ readonly taskId: string; readonly pushNotificationConfig: TaskPushNotificationConfig }>({
+    taskId: required(id),
+    pushNotificationConfig: required(pushConfig),
+  }),
+  ({ taskId, pushNotificationConfig }) => ({ taskId, ...pushNotificationConfig }),
+);
+
+const ownTask = object<{ readonly taskId: string }>({ taskId: required(id) });
+
+function fromPart(given: Part): Json {
+  const { text, raw, url, data, filename, mediaType, metadata: more } = given;
+  const meta = more !== undefined && { metadata: more };
+  if (text !== undefined) return { kind: "text", text, ...meta };
+  if (data !== undefined) return { kind: "data", ...fromDataPart(given) };
+  return {
+    kind: "file",
+    file: {
+      ...(raw !== undefined ? { bytes: raw } : { uri: url ?? "" }),
+      ...(filename !== undefined && { name: filename }),
+      ...(mediaType !== undefined && { mimeType: mediaType }),
+    },
+    ...meta,
+  };
+}
+
+/** 0.3 has no file name and no media type for text and data (§6.5). */
+const writer: Writer = {
+  part: fromPart,
+  message: ({ role, parts, ...rest }) => ({
+    kind: "message",
+    role: role === "ROLE_USER" ? "user" : "agent",
+    parts: parts.map(fromPart),
+    ...rest,
+  }),
+  state: stateName,
+};
+
+function fromTask({ id: taskId, contextId = "", status, artifacts, history, ...rest }: Task): Json {
+  return {
+    kind: "task",
+    id: taskId,
+    // It is required (§6.1).
+    contextId,
+    status: fromStatus(writer, status),
+    ...(history !== undefined && { history: history.map(writer.message) }),
+    ...(artifacts !== undefined && { artifacts: artifacts.map((each) => fromArtifact(writer, each)) }),
+    ...rest,
+  };
+}
+
+export function fromEvent(given: StreamResponse): Json {
+  if (given.task !== undefined) return fromTask(given.task);
+  if (given.message !== undefined) return writer.message(given.message);
+  if (given.statusUpdate !== undefined) {
+    const { taskId, contextId, status, ...rest } = given.statusUpdate;
+    const final = isFinal(status.state);
+    return { kind: "status-update", taskId, contextId, status: fromStatus(writer, status), final, ...rest };
+  }
+  const { taskId, contextId, artifact, ...rest } = given.artifactUpdate;
+  return { kind: "artifact-update", taskId, contextId, artifact: fromArtifact(writer, artifact), ...rest };
+}
+
+function fromTaskPush(config: TaskPushNotificationConfig): Json {
+  return { taskId: config.taskId ?? "", pushNotificationConfig: fromPush(config) };
+}
+
+/**
+ * Always has `blocking`, because servers disagree on what a configuration without it means. 0.2.5 requires
+ * `acceptedOutputModes`. An empty list accepts everything.
+ */
+function fromSend(request: SendMessageRequest): Json {
+  const { message, configuration, metadata: more } = copyOf(sendMessageRequestSchema, request);
+  const {
+    acceptedOutputModes = [],
+    historyLength,
+    taskPushNotificationConfig: push,
+    returnImmediately,
+  } = configuration ?? {};
+  return {
+    message: writer.message(message),
+    ...(configuration !== undefined && {
+      configuration: {
+        acceptedOutputModes,
+        ...(historyLength !== undefined && { historyLength }),
+        ...(push !== undefined && { pushNotificationConfig: fromPush(push) }),
+        blocking: returnImmediately !== true,
+      },
+    }),
+    ...(more !== undefined && { metadata: more }),
+  };
+}
+
+/** In 0.3 only the other bindings have a list of tasks (§3.5.6). */
+function noList(): never {
+  throw new A2AError("UnsupportedOperation", "A2A 0.3 has no list of tasks over JSON-RPC");
+}
+
+const readEvent = told(event, "event");
+const readConfigs = told(list(taskPushConfig));
+
+export const jsonRpcShapes: Shapes = shapesOf({
+  readRequest: {
+    SendMessage: asked(sendParams),
+    SendStreamingMessage: asked(sendParams),
+    GetTask: asked(taskQuery),
+    ListTasks: noList,
+    CancelTask: asked(taskParams),
+    SubscribeToTask: (value) => ({ id: asked(taskParams)(value).id }),
+    CreateTaskPushNotificationConfig: asked(taskPushConfig),
+    GetTaskPushNotificationConfig(value) {
+      const params = asked(pushGetParams)(value);
+      // `adapt` finds a config where none is named.
+      return { taskId: params.id, id: params.pushNotificationConfigId ?? "" };
+    },
+    ListTaskPushNotificationConfigs: (value) => ({ taskId: asked(taskParams)(value).id }),
+    DeleteTaskPushNotificationConfig(value) {
+      const params = asked(pushDeleteParams)(value);
+      return { taskId: params.id, id: params.pushNotificationConfigId };
+    },
+    GetExtendedAgentCard: asked(getExtendedAgentCardRequestSchema),
+  },
+  writeRequest: {
+    SendMessage: fromSend,
+    SendStreamingMessage: fromSend,
+    GetTask: (request) => copyOf(taskQuery, request),
+    ListTasks: noList,
+    CancelTask: (request) => copyOf(taskParams, request),
+    SubscribeToTask: (request) => copyOf(taskParams, request),
+    CreateTaskPushNotificationConfig(config) {
+      copyOf<object>(ownTask, config);
+      return fromTaskPush(copyOf(taskPushNotificationConfigSchema, config));
+    },
+    GetTaskPushNotificationConfig: (key) => copyOf(pushGetParams, { id: key.taskId, pushNotificationConfigId: key.id }),
+    ListTaskPushNotificationConfigs: ({ taskId }) => copyOf(taskParams, { id: taskId }),
+    DeleteTaskPushNotificationConfig: (key) =>
+      copyOf(pushDeleteParams, { id: key.taskId, pushNotificationConfigId: key.id }),
+    // The method has no parameters (0.3 §7.10).
+    GetExtendedAgentCard: () => undefined,
+  },
+  readResponse: {
+    SendMessage: (value) => sendResultOf(readEvent(value)),
+    SendStreamingMessage: readEvent,
+    GetTask: told(taskSchema),
+    ListTasks: noList,
+    CancelTask: told(taskSchema),
+    SubscribeToTask: readEvent,
+    CreateTaskPushNotificationConfig: told(taskPushConfig),
+    GetTaskPushNotificationConfig: told(taskPushConfig),
+    // Some servers answer with nothing where there is no config.
+    ListTaskPushNotificationConfigs: (value) => ({ configs: readConfigs(value ?? []) }),
+    DeleteTaskPushNotificationConfig: (value) => told(emptySchema)(value ?? {}),
+    GetExtendedAgentCard: decodeCard,
+  },
+  writeResponse: {
+    SendMessage: fromEvent,
+    SendStreamingMessage: fromEvent,
+    GetTask: fromTask,
+    ListTasks: noList,
+    CancelTask: fromTask,
+    SubscribeToTask: fromEvent,
+    CreateTaskPushNotificationConfig: fromTaskPush,
+    GetTaskPushNotificationConfig: fromTaskPush,
+    ListTaskPushNotificationConfigs: ({ configs = [] }) => configs.map(fromTaskPush),
+    DeleteTaskPushNotificationConfig: () => null,
+    GetExtendedAgentCard: encodeCard,
+  },
+  readEvent,
+  writeEvent: fromEvent,
+  endsStream: (value) => isObject(value) && value["final"] === true,
+});

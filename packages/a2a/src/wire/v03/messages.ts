@@ -1,0 +1,335 @@
+import { mapValues } from "../../base/index.ts";
+import {
+  A2AError,
+  isTerminal,
+  type Artifact,
+  type DataPart,
+  type JsonObject,
+  type Message,
+  type Part,
+  type SendMessageRequest,
+  type SendMessageResponse,
+  type StreamResponse,
+  type Task,
+  type TaskArtifactUpdateEvent,
+  type TaskPushNotificationConfig,
+  type TaskState,
+  type TaskStatus,
+  type TaskStatusUpdateEvent,
+} from "../../model/index.ts";
+import {
+  blank,
+  boolean,
+  filled,
+  id,
+  integer,
+  isObject,
+  list,
+  none,
+  nothing,
+  object,
+  oneName,
+  optional,
+  optionalId,
+  required,
+  strings,
+  struct,
+  timestamp,
+  type Field,
+  type Schema,
+} from "../../model/schema.ts";
+import type { OperationName, Operations, Reply } from "../../protocol/index.ts";
+import { answered, checked, type Shapes } from "../codec.ts";
+
+/*
+ * What both forms of JSON of 0.3 have in common: that of JSON-RPC (0.3 §6, §7) and ProtoJSON. A schema checks the JSON of 0.3, so that
+ * errors name the fields that the sender wrote, and makes values of the model. A writer makes that JSON of values of the model.
+ */
+
+/** JSON of 0.3. */
+export type Json = Readonly<Record<string, unknown>>;
+
+/** Checks a value, and converts it. */
+export function converted<From, To>(schema: Schema<From>, convert: (value: From) => To): Schema<To> {
+  return (value, state) => {
+    const checked = schema(value, state);
+    return checked === undefined || state.violations.length > 0 ? checked : convert(checked as From);
+  };
+}
+
+/** One of these names, as the model spells it. */
+export function renamed<T>(names: Readonly<Record<string, T>>): Schema<T> {
+  return converted(oneName(Object.keys(names)), (name) => names[name] as T);
+}
+
+/** Reads the field `alias` as the field `name`. */
+export function aliased<T>(schema: Schema<T>, alias: string, name: string): Schema<T> {
+  return (value, state) => {
+    if (!isObject(value) || !(alias in value) || name in value) return schema(value, state);
+    const { [alias]: member, ...rest } = value;
+    return schema({ ...rest, [name]: member }, state);
+  };
+}
+
+/** A file. Older versions call `bytes` and `uri` `fileWithBytes` and `fileWithUri`, and so does the proto. */
+export interface File03 {
+  readonly bytes?: string;
+  readonly uri?: string;
+  readonly fileWithBytes?: string;
+  readonly fileWithUri?: string;
+  readonly name?: string;
+  readonly mimeType?: string;
+}
+
+export function toFilePart(file: File03, metadata: JsonObject | undefined): Part {
+  const { bytes, uri, fileWithBytes, fileWithUri, name, mimeType } = file;
+  const raw = bytes ?? fileWithBytes;
+  const more = {
+    ...(name !== undefined && { filename: name }),
+    ...(mimeType !== undefined && { mediaType: mimeType }),
+    ...(metadata !== undefined && { metadata }),
+  };
+  return raw === undefined ? { url: uri ?? fileWithUri ?? "", ...more } : { raw, ...more };
+}
+
+/** Metadata of a data part whose `data` is `{ value }`: in 0.3 data is an object (§6.5.3). The official Python SDK uses the same name. */
+const wrappedData = "data_part_compat";
+
+export function toDataPart(data: JsonObject, metadata: JsonObject | undefined): Part {
+  const value = data["value"];
+  if (metadata?.[wrappedData] !== true || value === undefined) {
+    return { data, ...(metadata !== undefined && { metadata }) };
+  }
+  const { [wrappedData]: _, ...others } = metadata;
+  return { data: value, ...(Object.keys(others).length > 0 && { metadata: others }) };
+}
+
+/** The data of a part and its metadata, as 0.3 writes them. */
+export function fromDataPart({ data, metadata }: DataPart): { readonly data: object; readonly metadata?: JsonObject } {
+  if (isObject(data)) return { data, ...(metadata !== undefined && { metadata }) };
+  return { data: { value: data }, metadata: { [wrappedData]: true, ...metadata } };
+}
+
+/** The parts of a message or an artifact. */
+export function partList(part: Schema<Part>): Field<readonly Part[]> & { readonly required: true } {
+  return required(list(part, "must hold at least one part"), none);
+}
+
+/** Schemas of a task and of its events. */
+export interface TaskSchemas {
+  readonly task: Schema<Task>;
+  readonly statusUpdate: Schema<TaskStatusUpdateEvent>;
+  readonly artifactUpdate: Schema<TaskArtifactUpdateEvent>;
+}
+
+export function taskSchemas(part: Schema<Part>, message: Schema<Message>, state: Schema<TaskState>): TaskSchemas {
+  const artifact = object<Artifact>({
+    artifactId: required(id, nothing),
+    name: optional(blank),
+    description: optional(blank),
+    parts: partList(part),
+    metadata: optional(struct),
+    extensions: optional(strings),
+  });
+  // The proto calls the message `update`.
+  const status = aliased(
+    object<TaskStatus>({
+      state: required(state),
+      message: optional(message),
+      timestamp: optional(timestamp),
+    }),
+    "update",
+    "message",
+  );
+  const ids = { taskId: required(id), contextId: required(optionalId, nothing) };
+  return {
+    task: object<Task>({
+      id: required(id),
+      contextId: optional(optionalId),
+      status: required(status),
+      history: optional(list(message)),
+      artifacts: optional(list(artifact)),
+      metadata: optional(struct),
+    }),
+    statusUpdate: converted(
+      object<TaskStatusUpdateEvent & { readonly final?: boolean }>({
+        ...ids,
+        status: required(status),
+        final: optional(boolean),
+        metadata: optional(struct),
+      }),
+      ({ final: _, ...update }) => update,
+    ),
+    artifactUpdate: object<TaskArtifactUpdateEvent>({
+      ...ids,
+      artifact: required(artifact),
+      append: optional(boolean),
+      lastChunk: optional(boolean),
+      metadata: optional(struct),
+    }),
+  };
+}
+
+/** The task that a request names. */
+export const taskQuery: Schema<{ readonly id: string; readonly historyLength?: number }> = object<{
+  readonly id: string;
+  readonly historyLength?: number;
+}>({ id: required(id), historyLength: optional(integer(0)) });
+
+interface Push03 {
+  readonly id?: string;
+  readonly url: string;
+  readonly token?: string;
+  readonly authentication?: { readonly schemes: readonly string[]; readonly credentials?: string };
+}
+
+const authentication = object<NonNullable<Push03["authentication"]>>({
+  schemes: required(list(filled, "must name at least one scheme"), none),
+  credentials: optional(blank),
+});
+
+/** One without members says nothing, so it counts as absent: writers of ProtoJSON leave empty lists out. */
+const authenticationOrNone: Schema<NonNullable<Push03["authentication"]>> = (value, state) =>
+  isObject(value) && Object.keys(value).length === 0 ? undefined : authentication(value, state);
+
+/** A webhook. 1.0 has one scheme (§4.3.2): the first one of the list. */
+export const pushConfig: Schema<TaskPushNotificationConfig> = converted(
+  object<Push03>({
+    id: optional(optionalId),
+    url: required(filled),
+    token: optional(blank),
+    authentication: optional(authenticationOrNone),
+  }),
+  ({ authentication: { schemes: [scheme], credentials } = { schemes: [] }, ...rest }) => {
+    if (scheme === undefined) return rest;
+    return { ...rest, authentication: { scheme, ...(credentials !== undefined && { credentials }) } };
+  },
+);
+
+export function fromPush({ id: own, url, token, authentication: used }: TaskPushNotificationConfig): Json {
+  return {
+    ...(own !== undefined && { id: own }),
+    url,
+    ...(token !== undefined && { token }),
+    ...(used !== undefined && {
+      authentication: {
+        schemes: [used.scheme],
+        ...(used.credentials !== undefined && { credentials: used.credentials }),
+      },
+    }),
+  };
+}
+
+/** The parameters of a send. */
+export interface Send03 {
+  readonly message: Message;
+  readonly configuration?: {
+    readonly acceptedOutputModes?: readonly string[];
+    readonly historyLength?: number;
+    readonly pushNotificationConfig?: TaskPushNotificationConfig;
+    readonly blocking?: boolean;
+  };
+  readonly metadata?: JsonObject;
+}
+
+/** Without `blocking` the call waits, as other implementations do over JSON-RPC. Only ProtoJSON cannot tell it from `false`. */
+export function toSendRequest({ message, configuration, metadata }: Send03): SendMessageRequest {
+  const { blocking, pushNotificationConfig, ...rest } = configuration ?? {};
+  return {
+    message,
+    ...(configuration !== undefined && {
+      configuration: {
+        ...rest,
+        ...(pushNotificationConfig !== undefined && { taskPushNotificationConfig: pushNotificationConfig }),
+        ...(blocking === false && { returnImmediately: true }),
+      },
+    }),
+    ...(metadata !== undefined && { metadata }),
+  };
+}
+
+/** The request as it is sent: without members that 1.0 does not know. Throws `InvalidParams` for what a server would refuse. */
+export function copyOf<T>(schema: Schema<T>, request: T): T {
+  return checked(schema, request, "copy");
+}
+
+/** How one form of JSON writes what the forms write differently. */
+export interface Writer {
+  part(part: Part): Json;
+  message(message: Message): Json;
+  state(state: TaskState): string;
+}
+
+export function fromArtifact(writer: Writer, { parts: own, ...rest }: Artifact): Json {
+  return { parts: own.map((part) => writer.part(part)), ...rest };
+}
+
+export function fromStatus(writer: Writer, { state, message, ...rest }: TaskStatus): Json {
+  return {
+    state: writer.state(state),
+    ...(message !== undefined && { message: writer.message(message) }),
+    ...rest,
+  };
+}
+
+/** The answer of a send: an event that is a task or a message. */
+export function sendResultOf({ task, message }: StreamResponse): SendMessageResponse {
+  if (task !== undefined) return { task };
+  if (message !== undefined) return { message };
+  throw new A2AError("InvalidResponse", "The peer's answer is neither a task nor a message");
+}
+
+/**
+ * Whether an update to this state is `final`: on this stream nothing follows without another message of the caller (0.3 §7.2.2,
+ * and its guide on streaming). At auth-required the credential may arrive in another way.
+ */
+export function isFinal(state: TaskState | undefined): boolean {
+  return state !== undefined && (isTerminal(state) || state === "TASK_STATE_INPUT_REQUIRED");
+}
+
+/** How one form of JSON reads and writes each operation. */
+export interface Form {
+  readonly readRequest: { readonly [Name in OperationName]: (value: unknown) => Operations[Name]["request"] };
+  readonly writeRequest: { readonly [Name in OperationName]: (request: Operations[Name]["request"]) => unknown };
+  readonly readResponse: { readonly [Name in OperationName]: (value: unknown) => Operations[Name]["response"] };
+  readonly writeResponse: { readonly [Name in OperationName]: (response: Operations[Name]["response"]) => unknown };
+  readonly readEvent: (value: unknown) => StreamResponse;
+  readonly writeEvent: (event: StreamResponse) => unknown;
+  /** Whether an event says that it is the last one of its stream. */
+  readonly endsStream: (event: unknown) => boolean;
+}
+
+/** A request without parameters is an empty one. */
+export function shapesOf(form: Form): Shapes {
+  const responseOf = <Name extends OperationName>(
+    operation: Name,
+    reply: Reply<Operations[Name]["response"]>,
+  ): unknown => form.writeResponse[operation](reply.payload.read());
+  return {
+    decodeRequest: (operation, value) => form.readRequest[operation](value ?? {}),
+    encodeRequest: (operation, request) => form.writeRequest[operation](request),
+    responseOf,
+    encodeResponse: (operation, reply) => JSON.stringify(responseOf(operation, reply)),
+    decodeResponse: (operation, value) => form.readResponse[operation](value),
+    eventOf: ({ payload }) => form.writeEvent(payload.read()),
+    encodeEvent: ({ payload }) => JSON.stringify(form.writeEvent(payload.read())),
+    decodeEvent: form.readEvent,
+    endsStream: form.endsStream,
+  };
+}
+
+/** A copy of JSON: schemas convert in place, and others may read the same value. */
+function copied(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(copied);
+  return isObject(value) ? mapValues(value, copied) : value;
+}
+
+/** Reads what a caller sent. */
+export function asked<T>(schema: Schema<T>): (value: unknown) => T {
+  return (value) => checked(schema, copied(value), "request");
+}
+
+/** Reads what a server answered. */
+export function told<T>(schema: Schema<T>, what = "answer"): (value: unknown) => T {
+  return (value) => answered(schema, copied(value), what);
+}

@@ -1,0 +1,448 @@
+import {
+  emptySchema,
+  getExtendedAgentCardRequestSchema,
+  invalidParams,
+  listTasksRequestSchema,
+  listTasksResponseSchema,
+  sendMessageRequestSchema,
+  taskStates,
+  type Artifact,
+  type JsonObject,
+  type ListTasksRequest,
+  type Message,
+  type Part,
+  type SendMessageRequest,
+  type StreamResponse,
+  type Task,
+  type TaskPushNotificationConfig,
+  type TaskState,
+  type TaskStatusUpdateEvent,
+} from "../../model/index.ts";
+import {
+  base64,
+  blank,
+  boolean,
+  exactlyOne,
+  filled,
+  id,
+  integer,
+  isObject,
+  list,
+  nothing,
+  object,
+  oneName,
+  optional,
+  optionalId,
+  required,
+  string,
+  strings,
+  struct,
+  type Schema,
+} from "../../model/schema.ts";
+import type { Shapes } from "../codec.ts";
+import { decodeCard, protoCard, restCard } from "./cards.ts";
+import {
+  aliased,
+  asked,
+  converted,
+  copyOf,
+  fromArtifact,
+  fromDataPart,
+  fromPush,
+  fromStatus,
+  isFinal,
+  partList,
+  pushConfig,
+  renamed,
+  sendResultOf,
+  shapesOf,
+  taskQuery,
+  taskSchemas,
+  toDataPart,
+  toFilePart,
+  told,
+  toSendRequest,
+  type File03,
+  type Form,
+  type Json,
+  type Send03,
+  type Writer,
+} from "./messages.ts";
+
+/*
+ * Requests, responses and events of 0.3 in ProtoJSON, for REST and gRPC (0.3 §3.2.2, §3.2.3). A request names its task in the path over
+ * REST, and by a resource name over gRPC. A server reads both. What SDKs added is read as well: names of files, metadata of parts.
+ */
+
+interface ProtoPart {
+  readonly text?: string;
+  readonly file?: File03;
+  readonly data?: { readonly data: JsonObject };
+  readonly metadata?: JsonObject;
+}
+
+const part: Schema<Part> = converted(
+  object<ProtoPart>(
+    {
+      text: optional(string),
+      file: optional(
+        object<Omit<File03, "bytes" | "uri">>(
+          {
+            fileWithUri: optional(filled),
+            fileWithBytes: optional(base64),
+            mimeType: optional(blank),
+            name: optional(blank),
+          },
+          { members: ["fileWithUri", "fileWithBytes"] },
+        ),
+      ),
+      data: optional(object<{ readonly data: JsonObject }>({ data: required(struct) })),
+      metadata: optional(struct),
+    },
+    { members: ["text", "file", "data"] },
+  ),
+  ({ text = "", file, data, metadata }) => {
+    if (file !== undefined) return toFilePart(file, metadata);
+    if (data !== undefined) return toDataPart(data.data, metadata);
+    return { text, ...(metadata !== undefined && { metadata }) };
+  },
+);
+
+const messageSchema: Schema<Message> = converted(
+  object<Omit<Message, "parts" | "referenceTaskIds"> & { readonly content: Message["parts"] }>({
+    messageId: required(id, nothing),
+    contextId: optional(optionalId),
+    taskId: optional(optionalId),
+    role: required(oneName<Message["role"]>(["ROLE_USER", "ROLE_AGENT"])),
+    content: partList(part),
+    metadata: optional(struct),
+    extensions: optional(strings),
+  }),
+  ({ role, content, ...rest }) => ({ role, parts: content, ...rest }),
+);
+
+const states: Readonly<Record<string, TaskState>> = {
+  ...Object.fromEntries(taskStates.map((state) => [state, state])),
+  TASK_STATE_CANCELLED: "TASK_STATE_CANCELED",
+  TASK_STATE_UNSPECIFIED: "TASK_STATE_WORKING",
+};
+
+const { task, statusUpdate, artifactUpdate } = taskSchemas(part, messageSchema, renamed(states));
+
+const event: Schema<StreamResponse> = aliased(
+  object<Partial<Record<"task" | "message" | "statusUpdate" | "artifactUpdate", unknown>>>(
+    {
+      task: optional<unknown>(task),
+      message: optional<unknown>(messageSchema),
+      statusUpdate: optional<unknown>(statusUpdate),
+      artifactUpdate: optional<unknown>(artifactUpdate),
+    },
+    exactlyOne,
+  ) as Schema<StreamResponse>,
+  "msg",
+  "message",
+);
+
+interface ProtoSend extends Omit<Send03, "configuration"> {
+  readonly configuration?: Omit<NonNullable<Send03["configuration"]>, "pushNotificationConfig"> & {
+    readonly pushNotification?: TaskPushNotificationConfig;
+  };
+}
+
+/** In proto3 an absent field is `false` or `0`: the call does not wait, and the whole history is sent (0.3 §7.1). */
+const sendSchema: Schema<SendMessageRequest> = converted(
+  aliased(
+    object<ProtoSend>({
+      message: required(messageSchema),
+      configuration: optional(
+        object<NonNullable<ProtoSend["configuration"]>>({
+          acceptedOutputModes: optional(strings),
+          pushNotification: optional(pushConfig),
+          historyLength: optional(integer(0)),
+          blocking: optional(boolean),
+        }),
+      ),
+      metadata: optional(struct),
+    }),
+    "request",
+    "message",
+  ),
+  ({ configuration: { pushNotification, historyLength, blocking, ...rest } = {}, ...send }) =>
+    toSendRequest({
+      ...send,
+      configuration: {
+        blocking: blocking === true,
+        ...(historyLength !== undefined && historyLength !== 0 && { historyLength }),
+        ...(pushNotification !== undefined && { pushNotificationConfig: pushNotification }),
+        ...rest,
+      },
+    }),
+);
+
+const writer: Writer = {
+  part(given) {
+    const { text, raw, url, data, filename, mediaType, metadata } = given;
+    const more = metadata !== undefined && { metadata };
+    if (text !== undefined) return { text, ...more };
+    if (data !== undefined) {
+      const { data: written, ...rest } = fromDataPart(given);
+      return { data: { data: written }, ...rest };
+    }
+    const file = {
+      ...(raw === undefined ? { fileWithUri: url ?? "" } : { fileWithBytes: raw }),
+      ...(mediaType !== undefined && { mimeType: mediaType }),
+      ...(filename !== undefined && { name: filename }),
+    };
+    return { file, ...more };
+  },
+  /** The proto of 0.3 has no `referenceTaskIds`. */
+  message: ({ referenceTaskIds: _, role, parts, ...rest }) => ({ role, content: parts.map(writer.part), ...rest }),
+  state: (state) => (state === "TASK_STATE_CANCELED" ? "TASK_STATE_CANCELLED" : state),
+};
+
+function fromTask({ id: taskId, contextId = "", status, history, artifacts, ...rest }: Task): Json {
+  return {
+    status: fromStatus(writer, status),
+    ...(artifacts !== undefined && { artifacts: artifacts.map((each: Artifact) => fromArtifact(writer, each)) }),
+    ...(history !== undefined && { history: history.map(writer.message) }),
+    id: taskId,
+    contextId,
+    ...rest,
+  };
+}
+
+function fromStatusUpdate({ taskId, contextId, status, ...rest }: TaskStatusUpdateEvent): Json {
+  return { status: fromStatus(writer, status), taskId, contextId, final: isFinal(status.state), ...rest };
+}
+
+function fromEvent(given: StreamResponse): Json {
+  if (given.task !== undefined) return { task: fromTask(given.task) };
+  if (given.message !== undefined) return { message: writer.message(given.message) };
+  if (given.statusUpdate !== undefined) return { statusUpdate: fromStatusUpdate(given.statusUpdate) };
+  const { taskId, contextId, artifact, ...rest } = given.artifactUpdate;
+  return { artifactUpdate: { artifact: fromArtifact(writer, artifact), taskId, contextId, ...rest } };
+}
+
+function fromSend(request: SendMessageRequest): Json {
+  const { message, configuration, metadata } = copyOf(sendMessageRequestSchema, request);
+  const {
+    acceptedOutputModes = [],
+    historyLength,
+    taskPushNotificationConfig: push,
+    returnImmediately,
+  } = configuration ?? {};
+  return {
+    message: writer.message(message),
+    ...(configuration !== undefined && {
+      configuration: {
+        ...(push !== undefined && { pushNotification: fromPush(push) }),
+        acceptedOutputModes,
+        ...(historyLength !== undefined && { historyLength }),
+        blocking: returnImmediately !== true,
+      },
+    }),
+    ...(metadata !== undefined && { metadata }),
+  };
+}
+
+function taskName(taskId: string): string {
+  return `tasks/${taskId}`;
+}
+
+function pushName(taskId: string, config: string): string {
+  return `tasks/${taskId}/pushNotificationConfigs/${config}`;
+}
+
+/** The ids in the resource name of a task or of a config. */
+function idsIn(name: unknown): { readonly taskId: string; readonly id?: string } | undefined {
+  const pattern = /^tasks\/([^/]+)(?:\/pushNotificationConfigs(?:\/([^/]*))?)?$/;
+  const [, taskId, config] = pattern.exec(textOf(name) ?? "") ?? [];
+  if (taskId === undefined) return undefined;
+  return { taskId, ...(config !== undefined && config !== "" && { id: config }) };
+}
+
+/** A config with its resource name. */
+function fromPushConfig(config: TaskPushNotificationConfig): Json {
+  return { name: pushName(config.taskId ?? "", config.id ?? ""), pushNotificationConfig: fromPush(config) };
+}
+
+interface NamedPush {
+  readonly name?: string;
+  readonly pushNotificationConfig: TaskPushNotificationConfig;
+}
+
+const namedPush = object<NamedPush>({ name: optional(blank), pushNotificationConfig: required(pushConfig) });
+
+function readConfig(value: unknown): TaskPushNotificationConfig {
+  const { name, pushNotificationConfig } = told(namedPush)(value);
+  const { taskId = "", id: own } = idsIn(name) ?? {};
+  return { taskId, ...(own !== undefined && { id: own }), ...pushNotificationConfig };
+}
+
+/** The task of a request. Its id may be in a resource name. */
+function readQuery(value: unknown): { readonly id: string; readonly historyLength?: number } {
+  const { name, ...rest } = fieldsOf(value);
+  const isNamed = rest["id"] === undefined && name !== undefined;
+  return asked(taskQuery)(isNamed ? { ...rest, id: idsIn(name)?.taskId ?? wrongName("name") } : rest);
+}
+
+function configIn(value: unknown, field: "name" | "parent"): { readonly taskId: string; readonly id?: string } {
+  const { taskId, id: own, [field]: name } = fieldsOf(value);
+  if (typeof taskId === "string") return { taskId, ...(typeof own === "string" && { id: own }) };
+  return idsIn(name) ?? wrongName(field);
+}
+
+function wrongName(field: string): never {
+  throw invalidParams([{ field, description: "must be a resource name such as tasks/123" }]);
+}
+
+/** 0.3 spells `CANCELLED` with two Ls. */
+function withState(value: unknown, from: string, to: string): ListTasksRequest {
+  const fields = fieldsOf(value);
+  return fields["status"] === from ? { ...fields, status: to as TaskState } : fields;
+}
+
+function fieldsOf(value: unknown): Json {
+  return isObject(value) ? value : {};
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+const readEvent = told(event, "event");
+const readTask = told(task);
+const readTasks = told(list(task));
+
+const readRequest: Form["readRequest"] = {
+  SendMessage: asked(sendSchema),
+  SendStreamingMessage: asked(sendSchema),
+  GetTask(value) {
+    const { id: taskId, historyLength } = readQuery(value);
+    return { id: taskId, ...(historyLength !== undefined && historyLength !== 0 && { historyLength }) };
+  },
+  // The text lists whole tasks. In 1.0 their artifacts have to be asked for.
+  ListTasks: (value) =>
+    asked(listTasksRequestSchema)({
+      includeArtifacts: true,
+      ...withState(value, "TASK_STATE_CANCELLED", "TASK_STATE_CANCELED"),
+    }),
+  CancelTask: (value) => ({ id: readQuery(value).id }),
+  SubscribeToTask: (value) => ({ id: readQuery(value).id }),
+  CreateTaskPushNotificationConfig(value) {
+    const { taskId } = configIn(value, "parent");
+    const { configId, config_id: protoId, config } = fieldsOf(value);
+    const given = asked(namedPush)(config ?? value).pushNotificationConfig;
+    const own = given.id ?? textOf(configId) ?? textOf(protoId);
+    return { taskId, ...(own !== undefined && { id: own }), ...given };
+  },
+  GetTaskPushNotificationConfig(value) {
+    // `adapt` finds a config where none is named.
+    const { taskId, id: own = "" } = configIn(value, "name");
+    return { taskId, id: own };
+  },
+  ListTaskPushNotificationConfigs: (value) => ({ taskId: configIn(value, "parent").taskId }),
+  DeleteTaskPushNotificationConfig(value) {
+    const { taskId, id: own } = configIn(value, "name");
+    if (own === undefined) throw invalidParams([{ field: "name", description: "names no config" }]);
+    return { taskId, id: own };
+  },
+  GetExtendedAgentCard: asked(getExtendedAgentCardRequestSchema),
+};
+
+/** Requests over REST. They contain the fields of the path too: the transport takes them out. */
+const writeRest: Form["writeRequest"] = {
+  // Without a configuration the call does not wait. In 1.0 it is the other way round.
+  SendMessage: (request) => fromSend({ configuration: {}, ...request }),
+  SendStreamingMessage: fromSend,
+  GetTask: (request) => copyOf(taskQuery, request),
+  ListTasks: (request) =>
+    withState(copyOf(listTasksRequestSchema, request), "TASK_STATE_CANCELED", "TASK_STATE_CANCELLED"),
+  CancelTask: ({ id: taskId }) => copyOf(taskQuery, { id: taskId }),
+  SubscribeToTask: ({ id: taskId }) => copyOf(taskQuery, { id: taskId }),
+  // The whole request, as in gRPC. The annotation of the proto makes `config` the body, but no server of 0.3 follows it.
+  CreateTaskPushNotificationConfig: (config) => ({ taskId: config.taskId, ...createPush(config) }),
+  GetTaskPushNotificationConfig: ({ taskId, id: own }) => ({ taskId, id: own }),
+  ListTaskPushNotificationConfigs: ({ taskId }) => ({ taskId }),
+  DeleteTaskPushNotificationConfig: ({ taskId, id: own }) => ({ taskId, id: own }),
+  GetExtendedAgentCard: () => ({}),
+};
+
+function createPush(config: TaskPushNotificationConfig): Json {
+  return { parent: taskName(config.taskId ?? ""), configId: config.id ?? "", config: fromPushConfig(config) };
+}
+
+const writeGrpc: Form["writeRequest"] = {
+  ...writeRest,
+  GetTask: ({ id: taskId, historyLength }) => ({
+    name: taskName(taskId),
+    ...(historyLength !== undefined && { historyLength }),
+  }),
+  CancelTask: ({ id: taskId }) => ({ name: taskName(taskId) }),
+  SubscribeToTask: ({ id: taskId }) => ({ name: taskName(taskId) }),
+  CreateTaskPushNotificationConfig: createPush,
+  GetTaskPushNotificationConfig: ({ taskId, id: own }) => ({ name: pushName(taskId, own) }),
+  ListTaskPushNotificationConfigs: ({ taskId }) => ({ parent: taskName(taskId) }),
+  DeleteTaskPushNotificationConfig: ({ taskId, id: own }) => ({ name: pushName(taskId, own) }),
+};
+
+const writeResponse: Form["writeResponse"] = {
+  SendMessage: fromEvent,
+  SendStreamingMessage: fromEvent,
+  GetTask: fromTask,
+  // An array (0.3 §7.3, `tasks/list`). REST names the next page in a header. The proto has no such method.
+  ListTasks: ({ tasks }) => tasks.map(fromTask),
+  CancelTask: fromTask,
+  SubscribeToTask: fromEvent,
+  CreateTaskPushNotificationConfig: fromPushConfig,
+  GetTaskPushNotificationConfig: fromPushConfig,
+  ListTaskPushNotificationConfigs: ({ configs = [], ...rest }) => ({ configs: configs.map(fromPushConfig), ...rest }),
+  DeleteTaskPushNotificationConfig: () => ({}),
+  GetExtendedAgentCard: protoCard,
+};
+
+const readResponse: Form["readResponse"] = {
+  SendMessage: (value) => sendResultOf(readEvent(value)),
+  SendStreamingMessage: readEvent,
+  GetTask: readTask,
+  // The text says an array. Others answer as in 1.0.
+  ListTasks(value) {
+    const { tasks: given = [], ...rest }: Json = Array.isArray(value) ? { tasks: value } : fieldsOf(value);
+    const tasks = readTasks(given);
+    const counts = { pageSize: tasks.length, totalSize: tasks.length };
+    return { ...told(listTasksResponseSchema)({ ...counts, ...rest, tasks: [] }), tasks };
+  },
+  CancelTask: readTask,
+  SubscribeToTask: readEvent,
+  // Some servers wrap the config, as the request does.
+  CreateTaskPushNotificationConfig: (value) => readConfig(fieldsOf(value)["config"] ?? value),
+  GetTaskPushNotificationConfig: readConfig,
+  // The text says an array. All SDKs send an object with an array.
+  ListTaskPushNotificationConfigs: (value) => ({
+    configs: (Array.isArray(value) ? value : ((fieldsOf(value)["configs"] ?? []) as unknown[])).map(readConfig),
+  }),
+  DeleteTaskPushNotificationConfig: (value) => told(emptySchema)(value ?? {}),
+  GetExtendedAgentCard: decodeCard,
+};
+
+const form: Form = {
+  readRequest,
+  writeRequest: writeGrpc,
+  readResponse,
+  writeResponse,
+  readEvent,
+  writeEvent: fromEvent,
+  endsStream(value) {
+    const { statusUpdate: update, status_update: underProtoName } = fieldsOf(value);
+    return fieldsOf(update ?? underProtoName)["final"] === true;
+  },
+};
+
+export const grpcShapes: Shapes = shapesOf(form);
+
+/** Clients read the card at `/v1/card` in JSON or in ProtoJSON, so it has the members of both. */
+export const restShapes: Shapes = shapesOf({
+  ...form,
+  writeRequest: writeRest,
+  writeResponse: { ...writeResponse, GetExtendedAgentCard: restCard },
+});
