@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { auditLog, defineAgent, serve, silentLogger, standardLogger } from "@parley/node";
-import type { AuditRecord } from "@parley/a2a/protocol";
+import type { AuditRecord } from "@parley/a2a/internal/protocol/index";
 import { anyOf, apiKey, basic, bearer, hashKey, hashPassword } from "@parley/a2a/auth";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";

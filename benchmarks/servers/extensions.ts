@@ -1,5 +1,5 @@
 import { defineExtension, type AnyExtension } from "@parley/a2a/extensions";
-import type { StandardSchema } from "@parley/a2a/protocol";
+import type { StandardSchema } from "@parley/a2a/internal/model/index";
 
 const text: StandardSchema<string> = {
   "~standard": {

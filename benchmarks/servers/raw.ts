@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { check, contentHash, sendMessageRequestSchema } from "@parley/a2a/model";
+import { check, contentHash, sendMessageRequestSchema } from "@parley/a2a/internal/model/index";
 import { answerText, artifactText, Bell, chunkText, commandOf, paced, stampedText } from "./commands.ts";
 import { control } from "./control.ts";
 

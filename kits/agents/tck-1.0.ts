@@ -1,5 +1,5 @@
 import { defineAgent, type Agent, type AgentEvent, type Part, type Turn } from "@parley/server";
-import type { OwnCapabilities } from "@parley/a2a/protocol";
+import type { OwnCapabilities } from "@parley/a2a/internal/protocol/index";
 
 /** Capabilities by configuration: all of them, none, or an extension that every request must name. */
 export const configurations: Readonly<Record<string, OwnCapabilities>> = {

@@ -12,7 +12,7 @@ import {
   type Store,
   type Turn,
 } from "@parley/node";
-import type { HistoryOptions } from "@parley/a2a/protocol";
+import type { HistoryOptions } from "@parley/a2a/internal/protocol/index";
 import { callContext, inProcess, type InProcess } from "@parley/testing";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";

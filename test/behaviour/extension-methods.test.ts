@@ -1,5 +1,7 @@
 import { A2AError, anonymous, createHandler, defineAgent, memoryStore, type Interceptor } from "@parley/server";
-import type { AuditRecord, CallContext, MethodName, StandardSchema } from "@parley/a2a/protocol";
+import type { CallContext } from "@parley/a2a/protocol";
+import type { AuditRecord, MethodName } from "@parley/a2a/internal/protocol/index";
+import type { StandardSchema } from "@parley/a2a/internal/model/index";
 import { bearer } from "@parley/a2a/auth";
 import { connect } from "@parley/a2a";
 import {

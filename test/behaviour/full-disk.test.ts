@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { inspect } from "node:util";
 import { connect, defineAgent, serve, silentLogger } from "@parley/node";
 import { isTerminal, text, type Task } from "@parley/a2a/model";
-import type { LogFields } from "@parley/a2a/protocol";
+import type { LogFields } from "@parley/a2a/internal/base/index";
 import { sqliteStore } from "@parley/sql/sqlite";
 import type { Store, TaskAppend } from "@parley/server/store";
 import { expect, it, onTestFinished } from "vitest";

@@ -3,7 +3,7 @@ import { A2AError, connect } from "@parley/a2a";
 import { bearer } from "@parley/a2a/auth";
 import { defineExtension, idempotentSends } from "@parley/a2a/extensions";
 import { defineAgent, memoryStore, type Agent } from "@parley/server";
-import { idempotentSendExtension, resumeExtension } from "@parley/a2a/protocol";
+import { idempotentSendExtension, resumeExtension } from "@parley/a2a/internal/protocol/index";
 import { call, eventsOf, plainBindings, served, taskIn } from "./plain-client.ts";
 
 /* What packages/a2a/src/extensions/idempotent-sends/README.md promises, by its numbers, with a client that is `fetch` alone. */

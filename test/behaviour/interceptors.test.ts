@@ -1,12 +1,6 @@
 import { A2AError, type Interceptor } from "@parley/server";
-import {
-  mapItems,
-  Payload,
-  type AgentService,
-  type CallContext,
-  type LogFields,
-  type OperationName,
-} from "@parley/a2a/protocol";
+import { mapItems, Payload, type AgentService, type CallContext, type OperationName } from "@parley/a2a/protocol";
+import type { LogFields } from "@parley/a2a/internal/base/index";
 import { afterEach, describe, expect, it } from "vitest";
 import { changing, counting } from "./interceptors.ts";
 import { as, events, interfaces, reach, serving } from "./served.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineAgent, serve, type Agent } from "@parley/node";
 import { connectWith, text } from "@parley/a2a";
-import type { ClientKit } from "@parley/a2a/protocol";
+import type { ClientKit } from "@parley/a2a/internal/client/index";
 import { oid4vp, oid4vpUri } from "@parley/extensions/oid4vp";
 import { createPayer, payWith, testFacilitator, testWallet, x402, type X402Extension } from "@parley/extensions/x402";
 import type { AgentCard } from "@parley/a2a/model";

@@ -1,4 +1,4 @@
-import type { AuditRecord } from "@parley/a2a/protocol";
+import type { AuditRecord } from "@parley/a2a/internal/protocol/index";
 import { pushOperator, type FeatureEffect, type Store, type TaskKey } from "@parley/server/store";
 import { fakeClock } from "@parley/testing";
 import { describe, expect, it, onTestFinished } from "vitest";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { connect } from "@parley/a2a";
 import { resumableStreams } from "@parley/a2a/extensions";
 import { defineAgent, memoryStore } from "@parley/server";
-import { resumeExtension } from "@parley/a2a/protocol";
+import { resumeExtension } from "@parley/a2a/internal/protocol/index";
 import { call, eventsOf, plainBindings, served, taskIn } from "./plain-client.ts";
 
 /* What packages/a2a/src/extensions/resumable-streams/README.md promises, by its numbers, with a client that is `fetch` alone. */

@@ -1,4 +1,5 @@
-import { eventOf, isTerminal } from "@parley/a2a/model";
+import { isTerminal } from "@parley/a2a/model";
+import { eventOf } from "@parley/a2a/internal/model/index";
 import type { Rule, TaskHistory } from "./check.ts";
 import { foldOf, readOf } from "./fold.ts";
 import { digest, type Read } from "./history.ts";

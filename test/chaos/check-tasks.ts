@@ -1,4 +1,5 @@
-import { isTerminal, textOf, type Artifact, type LogRecord, type Task } from "@parley/a2a/model";
+import { isTerminal, textOf, type Artifact, type Task } from "@parley/a2a/model";
+import type { LogRecord } from "@parley/a2a/internal/model/index";
 import type { Rule, TaskHistory } from "./check.ts";
 import { foldOf } from "./fold.ts";
 import type { Stored } from "./history.ts";

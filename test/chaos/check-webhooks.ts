@@ -1,4 +1,4 @@
-import { eventOf } from "@parley/a2a/model";
+import { eventOf } from "@parley/a2a/internal/model/index";
 import type { Rule } from "./check.ts";
 import { digest, type Delivered } from "./history.ts";
 

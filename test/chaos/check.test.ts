@@ -1,4 +1,5 @@
-import { eventOf, type LogRecord, type TaskState } from "@parley/a2a/model";
+import type { TaskState } from "@parley/a2a/model";
+import { eventOf, type LogRecord } from "@parley/a2a/internal/model/index";
 import { describe, expect, test } from "vitest";
 import { check, timeline } from "./check.ts";
 import { readOf } from "./fold.ts";

@@ -1,4 +1,5 @@
-import { eventOf, TaskFold, type FoldOptions, type LogRecord, type Task } from "@parley/a2a/model";
+import { TaskFold, type Task } from "@parley/a2a/model";
+import { eventOf, type FoldOptions, type LogRecord } from "@parley/a2a/internal/model/index";
 
 /** The task that records make, as a server reads it. */
 export function readOf(records: readonly LogRecord[]): Task | undefined {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import type { LogRecord, TaskState } from "@parley/a2a/model";
+import type { TaskState } from "@parley/a2a/model";
+import type { LogRecord } from "@parley/a2a/internal/model/index";
 
 /*
  * What a run of chaos writes down: what was done to the cluster, and what its clients, its receivers of webhooks, its service with

@@ -1,6 +1,6 @@
 import { openSync, writeSync } from "node:fs";
 import { serve, silentLogger, type Server } from "@parley/node";
-import type { LogFields } from "@parley/a2a/protocol";
+import type { LogFields } from "@parley/a2a/internal/base/index";
 import { postgresStore } from "@parley/sql/postgres";
 import { storyteller } from "./agents.ts";
 import type { Stored } from "./history.ts";

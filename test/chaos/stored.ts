@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
-import { isTerminal, type LogRecord } from "@parley/a2a/model";
+import { isTerminal } from "@parley/a2a/model";
+import type { LogRecord } from "@parley/a2a/internal/model/index";
 import type { ListPosition, Store } from "@parley/server/store";
 import { available } from "./available.ts";
 import type { Stored, TaskLog } from "./history.ts";

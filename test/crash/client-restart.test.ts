@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connect, type ConnectOptions } from "@parley/a2a";
-import type { ObservedRetry } from "@parley/a2a/protocol";
+import type { ObservedRetry } from "@parley/a2a/internal/protocol/index";
 import { grpcBinding } from "@parley/grpc/client";
 import { afterAll, expect, test, vi } from "vitest";
 import { diskFolder } from "../temporary.ts";

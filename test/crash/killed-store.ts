@@ -1,5 +1,5 @@
 import { writeSync } from "node:fs";
-import type { LogFields } from "@parley/a2a/protocol";
+import type { LogFields } from "@parley/a2a/internal/base/index";
 import type { Store } from "@parley/server";
 import { sqliteStore } from "@parley/sql/sqlite";
 

@@ -1,13 +1,5 @@
-import {
-  eventOf,
-  isTerminal,
-  TaskFold,
-  text,
-  textOf,
-  type Artifact,
-  type LogRecord,
-  type Task,
-} from "@parley/a2a/model";
+import { isTerminal, TaskFold, text, textOf, type Artifact, type Task } from "@parley/a2a/model";
+import { eventOf, type LogRecord } from "@parley/a2a/internal/model/index";
 import type { ListPosition, Store } from "@parley/server/store";
 import { callContext, inProcess } from "@parley/testing";
 import { expect } from "vitest";

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { codecV03, codecV1, type Codec, type OperationName } from "@parley/a2a/protocol";
+import { codecV1, type Codec, type OperationName } from "@parley/a2a/protocol";
+import { codecV03 } from "@parley/a2a/internal/wires";
 import { jsonrpcRequest } from "./bindings.ts";
 import { callSaying, damagedCalls, goodCalls, type Call, type DamagedCall } from "./calls.ts";
 import { damaged, damages } from "./damage.ts";

@@ -5,7 +5,7 @@ import { generate } from "selfsigned";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { A2AError, defineAgent, memoryStore, serve, silentLogger, type Server } from "@parley/node";
 import { bearer, type Authenticator } from "@parley/a2a/auth";
-import type { PeerCertificate, RequestFacts } from "@parley/a2a/protocol";
+import type { PeerCertificate, RequestFacts } from "@parley/a2a/internal/protocol/index";
 import { times } from "../counts.ts";
 import { randomFrom, type Random } from "./random.ts";
 

@@ -1,6 +1,8 @@
 import { expect } from "vitest";
-import { wireErrors, wireStatuses, type A2AError, type FieldViolation, type WireErrorCode } from "@parley/a2a/model";
-import { codecV1, grpcWire, type Codec, type JsonRpcCodec, type RestCodec } from "@parley/a2a/protocol";
+import { wireErrors, type A2AError, type FieldViolation } from "@parley/a2a/model";
+import { wireStatuses, type WireErrorCode } from "@parley/a2a/internal/model/index";
+import { codecV1, type Codec } from "@parley/a2a/protocol";
+import { grpcWire, type JsonRpcCodec, type RestCodec } from "@parley/a2a/internal/wires";
 import { statusCode, type StatusName } from "../../packages/grpc/src/status.ts";
 import type { Answer } from "./client.ts";
 import type { Ending } from "./grpc.ts";

@@ -1,6 +1,7 @@
 import type { AuthenticationPlace, Authenticator } from "@parley/a2a/auth";
 import { A2AError } from "@parley/a2a/model";
-import type { PeerCertificate, Principal, UniversalRequest } from "@parley/a2a/protocol";
+import type { Principal, UniversalRequest } from "@parley/a2a/protocol";
+import type { PeerCertificate } from "@parley/a2a/internal/protocol/index";
 
 /** Requests for authenticators, without a server. */
 

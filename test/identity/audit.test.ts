@@ -1,5 +1,5 @@
 import { connect, defineAgent, memoryStore, serve, silentLogger, type A2AError } from "@parley/node";
-import type { AuditRecord } from "@parley/a2a/protocol";
+import type { AuditRecord } from "@parley/a2a/internal/protocol/index";
 import { bearer } from "@parley/a2a/auth";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { collect } from "../secrets.ts";

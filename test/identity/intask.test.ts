@@ -21,7 +21,7 @@ import {
   type StreamResponse,
   type Task,
 } from "@parley/a2a";
-import type { OAuthTokens } from "@parley/a2a/protocol";
+import type { OAuthTokens } from "@parley/a2a/internal/protocol/index";
 import { bearer } from "@parley/a2a/auth";
 import { grpcBinding } from "@parley/grpc/client";
 import { sqliteStore } from "@parley/sql/sqlite";

@@ -2,7 +2,7 @@ import { randomUUID, X509Certificate } from "node:crypto";
 import { request } from "node:https";
 import { defineAgent, memoryStore, serve } from "@parley/node";
 import { jwt, mutualTls, type Authenticator, type MutualTlsOptions } from "@parley/a2a/auth";
-import type { PeerCertificate } from "@parley/a2a/protocol";
+import type { PeerCertificate } from "@parley/a2a/internal/protocol/index";
 import { fakeClock } from "@parley/testing";
 import { decodeJwt } from "jose";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";

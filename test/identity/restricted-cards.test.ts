@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createHandler, defineAgent, memoryStore, silentLogger, type HandlerOptions } from "@parley/server";
-import type { AuditRecord } from "@parley/a2a/protocol";
+import type { AuditRecord } from "@parley/a2a/internal/protocol/index";
 import { allOf, anyOf, anyone, apiKey, basic, bearer, hashPassword } from "@parley/a2a/auth";
 import { cardKeySet, makeCardKey, trustCards } from "@parley/a2a/cards";
 import { apiKeyCredential, basicCredential, bearerToken, clientCredentials } from "@parley/a2a/credentials";

@@ -10,8 +10,8 @@ import { Declarations, entries, isValue } from "./entries.ts";
  */
 const most: Readonly<Record<string, number>> = {
   "@parley/a2a": 60,
-  "@parley/a2a/model": 180,
-  "@parley/a2a/protocol": 215,
+  "@parley/a2a/model": 60,
+  "@parley/a2a/protocol": 60,
   "@parley/a2a/auth": 60,
   "@parley/a2a/credentials": 50,
   "@parley/a2a/cards": 25,

@@ -1,6 +1,6 @@
 // Extensions are typed from one end to the other: what is not on, and what does not fit, does not compile.
 import { createHandler, defineAgent, memoryStore, text, type AgentEvent, type Turn } from "@parley/server";
-import type { StandardSchema } from "@parley/a2a/protocol";
+import type { StandardSchema } from "@parley/a2a/internal/model/index";
 import { connect, connectJsonRpc, type Client, type ConnectOptions } from "@parley/a2a";
 import { defineExtension, extensionMethod } from "@parley/a2a/extensions";
 

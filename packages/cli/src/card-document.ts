@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { FetchLike } from "@parley/a2a/internal/client/index";
-import { toA2AError } from "@parley/a2a/model";
+import { toA2AError } from "@parley/a2a/internal/model/index";
 import { open, type CallOptions } from "./connection.ts";
 import { UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";

@@ -1,6 +1,5 @@
-import type { A2AError } from "@parley/a2a/internal/model/index";
+import { type A2AError, toA2AError } from "@parley/a2a/internal/model/index";
 // The class itself would load the server.
-import { toA2AError } from "@parley/a2a/model";
 import { cut, line } from "@parley/a2a/internal/base/display";
 import { quote } from "./hints.ts";
 import { longest } from "./output/text.ts";

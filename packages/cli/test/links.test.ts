@@ -6,7 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, file, type A2AError } from "@parley/a2a";
 import { defineAgent, fileBlobs, memoryStore, serve } from "@parley/node";
-import { guardedFetch, type FileContent } from "@parley/a2a/protocol";
+import { guardedFetch } from "@parley/a2a/protocol";
+import type { FileContent } from "@parley/a2a/internal/protocol/index";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parleyHere } from "./support/in-process.ts";
 

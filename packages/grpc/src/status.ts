@@ -1,4 +1,5 @@
-import { reasonOf, wireStatuses, type A2AError } from "@parley/a2a/model";
+import type { A2AError } from "@parley/a2a/model";
+import { reasonOf, wireStatuses } from "@parley/a2a/internal/model/index";
 import type { WireError } from "@parley/a2a/internal/transport/server/response";
 import { grpcWire, type Codec } from "@parley/a2a/internal/wire/codec";
 import { fromBase64, toBase64 } from "./protobuf/text.ts";

@@ -14,7 +14,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { Metadata } from "@grpc/grpc-js";
 import { defineAgent } from "@parley/server";
-import type { StandardSchema } from "@parley/a2a/protocol";
+import type { StandardSchema } from "@parley/a2a/internal/model/index";
 import { defineExtension, extensionMethod, type AnyExtension, type ExtensionMethods } from "@parley/a2a/extensions";
 import { describe, expect, test } from "vitest";
 import { GrpcJs, statusOf } from "./support/grpc-js.ts";

@@ -1,4 +1,5 @@
-import { A2AError, invalidParams, wireErrors, wireStatuses, type WireErrorCode } from "@parley/a2a/model";
+import { A2AError, wireErrors } from "@parley/a2a/model";
+import { invalidParams, wireStatuses, type WireErrorCode } from "@parley/a2a/internal/model/index";
 import { codecV1, type WireError } from "@parley/a2a/protocol";
 import { describe, expect, test } from "vitest";
 import { serviceV1, type A2AMethod } from "../src/services.ts";

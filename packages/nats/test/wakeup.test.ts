@@ -1,5 +1,6 @@
 import { connect } from "@nats-io/transport-node";
-import type { LogFields, Logger } from "@parley/a2a/protocol";
+import type { Logger } from "@parley/a2a/protocol";
+import type { LogFields } from "@parley/a2a/internal/base/index";
 import { wakeupContract } from "@parley/testing";
 import { natsWakeup } from "@parley/nats";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";

@@ -1,5 +1,5 @@
 import { checkHandlerOptions, type HandlerOptions } from "@parley/server/internal/handler";
-import { checkOptions } from "@parley/a2a/model";
+import { checkOptions } from "@parley/a2a/internal/model/index";
 import type { GrpcServing, ServeOptions } from "./serve-options.ts";
 
 /* The names of the options of `serve`, for callers without types. */

@@ -1,7 +1,8 @@
 import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
 import { describe, expect, it } from "vitest";
 import { A2AError } from "@parley/server";
-import type { Logger, Sink, UniversalHandler } from "@parley/a2a/protocol";
+import type { Logger, UniversalHandler } from "@parley/a2a/protocol";
+import type { Sink } from "@parley/a2a/internal/protocol/index";
 import { deferred, host, RawClient } from "./support/host.ts";
 
 const json = { "content-type": "application/json" };

@@ -5,7 +5,8 @@ import { createServer as createTlsServer } from "node:https";
 import { createServer as createTcpServer, type AddressInfo, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { guardedFetch, type Dialer, type ResolvedAddress } from "@parley/a2a/protocol";
+import { guardedFetch, type Dialer } from "@parley/a2a/protocol";
+import type { ResolvedAddress } from "@parley/a2a/internal/net/index";
 import { nodeDialer, type DialerOptions } from "../src/dialer.ts";
 import { certificateFor } from "./support/certificate.ts";
 

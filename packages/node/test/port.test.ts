@@ -1,7 +1,9 @@
 import { constants } from "node:http2";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, it } from "vitest";
-import { beforeRouter, type AnyPathEndpoint, type UniversalHandler, type UniversalRequest } from "@parley/a2a/protocol";
+import type { UniversalHandler, UniversalRequest } from "@parley/a2a/protocol";
+import { beforeRouter } from "@parley/a2a/internal/transport/router/router";
+import type { AnyPathEndpoint } from "@parley/a2a/internal/transport/server/binding";
 import { certificateFor } from "./support/certificate.ts";
 import { deferred, RawClient } from "./support/host.ts";
 import { answerOf, frame, getFrame, Http2Client, preface, textUntil } from "./support/http2.ts";

@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { memoryStore, type Agent, type AgentMount } from "@parley/server";
 import { bearer } from "@parley/a2a/auth";
 import { connect } from "@parley/a2a";
-import { isLoopback } from "@parley/a2a/protocol";
+import { isLoopback } from "@parley/a2a/internal/base/index";
 import { addressOf, urlOf } from "../src/listen.ts";
 import { serve, type ServeOptions, type Server } from "../src/index.ts";
 import { echoAgent, slowAgent } from "./support/agents.ts";

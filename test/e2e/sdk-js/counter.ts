@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { InterceptingCall, type Interceptor } from "@grpc/grpc-js";
 import { A2AError, defineAgent, text, type AgentMount, type Interceptor as ServerInterceptor } from "@parley/server";
-import type { ProtocolVersion } from "@parley/a2a/protocol";
+import type { ProtocolVersion } from "@parley/a2a/internal/wires";
 import { bearer } from "@parley/a2a/auth";
 import { serve } from "@parley/node";
 import { sqliteStore } from "@parley/sql/sqlite";

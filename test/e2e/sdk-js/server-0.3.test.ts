@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { collect, connect, type Client, type Task } from "@parley/a2a";
-import { codecV03 } from "@parley/a2a/protocol";
+import { codecV03 } from "@parley/a2a/internal/wires";
 import { grpcBinding } from "@parley/grpc/client";
 import { sdkAgent03, type SdkAgent03 } from "./obedient-0.3.ts";
 import { glance, glances } from "../../../packages/a2a/test/client/support.ts";

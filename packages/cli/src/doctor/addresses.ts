@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { AgentCard } from "@parley/a2a/internal/model/index";
-import { toA2AError } from "@parley/a2a/model";
+import { type AgentCard, toA2AError } from "@parley/a2a/internal/model/index";
 import { addressKind } from "@parley/a2a/internal/net/address";
 import { callHeaders, connectWith, type CallOptions } from "../connection.ts";
 import { explain } from "../errors.ts";

@@ -1,4 +1,4 @@
-import { A2AError, type StreamResponse } from "@parley/a2a/internal/model/index";
+import { A2AError, type StreamResponse, isWireErrorCode } from "@parley/a2a/internal/model/index";
 import {
   anonymous,
   type AgentService,
@@ -9,7 +9,7 @@ import {
   type UnaryName,
 } from "@parley/a2a/internal/protocol/index";
 import { systemClock } from "@parley/a2a/internal/base/index";
-import { isWireErrorCode, wireErrors } from "@parley/a2a/model";
+import { wireErrors } from "@parley/a2a/model";
 import { jsonRpcBinding, restBinding, type ClientBinding } from "@parley/a2a/internal/client/index";
 import type { ClientHost } from "@parley/a2a/internal/transport/client/binding";
 import { codecV03, codecV1 } from "@parley/a2a/internal/wires";

@@ -1,7 +1,8 @@
 /** Headers of a call: service parameters go out as metadata, errors and extensions come back in headers and trailers. */
 
 import type { IncomingHttpHeaders } from "node:http2";
-import { A2AError, type A2AErrorOptions, isWireErrorCode, type WireErrorCode } from "@parley/a2a/model";
+import { A2AError, type A2AErrorOptions } from "@parley/a2a/model";
+import { isWireErrorCode, type WireErrorCode } from "@parley/a2a/internal/model/index";
 import type { CallContext, OperationName } from "@parley/a2a/internal/protocol/index";
 import { requestHeaders } from "@parley/a2a/internal/transport/client/request";
 import { retryAfterOf } from "@parley/a2a/internal/base/http";

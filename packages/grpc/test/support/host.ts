@@ -2,15 +2,10 @@ import { createServer as createHttp1 } from "node:http";
 import { connect, createServer, type ClientHttp2Session } from "node:http2";
 import { createServer as createNet, type AddressInfo, type Server, type Socket } from "node:net";
 import { createHandler, memoryStore, systemClock, type Handler, type HandlerOptions } from "@parley/server";
-import {
-  beforeRouter,
-  codecV1,
-  codecV11,
-  KeepAlive,
-  operations,
-  type AgentService,
-  type ServerHost,
-} from "@parley/a2a/protocol";
+import { codecV1, codecV11, type AgentService, type ServerHost } from "@parley/a2a/protocol";
+import { beforeRouter } from "@parley/a2a/internal/transport/router/router";
+import { KeepAlive } from "@parley/a2a/internal/transport/server/event-stream";
+import { operations } from "@parley/a2a/internal/protocol/index";
 import { nodeListener, Responder } from "../../../node/src/http.ts";
 import { Http2Exchange } from "../../../node/src/http2.ts";
 import { grpcBinding, type GrpcOptions } from "../../src/index.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { AuthenticationInfo, TaskPushNotificationConfig } from "@parley/a2a/model";
+import type { TaskPushNotificationConfig } from "@parley/a2a/model";
+import type { AuthenticationInfo } from "@parley/a2a/internal/model/index";
 import { isLoopback, silentLogger } from "@parley/a2a/internal/base/index";
 import type { Dialer } from "@parley/a2a/internal/net/index";
 import type { PushOptions } from "../../src/push/index.ts";

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { TaskFold, type NewRecord } from "@parley/a2a/model";
+import { TaskFold } from "@parley/a2a/model";
+import type { NewRecord } from "@parley/a2a/internal/model/index";
 import type { ListPosition, Store, StoreBounds } from "@parley/server/store";
 
 const owner = { agent: "agent", owner: "alice" } as const;

@@ -1,5 +1,4 @@
-import type { TaskState } from "@parley/a2a/internal/model/index";
-import { stateKinds } from "@parley/a2a/model";
+import { type TaskState, stateKinds } from "@parley/a2a/internal/model/index";
 import type { ReadItem, TaskHead } from "@parley/server/internal/store/index";
 import { encodeName, stateNumber, trialOf, type TaskRow, type Value } from "./rows.ts";
 

@@ -1,5 +1,4 @@
-import type { TaskState } from "@parley/a2a/internal/model/index";
-import type { Actor, LogRecord, NewRecord, RecordKind } from "@parley/a2a/model";
+import type { TaskState, Actor, LogRecord, NewRecord, RecordKind } from "@parley/a2a/internal/model/index";
 import {
   escaped as encodeName,
   unescaped as decodeName,

@@ -1,4 +1,4 @@
-import type { NewRecord } from "@parley/a2a/model";
+import type { NewRecord } from "@parley/a2a/internal/model/index";
 import type { AppendOutcome, TaskAppend, TaskKey } from "@parley/server/store";
 
 /** Items for tests of the store on PostgreSQL. */

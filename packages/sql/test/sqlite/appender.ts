@@ -1,7 +1,8 @@
 // Appends to a file until it is killed, and prints the ids that were acknowledged. With a number of batches it exits after
 // them, in the middle of others.
 import { writeSync } from "node:fs";
-import type { Message, NewRecord } from "@parley/a2a/model";
+import type { Message } from "@parley/a2a/model";
+import type { NewRecord } from "@parley/a2a/internal/model/index";
 import type { AppendItem } from "@parley/server/store";
 import { sqliteStore } from "@parley/sql/sqlite";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, expect, test } from "vitest";
-import type { NewRecord } from "@parley/a2a/model";
+import type { NewRecord } from "@parley/a2a/internal/model/index";
 import type { Store } from "@parley/server";
 import { openDriver } from "./drivers.ts";
 import { integrityOf } from "./integrity.ts";

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { NewRecord } from "@parley/a2a/model";
+import type { NewRecord } from "@parley/a2a/internal/model/index";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readConversation } from "../../src/sqlite/conversation.ts";

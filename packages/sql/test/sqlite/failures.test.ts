@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import type { NewRecord } from "@parley/a2a/model";
+import type { NewRecord } from "@parley/a2a/internal/model/index";
 import type { Store, TaskAppend } from "@parley/server/store";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { migrate } from "../../src/sqlite/migrations.ts";

@@ -1,6 +1,6 @@
 // Asks a store for more text than it returns at once: tasks of 10 MB on one page, and one task of the same size. Prints the
 // outcome of each request as JSON. A process that a library has aborted prints nothing.
-import type { NewRecord } from "@parley/a2a/model";
+import type { NewRecord } from "@parley/a2a/internal/model/index";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { openDriver } from "./drivers.ts";
 

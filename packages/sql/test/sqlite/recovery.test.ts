@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineAgent, silentLogger, type Store, type Turn } from "@parley/server";
-import type { LogFields } from "@parley/a2a/protocol";
+import type { LogFields } from "@parley/a2a/internal/base/index";
 import type { AppendItem } from "@parley/server/store";
 import { callContext, inProcess, type InProcessOptions } from "@parley/testing";
 import { expect, it, onTestFinished } from "vitest";

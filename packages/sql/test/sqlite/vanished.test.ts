@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { silentLogger, type Store } from "@parley/server";
 import type { Logger } from "@parley/a2a/protocol";
-import type { NewRecord } from "@parley/a2a/model";
+import type { NewRecord } from "@parley/a2a/internal/model/index";
 import type { AppendItem } from "@parley/server/store";
 import { sqliteStore } from "@parley/sql/sqlite";
 
