@@ -1,6 +1,6 @@
 /**
- * Runs something after the current turn of the event loop, so that the work of one turn can be done together. Runtimes
- * without `setImmediate`, such as Workers, use a timer.
+ * Runs something after the current turn of the event loop, to batch its work. Runtimes without `setImmediate`, such as Workers, use a
+ * timer.
  */
 export function defer(run: () => void): void {
   const immediate = (globalThis as { setImmediate?: (run: () => void) => unknown }).setImmediate;
@@ -77,8 +77,8 @@ export function leavable<T, Result>(
 }
 
 /**
- * Calls functions apart from whoever asks for it: in the async context of the code that made this one. Traces, transactions and whatever
- * else a program keeps in an `AsyncLocalStorage` then do not leak into work that only happens to begin in their callers.
+ * Calls functions in the async context of the code that created this one, so that traces and transactions of callers (`AsyncLocalStorage`)
+ * do not leak into shared work.
  */
 export class Apart {
   #waiting: (() => void)[] = [];

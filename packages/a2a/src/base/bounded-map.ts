@@ -9,8 +9,8 @@ export interface MapBounds<Value> {
 }
 
 /**
- * A map that forgets what was put in first, so that it stays within its bounds. Entries go half of the map at a time and not
- * one by one: a `Map` whose oldest entries are deleted searches the holes that they leave (docs/decisions/hot-path.md).
+ * A map that drops its oldest entries to stay within bounds, half of the map at a time: deleting the oldest one by one makes a `Map` search
+ * its holes (docs/decisions/hot-path.md).
  */
 export class BoundedMap<Value> {
   /** How many bytes the young entries may take, and so the old ones. */

@@ -1,8 +1,8 @@
 import type { Bytes } from "./index.ts";
 
 /*
- * Base64 of tokens, links, signatures and whatever else is compared, remembered or revoked as text (RFC 4648 §3.5, §4, §5). Bytes have
- * exactly one text here: other decoders ignore padding and the unused bits of the last character, so that one token has many spellings.
+ * Base64 of what is compared or revoked as text, such as tokens and signatures (RFC 4648 §3.5, §4, §5). Bytes have exactly one spelling
+ * here: other decoders ignore padding and unused bits.
  */
 
 const standard = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -54,8 +54,8 @@ function bytesOf(base64: string): Bytes {
 }
 
 /**
- * A hash of bytes that come in pieces, 16 hexadecimal digits. WebCrypto hashes whole values only. Not cryptographic: it is compared with
- * what an earlier attempt of the same turn has stored.
+ * A hash of bytes in pieces, 16 hexadecimal digits. Not cryptographic: compared with what an earlier attempt of the same turn has stored.
+ * WebCrypto hashes whole values only.
  */
 export class ByteHash {
   #a = 0x9e3779b1;

@@ -1,12 +1,11 @@
 /**
- * Text that a stranger chose (a name, a description, an error, a value of metadata), made safe to show: on a terminal, in a log,
- * on a page. It can neither move the cursor, nor change the order of what is read, nor hide anything.
+ * Untrusted text (a name, an error, metadata) made safe to show on a terminal, in a log or on a page: it cannot move the cursor, reorder or
+ * hide text.
  */
 
 /**
- * C0 except tab and line feed, DEL, C1; characters that change the direction of text; line separators; annotations; and those
- * that carry hidden text: tags, and variation selectors that do not follow an ideograph. Surrogates are matched where they stand
- * alone. The flags of England, Scotland and Wales are made of tags: the first alternative keeps them.
+ * Control characters except tab and line feed; those that change the direction of text, separate lines, annotate, or carry hidden text
+ * (tags, variation selectors not after an ideograph); lone surrogates. The first alternative keeps the flags made of tags.
  */
 const unsafe =
   // eslint-disable-next-line no-control-regex
@@ -34,22 +33,14 @@ export function cut(text: string, limit: number): string {
   return `${text.slice(0, end)}… (${text.length - end} more characters)`;
 }
 
-/**
- * The text with each character that is not safe to show replaced by a visible sign. Line breaks stay.
- *
- * @param limit - Most characters of `text` that are shown. Default: all.
- */
+/** The text with each unsafe character replaced by a visible sign, and cut after `limit` characters (default: none). Line breaks stay. */
 export function plain(text: string, limit: number = Number.POSITIVE_INFINITY): string {
   return cut(text, limit)
     .replaceAll("\r\n", "\n")
     .replace(unsafe, (character, flag?: string) => flag ?? picture(character));
 }
 
-/**
- * The same on one line: line breaks and tabs become spaces.
- *
- * @param limit - Most characters of `text` that are shown. Default 1,000.
- */
+/** The same on one line, with spaces for line breaks and tabs. `limit`: maximum characters of `text` that are shown. */
 export function line(text: string, limit = 1000): string {
   return plain(
     cut(text, limit)

@@ -3,10 +3,7 @@
 /** `localhost` and the names below it (RFC 6761 §6.3), 127.0.0.0/8 and ::1; also IPv4 in its IPv6 form, as sockets show it. */
 const loopback = /^(?:(?:.+\.)?localhost|(?:::ffff:)?127(?:\.\d{1,3}){3}|::1|(?:0{1,4}:){7}0{0,3}1|\[::1\])$/i;
 
-/**
- * Whether a host is this machine and nothing else: a name or an IP address, without a port. IPv6 addresses may stand in
- * brackets, as in a URL.
- */
+/** Whether a host, without a port, is this machine: a name or an IP address. IPv6 addresses may be in brackets. */
 export function isLoopback(host: string): boolean {
   return loopback.test(host);
 }

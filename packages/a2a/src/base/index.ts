@@ -11,10 +11,7 @@ export interface LogFields {
   readonly [name: string]: unknown;
 }
 
-/**
- * Where log lines go. Most loggers fit, such as pino's behind a small adapter. The default writes nothing: a library never
- * writes to the console of its host.
- */
+/** Where log lines go, such as pino behind a small adapter. The default writes nothing. */
 export interface Logger {
   /** Details for developers. */
   debug(message: string, fields?: LogFields): void;
@@ -34,10 +31,7 @@ export const silentLogger: Logger = {
   error() {},
 };
 
-/**
- * Bytes in an `ArrayBuffer`, which `fetch` and `Response` take. Before TypeScript 5.7 `Uint8Array` has no parameter for the
- * type of its buffer.
- */
+/** Bytes in an `ArrayBuffer`, as `fetch` takes them. Before TypeScript 5.7 `Uint8Array` has no parameter for its buffer. */
 export type Bytes = Uint8Array & {
   /** The buffer. */
   readonly buffer: ArrayBuffer;
@@ -48,10 +42,7 @@ export type WebKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
 
 /** Time. Tests replace it with `fakeClock()` of `@parley/testing`. */
 export interface Clock {
-  /**
-   * Wall time, in milliseconds since the Unix epoch, for times that others read. Somebody may set this clock, so it must
-   * not measure intervals.
-   */
+  /** Wall time, in milliseconds since the Unix epoch, for others to read. It can jump: do not measure intervals with it. */
   now(): number;
   /** Monotonic time, in milliseconds since an arbitrary moment, for intervals. It never goes back. */
   elapsed(): number;

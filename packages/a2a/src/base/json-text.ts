@@ -1,7 +1,6 @@
 /*
- * JSON text that is taken apart and put together without parsing it. The text must be well formed: from a store or from
- * `JSON.stringify`. A string is skipped by a search for its end, so the cost depends on the structure and not on the content.
- * The benchmark rows `task-memory`, `get-task` and `list` need it (docs/decisions/hot-path.md).
+ * Takes well-formed JSON text apart without parsing it, at a cost that depends on the structure, not the content. The benchmark rows
+ * `task-memory`, `get-task` and `list` need it (docs/decisions/hot-path.md).
  */
 
 /** The members of an object by name, each value as its original text. Of two members with one name the last counts. */
@@ -82,8 +81,8 @@ const special = /[\u0000-\u001f"\\\p{Surrogate}]/u;
 const loneSurrogate = /\p{Surrogate}/u;
 
 /**
- * Whether JSON text has more than `limit` levels of arrays and objects. The text need not be valid. It is checked before it is
- * parsed: a megabyte of brackets costs a parser hundreds of megabytes, and every function that walks the value its stack.
+ * Whether JSON text, valid or not, nests deeper than `limit`. Checked before parsing: a megabyte of brackets costs a parser hundreds of
+ * megabytes.
  */
 export function nestsDeeper(text: string, limit: number): boolean {
   if (text.length <= limit) return false;
@@ -98,16 +97,12 @@ export function nestsDeeper(text: string, limit: number): boolean {
   return false;
 }
 
-/**
- * Deepest nesting of what agents and extensions give. What walks a value takes a part of the stack for each level. Clients read 512 levels, and
- * a task has a few more than its events.
- */
+/** Maximum nesting of what agents and extensions give. Clients read 512 levels, and a task has a few more than its events. */
 const deepestJson = 500;
 
 /**
- * A value of a program as JSON text. The engines of JavaScript differ in how deep a value may nest, so the limit is ours.
- *
- * @throws TypeError or RangeError where it is no JSON, as `JSON.stringify` does, and where it nests too deep.
+ * A value of a program as JSON text. Throws TypeError or RangeError if it is not JSON or nests too deep: engines differ, so the limit is
+ * ours.
  */
 export function jsonTextOf(value: unknown): string {
   const text = JSON.stringify(value) as string | undefined;

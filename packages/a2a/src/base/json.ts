@@ -7,9 +7,8 @@ const deepest = 500;
 type Fault = readonly [path: string, what: string];
 
 /**
- * Why a value of a program is not JSON: the path in it and what is there, `.order.at is a Date`, so that a caller can write the name of the
- * value before it. `undefined`: it is JSON. `JSON.stringify` changes or leaves out without a word what is found here. Members that are
- * `undefined` are left out of the JSON and are no fault.
+ * The path of what is not JSON in a value, and why: `.order.at is a Date`; `undefined` if all is JSON. `JSON.stringify` changes or drops
+ * these silently. Members that are `undefined` are left out of the JSON and are fine.
  */
 export function notJson(value: unknown): string | undefined {
   let fault = faultIn(value, 0);

@@ -1,6 +1,5 @@
 /**
- * Makes a function that digests secrets, so that they can be looked up. The digests are under a random key: the time of the look-up does
- * not tell how much of a guessed secret is right. They are worth nothing outside of this process.
+ * Makes a function that digests secrets for lookups, under a random key: the time of a lookup does not tell how much of a guess is right.
  */
 export function secretDigest(): (secret: string) => string {
   let bytes: Sha256 | undefined;
@@ -28,8 +27,8 @@ function binary(bytes: Uint8Array): string {
 }
 
 /**
- * SHA-256 (FIPS 180-4) without waiting. WebCrypto hands every digest to a thread, which costs 20 µs: half of what a message costs. This
- * takes 5 µs for a token of 700 characters. For small texts that many requests have; for everything else there is WebCrypto.
+ * SHA-256 (FIPS 180-4) without waiting: 5 µs for a token of 700 characters. WebCrypto needs a thread and 20 µs, half of what a message
+ * costs.
  */
 export class Sha256 {
   readonly #state: Int32Array;
@@ -111,10 +110,7 @@ function isPrime(candidate: number): boolean {
 const initial = fractions(8, Math.sqrt);
 const constants = fractions(64, Math.cbrt);
 
-/**
- * One block: 16 words, which are extended to 64 (FIPS 180-4 §6.2.2). `?? 0` is for the compiler alone: it costs nothing for a typed
- * array.
- */
+/** One block: 16 words, extended to 64 (FIPS 180-4 §6.2.2). `?? 0` satisfies the compiler and costs nothing for a typed array. */
 function compress(state: Int32Array, words: Int32Array): void {
   for (let at = 16; at < 64; at += 1) {
     const x = words[at - 15] ?? 0;

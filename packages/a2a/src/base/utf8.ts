@@ -2,10 +2,7 @@
 
 const encoder = /* @__PURE__ */ new TextEncoder();
 
-/**
- * Texts are encoded into it to be counted. Its content is never read. With a new buffer for each text, a record of 250
- * characters takes seven times as long (docs/decisions/hot-path.md).
- */
+/** Texts are encoded into it to be counted. A new buffer for each takes seven times as long (docs/decisions/hot-path.md). */
 const scratch = /* @__PURE__ */ new Uint8Array(1 << 14);
 
 /** How many bytes a text takes in UTF-8. A lone surrogate counts as the three bytes of the character that replaces it. */
@@ -19,10 +16,7 @@ export function utf8Length(text: string): number {
   return bytes;
 }
 
-/**
- * Joins pieces of text. `+=` keeps 32 bytes for each piece until the text is read, which is much where pieces are single
- * characters, so a thousand pieces are joined at a time.
- */
+/** Joins pieces of text, a thousand at a time: `+=` keeps 32 bytes for each piece until the text is read. */
 export class Pieces {
   #text = "";
   #pieces: string[] = [];
@@ -41,9 +35,8 @@ export class Pieces {
 }
 
 /**
- * Decodes UTF-8 that arrives in pieces, which may be cut inside a character. A byte order mark at the beginning is left
- * out, and invalid bytes become U+FFFD. `TextDecoder` with `stream: true` would do the same, but in Node it takes seven
- * times as long and its strings take twice the memory. So an incomplete character is kept here until the next piece.
+ * Decodes UTF-8 in pieces that may be cut inside a character. Drops a byte order mark; invalid bytes become U+FFFD. `TextDecoder` with
+ * `stream: true` takes seven times as long in Node, and twice the memory.
  */
 export class Utf8Pieces {
   readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });

@@ -25,9 +25,8 @@ export function contentHash(message: Message, files?: FilesByUrl): string {
 }
 
 /**
- * A hash of a value, 16 hexadecimal digits. The order of members does not matter. It is fast, synchronous and not
- * cryptographic: it is compared with one earlier value of the same owner, so a collision by chance is 1 in 2⁶⁴, and a forged
- * one harms only the owner who made it.
+ * A hash of a value, 16 hexadecimal digits, independent of the order of members. Fast and not cryptographic: it is compared with an earlier
+ * value of the same owner, so a forged collision harms only its maker.
  */
 export function jsonHash(value: JsonValue): string {
   const lanes = new Lanes();

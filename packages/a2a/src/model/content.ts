@@ -3,9 +3,7 @@ import { jsonAdvice, notJson } from "../base/json.ts";
 import type { JsonLike, JsonObject, JsonObjectLike, JsonValue } from "./json.ts";
 import type { Artifact, DataPart, Message, Part, RawPart, Role, TextPart, UrlPart } from "./types.ts";
 
-/**
- * The content of messages and artifacts: builders and readers. Builders return plain data, which can also be written by hand.
- */
+/** Builders and readers of content. Builders return plain data, which can also be written by hand. */
 
 /** What any part may say beside its content. */
 export interface PartOptions<Metadata extends JsonObjectLike<Metadata> = JsonObject> {
@@ -196,11 +194,7 @@ export function textOf(from: Pick<Message, "parts" | "messageId"> | Artifact): s
   return texts.join("artifactId" in from ? "" : "\n");
 }
 
-/**
- * The bytes of a file that is in the part itself.
- *
- * @throws `DOMException` `InvalidCharacterError` where `raw` is not base64. Parts that passed a schema are.
- */
+/** The bytes in the part. Throws `DOMException` `InvalidCharacterError` unless `raw` is base64, which schemas ensure. */
 export function bytesOf(part: RawPart): Bytes {
   return fromBase64(part.raw);
 }
@@ -217,11 +211,7 @@ export function toBase64(bytes: Uint8Array | ArrayBuffer): string {
   return base64;
 }
 
-/**
- * Decodes standard base64.
- *
- * @throws `DOMException` `InvalidCharacterError` where the text is not base64.
- */
+/** Decodes standard base64. Throws `DOMException` `InvalidCharacterError`. */
 export function fromBase64(base64: string): Bytes {
   const binary = atob(base64);
   const bytes = new Uint8Array(binary.length);

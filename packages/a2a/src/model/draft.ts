@@ -12,8 +12,8 @@ import type {
 } from "./types.ts";
 
 /**
- * What the draft of A2A 1.1 adds: the generation of a task (§3.2.7), which counts the task's creation and its status and
- * artifact events, and its timeline (§3.2.8). Only callers that ask for version 1.1 see these members.
+ * What the draft of A2A 1.1 adds: generations (§3.2.7), which count a task's creation, status and artifact events, and its timeline
+ * (§3.2.8). Only callers of version 1.1 see them.
  */
 
 /** The member that the 1.1 draft adds to tasks and to their status and artifact events (§3.2.7). */
@@ -53,9 +53,7 @@ export function generationOf(value: Task | StreamResponse): number | undefined {
   return countOf(counted.generation);
 }
 
-/**
- * One entry of the timeline that the 1.1 draft adds to a task (§4.1.8). It has one of the two members.
- */
+/** An entry of a task's timeline (1.1 draft, §4.1.8), with one of the two members. */
 export interface TimelineEntry {
   /** A message of the user. */
   readonly message?: Message;
@@ -70,10 +68,7 @@ const entriesSchema = /* @__PURE__ */ list(
   }),
 );
 
-/**
- * The timeline of a task, oldest entry first (1.1 draft, §3.2.8): what its user said, and the statuses that it had. `undefined` where the
- * server sends none, or what is no timeline.
- */
+/** The timeline of a task, oldest entry first (1.1 draft, §3.2.8); `undefined` if the server sends none, or an invalid one. */
 export function timelineOf(task: Task): readonly TimelineEntry[] | undefined {
   const { timeline } = task as { readonly timeline?: unknown };
   if (timeline === undefined) return undefined;

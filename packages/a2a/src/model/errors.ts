@@ -1,6 +1,6 @@
 /**
- * The error class of Parley, and the table that maps its codes to each binding (A2A 1.0 §3.3.2, §5.4). The message and
- * the details of an error are sent to the client. Its `cause` never is.
+ * The error class, and the table that maps its codes to each binding (A2A 1.0 §3.3.2, §5.4). Message and details are sent to the client;
+ * `cause` never is.
  */
 
 interface ErrorRow {
@@ -86,8 +86,7 @@ export function codeOfStatus(status: number): WireErrorCode | undefined {
 }
 
 /**
- * The name of the gRPC status of each code, as `google.rpc.Status` spells it. They are not in the table above, because a
- * client that speaks JSON-RPC alone does not need them.
+ * The gRPC status of each code, as `google.rpc.Status` spells it. Apart from the table above, so that JSON-RPC clients need not bundle it.
  */
 export const wireStatuses: Readonly<Record<WireErrorCode, string>> = {
   TaskNotFound: "NOT_FOUND",
@@ -115,9 +114,8 @@ export const wireStatuses: Readonly<Record<WireErrorCode, string>> = {
 };
 
 /**
- * Codes of errors that only a client has. `ConnectionFailed`: there was no answer. `ConnectionLost`: the answer broke off.
- * `Timeout`: a time limit of the caller has passed. `Aborted`: the caller's signal was aborted. `InvalidResponse`: the
- * server's answer is not A2A.
+ * Codes of errors at a client. `ConnectionFailed`: no answer. `ConnectionLost`: the answer broke off. `Timeout`: a limit of the caller
+ * passed. `Aborted`: the caller's signal. `InvalidResponse`: the answer is not A2A.
  */
 export type ClientErrorCode = "ConnectionFailed" | "ConnectionLost" | "Timeout" | "Aborted" | "InvalidResponse";
 
@@ -201,10 +199,7 @@ export class A2AError extends Error {
   /** How it is sent where its code does not say that: errors of extensions, and at a client numbers that no code has. */
   declare readonly sentAs: SentAs | undefined;
 
-  /**
-   * @param code - What went wrong.
-   * @param message - A sentence that the client may read. Default: the message of the code.
-   */
+  /** `message`: for the client. Default: that of the code. */
   constructor(code: A2AErrorCode, message?: string, options: A2AErrorOptions = {}) {
     super(
       message ?? (wireErrors as Partial<Record<string, ErrorRow>>)[code]?.message ?? code,
@@ -277,10 +272,7 @@ export function withFields(start: string, [first, ...others]: readonly FieldViol
   return `${start}: ${first.field === "" ? "it" : first.field} ${first.description}${more}`;
 }
 
-/**
- * A thrown value as an error that a client may see: an `A2AError` as it is, and anything else as an `InternalError` whose
- * message tells nothing about the inside of the server. The thrown value becomes its `cause`.
- */
+/** A thrown value as an error for clients: an `A2AError` unchanged, anything else as an `InternalError` that hides it in its `cause`. */
 export function toA2AError(thrown: unknown): A2AError {
   return thrown instanceof A2AError ? thrown : new A2AError("InternalError", undefined, { cause: thrown });
 }

@@ -43,8 +43,8 @@ export type JsonLike<T> = JsonValue | (NoFunction & object & JsonMembers<T>);
 export type JsonObjectLike<T> = JsonObject | (NoFunction & NoList & object & JsonMembers<T>);
 
 /**
- * What may be in an object or a list. A constraint may not be a conditional type of itself, so this is a mapped type. What is a
- * `JsonValue` is not looked into: it contains itself. Nor is what may be anything. A member of an object may be `undefined`, and is then left out of the JSON.
+ * What may be in an object or a list. A mapped type, because a constraint may not be a conditional type of itself. `JsonValue` and
+ * `unknown` are not looked into. `undefined` members are left out of the JSON.
  */
 type JsonMembers<T> = {
   readonly [K in keyof T]: K extends symbol

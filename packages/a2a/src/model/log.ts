@@ -36,32 +36,25 @@ export function isInterrupted(state: TaskState): boolean {
 }
 
 /**
- * Whether a task may change from one state to another. The specification forbids leaving a terminal state (A2A 1.0
- * §3.1.1). Going back to SUBMITTED is refused too, because it says that no work has begun.
+ * Whether a task may change state: never out of a terminal state (A2A 1.0 §3.1.1), nor back to SUBMITTED, which says that no work has
+ * begun.
  */
 export function mayMove(from: TaskState, to: TaskState): boolean {
   return stateKinds[from] !== "terminal" && (to !== "TASK_STATE_SUBMITTED" || from === "TASK_STATE_SUBMITTED");
 }
 
-/**
- * The log of a task. Each change of the task is one record, and records are numbered from 1. The task that a client
- * reads is a fold of its records: `TaskFold` and `reduce` in `reduce.ts`.
- */
+/** The log of a task: one record per change, numbered from 1. The task that a client reads is a fold of it (`reduce.ts`). */
 
 /**
- * What a record says. The first record is always `task`: the task as it was created, with the first user message in
- * `history`. `message` is a later message of the user. `statusUpdate` and `artifactUpdate` are the events that streams
- * show (A2A 1.0 §4.2).
+ * What a record says. `task`, always first: the task as created, with the first user message in `history`. `message`: a later message of
+ * the user. The other two are the events of streams (A2A 1.0 §4.2).
  */
 export type LogEvent = StreamResponse;
 
 /** Which event a record holds: the name of the one member of its `LogEvent`. */
 export type RecordKind = "task" | "message" | "statusUpdate" | "artifactUpdate";
 
-/**
- * Who made a record: the caller, the agent's code, the engine itself, as for a failure or a cancel, or another agent to which this one
- * has delegated.
- */
+/** Who made a record: the caller, the agent's code, the engine (failures, cancels), or an agent to which this one delegated. */
 export type Actor = "user" | "agent" | "system" | "delegate";
 
 /** A record before the store has numbered it. */
@@ -78,17 +71,11 @@ export interface NewRecord {
   readonly turn: number;
   /** Which attempt of that turn, from 1. A turn that is resumed after a crash has a second one. */
   readonly attempt: number;
-  /**
-   * Whether the message of a status belongs to the history. Messages of interrupted and terminal states always do;
-   * progress messages only where this is true.
-   */
+  /** Whether a progress message belongs to the history. Messages of interrupted and terminal states always do. */
   readonly keep?: boolean;
   /** The state that the record sets. Always present for the kinds `task` and `statusUpdate`. */
   readonly state?: TaskState;
-  /**
-   * For the kinds `task` and `message`: what the turn that answers has to know about the call, as JSON text. The store
-   * keeps it unchanged.
-   */
+  /** For the kinds `task` and `message`: what the answering turn has to know about the call, as JSON text. */
   readonly call?: string;
   /** URIs of the extensions that were active in the turn. */
   readonly extensions?: readonly string[];
@@ -98,17 +85,11 @@ export interface NewRecord {
 
 /** A record in the log of its task. */
 export interface LogRecord extends NewRecord {
-  /**
-   * Number of the record in the log of its task, from 1, without gaps. Readers use it as a cursor, event streams as the
-   * event id, and an append compares it with what it expects.
-   */
+  /** Number in the log of the task, from 1, without gaps: cursor of readers, event id of streams, and what an append compares. */
   readonly seq: number;
 }
 
-/**
- * A numbered record, frozen. It is a class because stores and streams hold many records, and an object literal with a
- * spread takes more memory: 120 to 410 bytes in place of 87, by the version of Node. Row `task-memory`.
- */
+/** A numbered record, frozen. A class, because it takes 87 bytes, and an object literal with a spread 120 to 410. Row `task-memory`. */
 class PlacedRecord implements LogRecord {
   readonly seq: number;
   readonly kind: RecordKind;

@@ -13,10 +13,7 @@ import type {
   TaskStatusUpdateEvent,
 } from "./types.ts";
 
-/**
- * The fold of a log: it turns the events of a task into the task that a client reads. Parts of an artifact are
- * concatenated. The cost of one event does not depend on how many came before.
- */
+/** The fold of a log into the task that a client reads. The cost of an event does not depend on how many came before. */
 
 /** Why an event cannot follow the ones before it. The last two are mistakes of the agent that yielded the event. */
 export type FoldProblem =
@@ -49,10 +46,7 @@ export interface SnapshotOptions {
 
 /** How a fold builds a task. */
 export interface FoldOptions {
-  /**
-   * Whether adjacent text parts of an artifact are one part: those of the same media type that have nothing else. Servers read tasks so, by
-   * their option of this name. Default: parts stay as they were added.
-   */
+  /** Whether adjacent text parts of an artifact with the same media type and nothing else become one part. Default false. */
   readonly mergeTextParts?: boolean;
 }
 
@@ -162,11 +156,7 @@ export class TaskFold {
     return this.apply(deepFreeze(eventOf(record)), record.keep === undefined ? {} : { keep: record.keep });
   }
 
-  /**
-   * The task after the events so far. Later events do not change it.
-   *
-   * @throws `TypeError` before the first event.
-   */
+  /** The task after the events so far; it never changes. Throws `TypeError` before the first event. */
   snapshot(options: SnapshotOptions = {}): Task {
     if (this.#task === undefined) throw new TypeError("no task yet");
     const history = options.history === undefined ? this.#history : newest(this.#history, options.history);

@@ -1,8 +1,8 @@
 import type { FieldViolation } from "./errors.ts";
 
 /*
- * A small checker for JSON from outside. A schema checks a value, corrects in place what the protocol allows in several
- * forms, and collects violations with their paths. Schemas are closures that are made once (docs/decisions/schemas.md).
+ * A small checker for JSON. A schema checks a value, normalizes it in place, and collects violations with their paths. Schemas are closures
+ * that are made once (docs/decisions/schemas.md).
  */
 
 /** Most violations that a check collects. It then stops, so that a bad request cannot cost more than a good one. */

@@ -77,10 +77,7 @@ import type {
   StringList,
 } from "./card.ts";
 
-/**
- * A schema for each message of the A2A 1.0 proto, except those of the card. What is required there is required here.
- * Encoders of protobuf leave default values out: where that happens in an answer, the value is filled in.
- */
+/** A schema for each message of the A2A 1.0 proto. In answers, default values that encoders of protobuf leave out are filled in. */
 
 /** The members of the union side by side, as a schema sees them. `OneOf` makes sure that exactly one is there. */
 interface AnyPart {
@@ -305,10 +302,7 @@ export const getExtendedAgentCardRequestSchema: Schema<GetExtendedAgentCardReque
 /** Checks an `Empty`. */
 export const emptySchema: Schema<Empty> = object<Empty>({});
 
-/**
- * A schema for each message of the A2A 1.0 proto that a card is made of. Texts stay as they are, empty ones too, because a
- * signature covers them (A2A 1.0 §8.4.1).
- */
+/** Messages of a card. Texts stay unchanged, empty ones too, because a signature covers them (A2A 1.0 §8.4.1). */
 
 /** The members of a union side by side. */
 type Members<Union> = { readonly [Name in Union extends unknown ? keyof Union : never]?: MemberOf<Union, Name> };

@@ -1,16 +1,13 @@
 import type { JsonObject, JsonValue } from "./json.ts";
 
-/**
- * The data model of A2A 1.0, exactly as its JSON is (A2A 1.0 §4, §5.5). What is required there is required here. An
- * enumeration is a union of its names. The members of a union are told apart by the one member that is present.
- */
+/** The data model, exactly as the JSON of A2A 1.0 (§4, §5.5). Members of a union differ in the one member that is present. */
 
 /** An instant in UTC as text, `YYYY-MM-DDTHH:mm:ss.sssZ` (A2A 1.0 §5.6.1). */
 export type Timestamp = string;
 
 /**
- * The state of a task (A2A 1.0 §4.1.3). SUBMITTED and WORKING are active. INPUT_REQUIRED and AUTH_REQUIRED are
- * interrupted: the caller has to answer. COMPLETED, FAILED, CANCELED and REJECTED are terminal: the task never leaves them.
+ * The state of a task (A2A 1.0 §4.1.3). SUBMITTED and WORKING are active; INPUT_REQUIRED and AUTH_REQUIRED wait for the caller; COMPLETED,
+ * FAILED, CANCELED and REJECTED are terminal: the task never leaves them.
  */
 export type TaskState =
   | "TASK_STATE_SUBMITTED"

@@ -59,31 +59,26 @@ export interface AgentBehaviour {
   /** Whether a run that was lost, as in a crash, is started again with its checkpoint. Default false: the task fails. */
   readonly resumable?: boolean;
   /**
-   * Names of the principal's claims that are stored in clear with its messages. Turns that begin without their request need
-   * them: those of messages that waited, and those that are resumed. Default: none. Subject, organization and scopes are
-   * always stored.
+   * Claims of the principal that are stored in clear with its messages, for turns that begin without their request (queued or resumed).
+   * Default: none. Subject, organization and scopes are always stored.
    */
   readonly keepClaims?: readonly string[];
   /**
-   * Names of headers of the request that turns read in `turn.headers`: `["x-request-id", { name: "accept-language", store: true }]`.
-   * Default: none. A turn that begins with its request has them in memory. A turn that begins without it has those with `store`, which
-   * are stored in clear with the message. Over gRPC they are metadata. Their values may take 8 KiB together; a request with more is
-   * refused. Names of credentials, and those of A2A itself, are refused when the server is created.
+   * Request headers that turns read in `turn.headers`: `["x-request-id", { name: "accept-language", store: true }]`. Default: none. Those
+   * with `store` are stored in clear with the message, and queued or resumed turns have these alone. Over gRPC they are metadata. Their
+   * values may take 8 KiB together. Names of credentials and of A2A itself are refused when the server is created.
    */
   readonly requestHeaders?: readonly (string | { readonly name: string; readonly store?: boolean })[];
   /**
-   * Longest time between two events of a turn, in milliseconds. `false`: no limit. Default 5 minutes. Then the task fails. It does not
-   * run while the turn waits for another agent (`turn.delegate()`), or the task for its user.
+   * Maximum time between two events of a turn, in milliseconds; then the task fails. `false`: no limit. Default 5 minutes. Paused while the
+   * turn waits for another agent (`turn.delegate()`) or the task for its user.
    */
   readonly idleTimeout?: number | false;
-  /**
-   * Extensions that this agent implements (A2A 1.0 §4.6). Its card declares them, and its turns read them with `turn.ext()`. Those of all
-   * agents are given to the server, beside `extensions` of the server. Default: none.
-   */
+  /** Extensions that this agent implements (A2A 1.0 §4.6): its card declares them, and `turn.ext()` reads them. Default: none. */
   readonly extensions?: readonly AnyExtension[];
   /**
-   * Whether the message of the final status repeats the text of the turn's artifacts, where the task is completed without a message of
-   * its own: for front ends that show no artifacts. Others show the text twice. Text of more than 256 KiB is not repeated. Default false.
+   * Whether the final status of a task that completes without a message repeats the text of the turn's artifacts (up to 256 KiB), for front
+   * ends that show no artifacts. Default false.
    */
   readonly mirrorArtifactText?: boolean;
   /** Longest turn, in milliseconds. `false`: no limit. Default 1 hour. Then the task fails. */
@@ -141,8 +136,7 @@ export interface StatusEvent {
 }
 
 /**
- * What came from another agent. `turn.delegate()` makes these. The event is stored together with how far the delegation has come, so
- * that a resumed run takes nothing over twice.
+ * An event of another agent, made by `turn.delegate()`. It is stored with the progress of the delegation, so a resumed run repeats nothing.
  */
 export interface DelegatedEvent {
   /** Always `delegated`. */
@@ -155,10 +149,7 @@ export interface DelegatedEvent {
   readonly event?: StatusEvent | ArtifactEvent;
 }
 
-/**
- * An artifact, or more of one. An event without `append` makes the artifact. It stays open until an event with
- * `lastChunk`.
- */
+/** An artifact, or more of one. Without `append` it creates the artifact, which stays open until an event with `lastChunk`. */
 export interface ArtifactEvent {
   /** Always `artifact`. */
   readonly kind: "artifact";

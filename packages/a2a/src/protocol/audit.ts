@@ -3,10 +3,7 @@ import { invalidParams, type A2AErrorCode, type TaskState } from "../model/index
 import type { OperationName } from "./operations.ts";
 import type { Principal } from "./service.ts";
 
-/**
- * Something that an operator has to be able to look up later: who did what, to which task, and what came of it. It never has a
- * credential or the content of a message.
- */
+/** An audit entry: who did what to which task, with which result. It never has a credential or the content of a message. */
 export interface AuditRecord {
   /**
    * What happened.
@@ -64,11 +61,7 @@ export function auditLog(logger: Logger): Audit {
   return (record) => logger.info("Audit", { ...record });
 }
 
-/**
- * The same audit. What it throws or rejects with is logged.
- *
- * @throws A2AError `InvalidParams` where it is no function.
- */
+/** The same audit, with its errors logged. Throws `InvalidParams` unless it is a function. */
 export function safeAudit(audit: Audit, logger: Logger): Audit {
   if (typeof audit !== "function") {
     throw invalidParams([{ field: "audit", description: "must be a function, such as auditLog(logger)" }]);

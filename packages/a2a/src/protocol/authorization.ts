@@ -13,8 +13,8 @@ interface AnyAuthorizationInit {
   /** How long the request is open, in milliseconds. Default 10 minutes, at most one day. A turn that ends sooner ends it. */
   readonly lifetime?: number;
   /**
-   * Whether the credential may also come in a message to the task. Then every agent between the person and this one can read it
-   * (A2A 1.0 §7.6.3). Default false: a message with a credential is refused.
+   * Whether the credential may come in a message to the task, where every agent in between can read it (A2A 1.0 §7.6.3). Default false:
+   * such a message is refused.
    */
   readonly inMessage?: boolean;
   /** Name of the request, unique in its task. Default: one that a resumed turn makes again. */
@@ -137,11 +137,7 @@ export class AuthorizationNotGiven extends A2AError {
 export interface OpenAuthorization<Form extends keyof Credentials = keyof Credentials> {
   /** What the caller is shown. A resumed turn gets the same again. */
   readonly shown: AuthorizationRequest;
-  /**
-   * Resolves to the credential once it has come. It can be had once.
-   *
-   * @throws AuthorizationNotGiven where it does not come. TurnAborted where the turn is over.
-   */
+  /** Resolves to the credential, once. Throws `AuthorizationNotGiven`, or `TurnAborted` when the turn is over. */
   credential(): Promise<Credentials[Form]>;
 }
 
@@ -171,8 +167,8 @@ export type AuthorizationAnswer =
     };
 
 /**
- * Reads the request from the message of a status with `TASK_STATE_AUTH_REQUIRED`. `undefined`: the message has none of this form. A
- * stranger wrote it: show `url` only together with its host, and fetch it never.
+ * Reads the request from the message of a status with `TASK_STATE_AUTH_REQUIRED`; `undefined` if it has none. The URL is untrusted: show it
+ * with its host, and never fetch it.
  */
 export function readAuthorization(message: Pick<Message, "parts"> | undefined): AuthorizationRequest | undefined {
   for (const part of message?.parts ?? []) {

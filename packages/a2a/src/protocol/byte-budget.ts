@@ -25,8 +25,8 @@ interface Reader {
 }
 
 /**
- * Limits how many bytes are held at one time, such as by running tasks or by answers that are being sent. No owner gets
- * more than half of it. Requests that do not fit wait in a queue and are refused after 10 seconds.
+ * Limits the bytes held at one time, such as by running tasks or answers in flight. One owner gets at most half. Requests that do not fit
+ * wait in a queue for up to 10 seconds.
  */
 export class ByteBudget {
   readonly #total: number;
@@ -54,10 +54,7 @@ export class ByteBudget {
     return this.#waiting.length;
   }
 
-  /**
-   * Takes room and returns true, or returns false where there is none. While nothing large is held anything fits, because a
-   * task that is larger than the budget could never run otherwise.
-   */
+  /** Takes room, or returns false. While nothing large is held anything fits: a task larger than the budget could never run otherwise. */
   tryTake(owner: string, bytes: number): boolean {
     if (bytes < small ? this.#used + bytes > this.#total * smallShare : !this.#fits(owner, bytes)) return false;
     this.#take(owner, bytes);
@@ -65,10 +62,8 @@ export class ByteBudget {
   }
 
   /**
-   * Takes room as soon as there is some. `signal` is called where the request has to wait: when that signal is aborted, the
-   * request leaves the queue.
-   *
-   * @throws A2AError `Unavailable` when the queue is full and after the timeout, `Aborted` with the signal.
+   * Takes room when there is some. `signal` is called only if the request has to wait. Throws `Unavailable` when the queue is full or after
+   * the timeout, and `Aborted`.
    */
   take(owner: string, bytes: number, signal?: () => AbortSignal | undefined): Promise<void> {
     if (this.tryTake(owner, bytes)) return Promise.resolve();
@@ -111,12 +106,7 @@ export class ByteBudget {
     if (this.#waiting.length > 0) this.#serve();
   }
 
-  /**
-   * Waits until a reader has taken a piece of what is held for it. Where others wait for room meanwhile, a reader that takes
-   * longer than 10 seconds is given up.
-   *
-   * @throws A2AError `Unavailable` for a reader that is given up.
-   */
+  /** Waits until a reader has taken a piece of an answer. Throws `Unavailable` if that takes over 10 seconds while others wait for room. */
   awaitReader(taken: Promise<void>): Promise<void> {
     return new Promise((resolve, reject) => {
       const reader: Reader = {

@@ -12,11 +12,7 @@ export interface Unmet {
   readonly scopes: Readonly<Record<string, readonly string[]>>;
 }
 
-/**
- * What a caller lacks for each of the requirements; `undefined` where it satisfies one of them, and where there are none.
- *
- * @param requirements - Those of a card or a skill. An empty one, `{}`, is satisfied by everyone.
- */
+/** What a caller lacks for each requirement; `undefined` if it satisfies one of them, or there are none. Everyone satisfies `{}`. */
 export function unmet(
   requirements: readonly SecurityRequirement[] | undefined,
   principal: Principal,
@@ -46,9 +42,8 @@ function lackOf({ schemes = {} }: SecurityRequirement, granted: Principal["schem
 }
 
 /*
- * Tokens of callers, for token exchange (RFC 8693) and nothing else. They are kept beside the principal, not in it: an agent cannot send
- * one on, and nothing stores or logs one. A token belongs to one call. So it is kept on an object that is made for the call:
- * authenticators hand out one principal for many requests.
+ * Tokens of callers, for token exchange (RFC 8693) alone. They are kept beside the principal, so agents cannot forward them and nothing
+ * stores or logs them; and per call, because authenticators return one principal for many requests.
  */
 
 /** The token that a scheme has verified, and the request that had it. */
@@ -78,8 +73,8 @@ export function carryVerifiedToken(made: Principal, ...from: readonly Principal[
 }
 
 /**
- * The principal of a call, as the authenticator returned it for a request. One with a token is a copy, so that no other call has it. A
- * token of another request is left out: an authenticator may have kept the principal.
+ * The principal of a call. One with a token is a copy, so no other call has it. A token of another request is dropped: an authenticator may
+ * have cached the principal.
  */
 export function principalOfCall(principal: Principal, request: UniversalRequest): Principal {
   const known = verified.get(principal);
@@ -95,16 +90,12 @@ export function callerToken(principal: Principal): string | undefined {
 }
 
 /**
- * Which credentials of a request were right, by the places where they were. A request with several of them may be answered for one, so
- * that its answer does not tell that another was a guess. The limit of guesses has to know.
+ * Which credentials of a request were right, by place. A request with several is answered for one of them, but the limit of guesses has to
+ * count the wrong ones.
  */
 const judged = new WeakMap<UniversalRequest, Record<string, boolean>>();
 
-/**
- * Keeps whether credentials were right. Where several schemes read the same place, credentials that are right for one of them are right.
- *
- * @param place - Where they are in the request: `authorization`, `header x-api-key`.
- */
+/** Records whether the credentials at `place` (`authorization`, `header x-api-key`) were right. One scheme that accepts them is enough. */
 export function judgeCredentials(request: UniversalRequest, place: string, isRight: boolean): void {
   const places = judged.get(request);
   if (places === undefined) judged.set(request, { [place]: isRight });

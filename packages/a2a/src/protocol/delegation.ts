@@ -86,40 +86,36 @@ export interface DelegationWatch {
 /** Options of `turn.delegate()`. */
 export interface DelegateOptions {
   /**
-   * Names the delegation, for the whole task: a later turn that delegates with the same key gets the same result, and sends nothing. At
-   * most 200 characters. Default: within a turn, a delegation is known by its agent and its message; the second one with the same
-   * message is another delegation.
+   * Names the delegation for the whole task: a later turn with the same key gets the same result and sends nothing. At most 200 characters.
+   * Default: known by agent and message within a turn.
    */
   readonly key?: string;
   /**
-   * What is shown of the other agent's progress, as progress of this task. `false`: nothing. A function gets each message and returns
-   * what to show; `undefined`: nothing. Default: each message as it is. The function has to return the same for the same message.
+   * Which progress of the other agent becomes progress of this task: `false`, or a pure function that returns what to show (`undefined`:
+   * nothing). Default: every message.
    */
   readonly progress?: false | ((message: Message) => Content | undefined);
   /**
-   * Which artifacts become artifacts of this task. `false`: none. A function gets each chunk, which has the `artifactId` of the other
-   * agent, and returns what to take over; `undefined`: nothing of it. Default: all, chunk by chunk. Their ids are made unique here.
+   * Which artifacts become artifacts of this task: `false`, or a function that returns what to take of each chunk (`undefined`: nothing).
+   * Default: all, under ids that are unique here.
    */
   readonly artifacts?: false | ((chunk: Artifact) => Omit<Artifact, "artifactId"> | undefined);
   /**
-   * `false`: a question of the other agent ends the delegation, and is in the result: `task.status`. To answer it, delegate a message
-   * with that `taskId`. Default: this task asks the question, and the answer goes down.
+   * `false`: a question of the other agent ends the delegation, and is in `task.status` of the result; answer it with a message that has
+   * that `taskId`. Default: this task asks the question and forwards the answer.
    */
   readonly questions?: false;
   /**
-   * When the task of the other agent is canceled. `always`: when this task is canceled, fails, times out, or does not wait for it any
-   * more. `canceled`: only when this task is canceled. `never`. A server that stops cancels nothing in any case. Default `always`.
+   * When the other agent's task is canceled: when this task ends in any way before it (`always`), only when it is canceled (`canceled`), or
+   * `never`. Not when the server stops. Default `always`.
    */
   readonly cancel?: "always" | "canceled" | "never";
   /**
-   * After a crash it may be unknown whether the message arrived: the other agent does not promise that a message may be sent twice, and
-   * has no task with it. `fail`: the delegation fails. `resend`: the message is sent again, and may arrive twice. Default `fail`.
+   * What to do if a crash leaves it unknown whether the message arrived, and the other agent does not promise idempotent sends: `fail`, or
+   * `resend`, which may send it twice. Default `fail`.
    */
   readonly onUncertain?: "fail" | "resend";
-  /**
-   * The conversation with the other agent. Default: one for each conversation of this agent, so that it remembers. `false`: the other
-   * agent makes a new one.
-   */
+  /** The conversation with the other agent. Default: one per conversation of this agent. `false`: a new one. */
   readonly contextId?: string | false;
   /** Media types that the answer may have (A2A 1.0 §3.2.2). Default: any. */
   readonly acceptedOutputModes?: readonly string[];
@@ -135,24 +131,16 @@ export interface Delegated {
   readonly task: Task | undefined;
   /** The direct reply. `undefined` where the agent made a task. */
   readonly message: Message | undefined;
-  /**
-   * The artifacts of the task, as the other agent made them. Empty for a direct reply.
-   *
-   * @throws A2AError `UnsupportedOperation` where they are larger than `resultBytes`.
-   */
+  /** The artifacts of the task, unchanged; empty for a direct reply. Throws `UnsupportedOperation` if they exceed `resultBytes`. */
   readonly artifacts: readonly Artifact[];
   /**
-   * The text of the direct reply, or of the artifacts, or of the last status where there is no artifact with text. Texts are joined by
-   * line breaks.
-   *
-   * @throws A2AError `UnsupportedOperation` where the artifacts are larger than `resultBytes`.
+   * The text of the direct reply, of the artifacts, or of the last status. Texts are joined by line breaks. Throws `UnsupportedOperation`
+   * if the artifacts exceed `resultBytes`.
    */
   readonly text: string;
   /**
-   * The data of the direct reply or of the artifacts, checked by a schema of zod, valibot, ArkType or any other library of Standard Schema,
-   * and with its type: the first value that fits.
-   *
-   * @throws A2AError where nothing fits, as `dataOf()` does; `UnsupportedOperation` where the artifacts are larger than `resultBytes`.
+   * The first data of the reply or the artifacts that fits a schema of Standard Schema. Throws as `dataOf()` does, and
+   * `UnsupportedOperation` if the artifacts exceed `resultBytes`.
    */
   data<Output>(schema: StandardSchema<Output>): Promise<Output>;
 }
@@ -203,8 +191,8 @@ export interface OpenDelegation {
   /** Size of its artifacts so far, in bytes of JSON. */
   readonly bytes?: number;
   /**
-   * How much content was taken over, by artifact: characters of texts, and 1 for each other part. Negative: the artifact is complete. Absent
-   * where they are too many to keep.
+   * How much content was taken over, by artifact: characters of text, and 1 for each other part. Negative: complete. Absent if there are
+   * too many.
    */
   readonly content?: Readonly<Record<string, number>>;
 }

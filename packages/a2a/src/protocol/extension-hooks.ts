@@ -136,10 +136,8 @@ export interface ExtensionMethod<Request = unknown, Response = unknown> {
   /** Its path over gRPC, such as `/example.tasks.v1.Search/SearchTasks`. Request and response are `google.protobuf.Struct`. */
   readonly grpc: `/${string}/${string}`;
   /**
-   * Answers at the server. The caller has been authenticated and authorized as for any operation. Absent in a value that only clients
-   * use: a server refuses it.
-   *
-   * @throws A2AError what the caller is told. Any other error is an `InternalError` to the caller and a line in the log.
+   * Answers at the server, after authentication and authorization. Absent in a value for clients only. Throws an `A2AError` for the caller;
+   * any other error is logged and answered as `InternalError`.
    */
   onCall?(request: Request, call: ExtensionCall): Response | Promise<Response>;
 }
@@ -160,11 +158,8 @@ export interface ExtensionCall {
   /** The operations of the agent, as this caller may use them: with the same authorization, and without interceptors. */
   readonly service: AgentService;
   /**
-   * Finds tasks of the caller by their texts: those that `ListTasks` of `service` gives. For extensions with `searchesTasks`; of others it
-   * rejects.
-   *
-   * @throws A2AError `InvalidParams` for a text without a word, what `ListTasks` refuses the caller with, and `Unavailable` while the store
-   * makes its index.
+   * Finds tasks of the caller by their texts. Rejects unless the extension has `searchesTasks`. Throws `InvalidParams` without a word to
+   * search for, what `ListTasks` throws, and `Unavailable` while the index is built.
    */
   readonly searchTasks: (query: TaskTextQuery) => Promise<FoundTasks>;
   /** Time. */
@@ -218,22 +213,20 @@ export interface TaskSnippet {
 /* The rows that an extension keeps with a task, as its hooks read and change them: with a message or an event, and during a turn. */
 
 /**
- * The rows that an extension keeps with a task. Changes are stored in the transaction of what the hook returns, or not at all.
- * Only this extension sees the rows. They are deleted with the task. The store bounds them (`featureBounds`).
+ * Rows that an extension keeps with a task, stored in the transaction of what the hook returns. Other extensions do not see them. Deleted
+ * with the task, and bounded by the store (`featureBounds`).
  */
 export interface TaskRows {
   /**
-   * Sets a row. `value` is JSON text. `due`: when somebody has to look at it, in whole milliseconds since the Unix epoch;
-   * `Store.dueFeatures` returns the row from then on, under the URI of the extension.
-   *
-   * @throws TypeError for what the store does not accept, and after the hook has returned.
+   * Sets a row. `value` is JSON text; `due`, in milliseconds since the Unix epoch, is when `Store.dueFeatures` returns the row. Throws
+   * TypeError for what the store does not accept, and after the hook has returned.
    */
   set(key: string, value: string, options?: { readonly due?: number }): void;
   /** Deletes a row. Throws as `set` does. */
   delete(key: string): void;
   /**
-   * What is stored, in the order in which keys were set first. Empty where the message makes its task. What is set after it is stored only
-   * where those rows are still as they were read. Else the hook runs again: of two messages at a time, one comes first.
+   * The stored rows, in insertion order; empty if the message makes its task. If they change before later `set` calls are stored, the hook
+   * runs again.
    */
   read(): Promise<readonly ExtensionRow[]>;
 }
@@ -267,10 +260,8 @@ export interface TurnRows {
   /** What is stored, in the order in which keys were set first. Empty before the task exists. */
   read(): Promise<readonly ExtensionRow[]>;
   /**
-   * Stores changes, in one transaction, and makes the task where there is none. Resolves when they are stored, and with them everything that
-   * the agent has yielded before.
-   *
-   * @throws A2AError `Unavailable` where the turn is over, or another process has taken it over. TypeError for what the store does not accept.
+   * Stores changes and everything yielded before, in one transaction, and creates the task if needed. Throws `Unavailable` if the turn is
+   * over or was taken over, and TypeError for what the store does not accept.
    */
   store(changes: readonly RowChange[]): Promise<void>;
   /**

@@ -17,8 +17,8 @@ import type { CoreName, Operations } from "./operations.ts";
 /* An extension of the protocol (A2A 1.0 §4.6), as a server, an agent and a client are given it. `defineExtension()` makes one. */
 
 /**
- * What an extension is about (A2A, topic "Extensions"). `data`: it adds data and changes nothing else, so it can neither be required nor
- * fail a task. `profile`: it narrows what messages may be. `method`: it adds methods. `state`: it refines the states of a task.
+ * What an extension is about (A2A, topic "Extensions"). `data`: it only adds data, so it cannot be required or fail a task. `profile`: it
+ * narrows messages. `method`: it adds methods. `state`: it refines states.
  */
 export type ExtensionKind = "data" | "profile" | "method" | "state";
 
@@ -50,62 +50,46 @@ export interface Extension<Types extends ExtensionTypes = ExtensionTypes> extend
   readonly subStates?: Readonly<Record<string, SubState>>;
   /** The methods that it adds. */
   readonly methods?: Types["methods"];
-  /**
-   * Whether each new record of a task wakes the rows that the extension keeps with it: rows without `due` are due at once. It
-   * holds for every record: messages, events of the agent, and states that the server sets. Default: no.
-   */
+  /** Whether each new record of a task wakes its rows of this extension that have no `due`. Default false. */
   readonly wakeRows?: boolean;
-  /**
-   * Whether its methods search the texts of tasks: the store then keeps an index of them. A server whose store has no full text search
-   * refuses the extension. Default: no, and there is no index.
-   */
+  /** Whether its methods search the texts of tasks, which needs a store with full text search. Default false: no index. */
   readonly searchesTasks?: boolean;
-  /**
-   * A call has asked for the extension. `false` leaves it inactive: it is not in the answer's `A2A-Extensions`, and a required one refuses
-   * the call.
-   */
+  /** A call has asked for the extension. `false` leaves it inactive; the call is refused if it is required. */
   onActivate?(call: ActivatingCall): boolean;
   /**
-   * A message comes in, for the first time: repeated sends join the first one and do not come here. What it returns is stored and
-   * given to the agent, so it may take secrets out. Ids and role of the message must stay.
+   * A new message comes in (retries do not come here). What it returns is stored and given to the agent, so it can remove secrets. Ids and
+   * role must stay.
    */
   onAccept?(input: AcceptedInput, call: AcceptedCall): AcceptedInput | Promise<AcceptedInput>;
   /** A turn begins. What it returns is what `turn.ext()` gives; absent: the values of the message, as `reads` has them. */
   onTurnStart?(turn: ExtensionTurn, reads: TurnReads<Types>): unknown;
   /**
-   * The agent has said something, which is about to be stored or, for a direct reply, given. A run that is resumed after a crash
-   * repeats events and comes here again: return the same for the same event. Rows that go with a repeated event are not set again.
+   * The agent has said something that is about to be stored or replied. A resumed run repeats events, so return the same for the same
+   * event; rows of a repeated event are not set again.
    */
   onAppend?(event: AppendedEvent, turn: AppendingTurn): AppendedEvent;
   /**
-   * An event or a task goes out to a reader who has activated the extension. It must depend on nothing but `event`, since what
-   * it returns for a stored event is kept for other readers.
+   * An event or a task goes out to a reader with the extension active. It must depend on `event` alone: the result is cached for other
+   * readers.
    */
   onDeliver?(event: StreamResponse): StreamResponse;
   /**
-   * A turn ends with a status that the server sets: the agent's function has ended, or has failed. What it returns goes into the metadata
-   * of the status update. Where it throws, that is a line in the log and nothing else.
+   * A turn ends with a status that the server sets. What it returns goes into the metadata of the status update. Errors are only logged.
    */
   onFinish?(status: Pick<StatusEvent, "state">, turn: ExtensionTurn): JsonObject | undefined;
-  /**
-   * The agent lets another one do a part of its work (`turn.delegate()`). What it returns is told of it. Where it throws, that is a line in
-   * the log and nothing else.
-   */
+  /** The agent delegates (`turn.delegate()`). What it returns is told of the delegation. Errors are only logged. */
   onDelegate?(call: DelegatingCall, turn: ExtensionTurn): DelegationWatch | undefined;
   /** A turn is over: its agent has ended, was aborted, or has thrown. Nothing can be added to the task here. */
   onTurnEnd?(turn: ExtensionTurn, end: TurnEnd): void | Promise<void>;
   /**
-   * A client calls an operation of the protocol, and asks for the extension. What it returns is sent: it may change the metadata of the
-   * request, and metadata, parts and extensions of its message. Repeated attempts send the same.
+   * A client calls an operation with the extension. What it returns is sent, also by retries: it may change metadata of the request, and
+   * metadata, parts and extensions of its message.
    */
   onRequest?<Name extends CoreName>(
     request: Operations[Name]["request"],
     call: RequestingCall<Name>,
   ): Operations[Name]["request"] | Promise<Operations[Name]["request"]>;
-  /**
-   * A client has received an event, a message or a task, of which the hook gets a copy. What it returns is what `event.ext()` gives; absent:
-   * `reads`.
-   */
+  /** A client received an event, a message or a task, of which the hook gets a copy. What it returns is `event.ext()`. Default: `reads`. */
   onEvent?(event: StreamResponse, reads: EventReads<Types>): unknown;
   /** For the compiler alone: there is no such member. */
   readonly "~types"?: Types;
@@ -140,8 +124,8 @@ export interface MetadataField<Value = unknown> {
   /** What it may be. It must answer at once, not by a promise. */
   readonly schema: StandardSchema<Value>;
   /**
-   * Whether the value is one of the moment, such as a time, and not of the content: a message that is sent again may have another one and is
-   * the same message, and so is an event that a resumed run repeats. Default false.
+   * Whether the value belongs to the moment, such as a time: a retried message and an event of a resumed run may have another one. Default
+   * false.
    */
   readonly volatile?: boolean;
 }
@@ -237,11 +221,7 @@ export interface ExtensionWrites<Types extends ExtensionTypes> {
     place: Place,
     values: ValuesAt<Types, Place>,
   ): JsonObject;
-  /**
-   * A data part of the extension.
-   *
-   * @throws TypeError where the value does not fit its schema.
-   */
+  /** A data part of the extension. Throws TypeError if the value does not fit its schema. */
   part<Name extends keyof Types["data"] & string>(name: Name, value: DataOf<Types["data"]>[Name][number]): Part;
   /** The metadata of a status message that annotates its state. */
   subState(name: Types["subStates"]): JsonObject;

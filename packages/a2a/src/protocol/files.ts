@@ -4,10 +4,7 @@ import type { AgentService, Principal } from "./service.ts";
 
 /* Files as bytes: what an agent sends and gets, and what a client downloads. */
 
-/**
- * The bytes of a file, in pieces of any size: a Node stream, the body of a `fetch`, a `Blob`, a generator, or bytes that are
- * there already.
- */
+/** The bytes of a file in pieces of any size: a Node stream, the body of a `fetch`, a `Blob`, a generator, or bytes in memory. */
 export type ByteSource =
   AsyncIterable<Uint8Array> | Iterable<Uint8Array> | ReadableStream<Uint8Array> | Blob | Uint8Array | ArrayBuffer;
 
@@ -24,7 +21,7 @@ export interface FileInit {
   /** Anything else about the artifact. */
   readonly metadata?: JsonObject;
   /**
-   * Bytes of a chunk, at most 8 MiB, rounded down to a multiple of three. A chunk takes a third more as JSON, and must be smaller than
+   * Bytes of a chunk, at most 8 MiB, rounded down to a multiple of three. As JSON it takes a third more, which must stay below
    * `limits.eventBytes`. Default 192 KiB.
    */
   readonly chunkBytes?: number;
@@ -44,8 +41,8 @@ export type ByteStream = ReadableStream<Bytes> & AsyncIterable<Bytes>;
 /** A file of a message or an artifact. */
 export interface FileContent {
   /**
-   * Name of the file. Its sender chose it, and it was made safe: it has no folders, no control characters, and at most 200 bytes. Join
-   * it to a folder of your own to write the file.
+   * Name of the file, chosen by its sender and made safe: no folders, no control characters, at most 200 bytes. Join it to a folder of your
+   * own.
    */
   readonly name: string;
   /** Media type, such as `text/csv`. `undefined` where the sender gave none. */
@@ -54,11 +51,7 @@ export interface FileContent {
   readonly size: number | undefined;
   /** The address of a file that is elsewhere. `undefined`: the bytes are in the message or artifact. */
   readonly url: string | undefined;
-  /**
-   * The bytes in pieces.
-   *
-   * @throws A2AError when it is read: `UnsupportedOperation` for a file with a `url` where no `fetch` was given, and what that throws.
-   */
+  /** The bytes in pieces. Reading throws `UnsupportedOperation` for a `url` without a `fetch`, and what that throws. */
   stream(): ByteStream;
   /** The bytes as a whole. Throws what `stream()` throws. */
   bytes(): Promise<Bytes>;
@@ -66,10 +59,7 @@ export interface FileContent {
   text(): Promise<string>;
 }
 
-/**
- * Fetches a file at an address that a stranger chose: `guardedFetch()` of `@parley/a2a/protocol`, which refuses addresses of internal
- * networks.
- */
+/** Fetches a file at an untrusted address: `guardedFetch()` of `@parley/a2a/protocol` refuses addresses of internal networks. */
 export type FileFetch = (url: string, init: { readonly signal?: AbortSignal }) => Promise<Response>;
 
 /** What `turn.files()` takes. */
@@ -121,11 +111,7 @@ export interface FileReceiver {
   readonly messageBytes: number;
   /** Most memory that one file takes while it is stored, in bytes. */
   readonly bufferBytes: number;
-  /**
-   * Begins to receive a message.
-   *
-   * @throws A2AError `Unavailable` where other messages take all the room.
-   */
+  /** Begins to receive a message. Throws `Unavailable` if other messages take all the room. */
   open(sender: FileSender): Promise<IncomingFiles>;
 }
 
@@ -141,17 +127,11 @@ export interface WatchedSender {
 export interface IncomingFiles {
   /** From now on a sender that is slow for the room it has is refused where other messages wait for room. */
   watch(sender: WatchedSender): void;
-  /**
-   * Is told how many bytes of the body have come. Rejects where there is no room for more.
-   *
-   * @throws A2AError `RequestTooLarge`, `Unavailable`.
-   */
+  /** Reports bytes of the body. Throws `RequestTooLarge` or `Unavailable` if there is no room for more. */
   came(bytes: number): Promise<void> | void;
   /**
-   * Stores a file. Resolves, once it is durable, to 24 random bytes that stand for it in the message. What `bytes` throws is thrown on, and
-   * nothing is left.
-   *
-   * @throws A2AError `RequestTooLarge` where the file is too large, `Unavailable` where the store of files does not work.
+   * Stores a file. Resolves once it is durable to 24 random bytes that replace it in the message. Throws `RequestTooLarge`, `Unavailable`,
+   * and what `bytes` throws; then nothing is left.
    */
   store(bytes: AsyncIterable<Bytes>): Promise<Bytes>;
   /** Whether nothing was taken out of the body: it is as its client wrote it. */
@@ -167,8 +147,8 @@ export interface IncomingFiles {
 }
 
 /**
- * Writes the files of an answer into its text, for bindings that write it piece by piece. The text of such an answer has references in
- * the place of files, which mean nothing to a client.
+ * Writes the files of an answer into its text, for bindings that stream it. Without this the text has references that clients cannot
+ * resolve.
  */
 export interface InlineFiles {
   /** The text with its files in it, in pieces. `undefined`: it has none. */
@@ -180,9 +160,8 @@ export interface TurnFiles {
   /** Files up to this many bytes stay in the task. */
   readonly inlineBytes: number;
   /**
-   * Stores a file. Resolves to the URL for its part when it is durable.
-   *
-   * @throws A2AError `InvalidAgentResponse` where it is larger than a file may be, `Unavailable`, and what `bytes` throws.
+   * Stores a file. Resolves to the URL for its part once it is durable. Throws `InvalidAgentResponse` if it is too large, `Unavailable`,
+   * and what `bytes` throws.
    */
   store(
     bytes: AsyncIterable<Uint8Array>,

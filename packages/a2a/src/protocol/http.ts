@@ -1,10 +1,7 @@
 import type { Principal } from "./service.ts";
 import { A2AError } from "../model/index.ts";
 
-/**
- * HTTP as the bindings see it, on every runtime. A host turns the request of its runtime into a `UniversalRequest` and
- * sends the `UniversalResponse`. Neither needs a `Request` or `Response` object, which are expensive on Node.
- */
+/** HTTP as bindings see it, on every runtime. No `Request` or `Response` object is needed: these are expensive on Node. */
 
 /** A request of any host. */
 export interface UniversalRequest {
@@ -15,22 +12,13 @@ export interface UniversalRequest {
   /** Value of a header, by its lower-case name. Several headers of one name are joined by `, `. */
   header(name: string): string | undefined;
   /**
-   * The body as text. `limit` is the largest body in bytes. `budget` limits what all bodies hold while they are received;
-   * `BodyBytes` collects a body under both.
-   *
-   * @throws A2AError `RequestTooLarge` as soon as more than `limit` bytes came, `ParseError` where they are not UTF-8,
-   * `Unavailable` where the budget has no room.
+   * The body as text. `limit`: maximum size in bytes. `budget`: memory of all bodies being received. Throws `RequestTooLarge`, `ParseError`
+   * unless it is UTF-8, and `Unavailable` if the budget has no room.
    */
   text(limit: number, budget?: BodyBudget): Promise<string>;
-  /**
-   * Whether `text()` writes again what a parser of a framework has read. It is not the text that was sent then, so no signature of the
-   * body holds. Default false.
-   */
+  /** Whether `text()` is serialized again from what a framework has parsed, so that signatures of the body fail. Default false. */
   readonly rewritten?: boolean;
-  /**
-   * Passes the body to `reader` in pieces, for bindings that split it into messages themselves. Call either this or `text`,
-   * and only once. Absent: this host has bodies as text alone.
-   */
+  /** Passes the body to `reader` in pieces. Call either this or `text`, once. Absent: this host has only `text`. */
   read?(reader: ByteReader): ByteFlow;
   /** Aborted when the client is gone. It is made when it is first read. */
   readonly signal: AbortSignal;
@@ -84,8 +72,8 @@ export interface UniversalResponse {
   /** Headers by their lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * The body; absent: none. For a writer the host sends the headers first. It calls the writer even where the client is
-   * already gone, so that the writer can release its source. To a HEAD request a host sends the headers alone.
+   * The body. For a writer the host sends the headers first, and calls it even if the client is gone, so that it can release its source.
+   * HEAD requests get the headers alone.
    */
   readonly body?: string | Uint8Array | BodyWriter;
   /** Headers after the body, by their lower-case names. Called when the body is written. Only where the request `takesTrailers`. */
@@ -95,10 +83,7 @@ export interface UniversalResponse {
 /** Answers requests. Unknown routes get a 404 whose body is an error of the protocol. */
 export type UniversalHandler = (request: UniversalRequest) => Promise<UniversalResponse> | UniversalResponse;
 
-/**
- * What a host knows of the sender of a request beside what the request itself says. Authenticators read it. A host looks each
- * fact up when it is asked for, so the facts that nobody reads cost nothing.
- */
+/** What a host knows of the sender of a request, for authenticators. Facts are looked up lazily: those that nobody reads cost nothing. */
 export interface RequestFacts {
   /** IP address of the client. Behind a proxy that the host does not trust by name it is that of the proxy. */
   readonly remoteAddress?: string | undefined;
@@ -154,10 +139,8 @@ export interface BodyPlace {
   /** Reports how many bytes have come. A body that comes too slowly can be refused to make room for others. */
   came(bytes: number): void;
   /**
-   * Says how much memory the body holds now, and how much it will hold at most, in bytes. `false`: there is no room, so
-   * read nothing until the reader's `resume()` or `refuse()` is called.
-   *
-   * @throws A2AError `Unavailable` where too many bodies wait already.
+   * Declares the memory that the body holds now, and its maximum, in bytes. `false`: read nothing until `resume()` or `refuse()`. Throws
+   * `Unavailable` if too many bodies wait.
    */
   hold(held: number, most: number): boolean;
   /** Says that the body holds at most so many bytes from now on, fewer than before. */
@@ -187,11 +170,7 @@ export class BodyBytes {
   #bytes: GrowingBytes | undefined;
   #size = 0;
 
-  /**
-   * @param limit - Largest body in bytes.
-   * @param announced - The `Content-Length`, where there is one.
-   * @param place - Its place in the budget. Default: no budget.
-   */
+  /** `limit`: maximum size in bytes. `announced`: the `Content-Length`. `place`: its place in the budget. Default: no budget. */
   constructor(limit: number, announced: number | undefined, place: BodyPlace = anyPlace) {
     this.#limit = limit;
     this.#announced = announced;
@@ -199,9 +178,8 @@ export class BodyBytes {
   }
 
   /**
-   * Whether reading may begin. `false`: wait for the reader's `resume()` or `refuse()`.
-   *
-   * @throws A2AError `RequestTooLarge` where more than `limit` is announced, `Unavailable` where the budget is full.
+   * Whether reading may begin; if not, wait for `resume()` or `refuse()`. Throws `RequestTooLarge` if more than `limit` is announced, and
+   * `Unavailable`.
    */
   begin(): boolean {
     const announced = this.#announced ?? 0;
@@ -209,11 +187,7 @@ export class BodyBytes {
     return announced <= smallBody || this.#place.hold(0, announced);
   }
 
-  /**
-   * Takes a piece. `false`: read nothing until the reader's `resume()` or `refuse()` is called.
-   *
-   * @throws A2AError `RequestTooLarge` where the body exceeds `limit`, `Unavailable` where the budget is full.
-   */
+  /** Takes a piece. `false`: wait for `resume()` or `refuse()`. Throws `RequestTooLarge` and `Unavailable`. */
   push(piece: Uint8Array): boolean {
     this.#size += piece.length;
     if (this.#size > this.#limit) throw this.#tooLarge();
@@ -267,10 +241,7 @@ const none = new Uint8Array(0);
 /** Size of the first buffer in bytes. Each next one is twice as large. */
 const smallest = 1024;
 
-/**
- * Collects pieces of bytes in one buffer. The memory that it takes does not depend on the size of the pieces. It keeps none
- * of them, because a piece can be a view of a much larger buffer.
- */
+/** Collects bytes in one buffer. It copies the pieces, because a piece can be a view of a much larger buffer. */
 export class GrowingBytes {
   readonly #most: number;
   #bytes: Uint8Array = none;
@@ -311,10 +282,8 @@ export class GrowingBytes {
 }
 
 /**
- * Whether a browser says that a request comes from a page of another origin: in `Sec-Fetch-Site` (Fetch Metadata) or in `Origin`
- * (RFC 6454 §7). Either is enough. A program sends neither.
- *
- * @param url - An address of this server, as clients reach it.
+ * Whether a browser says that a request comes from a page of another origin than `url`: in `Sec-Fetch-Site` (Fetch Metadata) or in `Origin`
+ * (RFC 6454 §7). Programs send neither.
  */
 export function isOfOtherPage(request: UniversalRequest, url: string): boolean {
   const site = request.header("sec-fetch-site");

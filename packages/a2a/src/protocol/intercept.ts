@@ -30,12 +30,8 @@ export type Interceptor = (next: AgentService) => AgentService;
 type Batch = readonly StreamItem[];
 
 /**
- * A service behind interceptors. The first of them is the outermost: it sees a request first and an answer last.
- *
- * What an interceptor returns is checked. Where it is no answer, the caller gets an `InternalError`, whose `cause` names
- * the interceptor for the operator. Answers that come from `service` are made of text, so their values are frozen.
- *
- * @throws A2AError `InvalidParams` when an interceptor is no function, or returns no service.
+ * A service behind interceptors, the first one outermost. Their answers are checked: an invalid one becomes an `InternalError` whose
+ * `cause` names the interceptor. Values of `service` are frozen. Throws `InvalidParams` for what is no interceptor.
  */
 export function intercept(service: AgentService, interceptors: readonly Interceptor[]): AgentService {
   if (interceptors.length === 0) return service;
@@ -47,10 +43,8 @@ export function intercept(service: AgentService, interceptors: readonly Intercep
 }
 
 /**
- * A client's service behind interceptors. The answers of `service` are passed on as they are. Where an interceptor returns
- * no answer, the message of the error names it: the caller is the program that passed it.
- *
- * @throws A2AError `InvalidParams` when an interceptor is no function, or returns no service.
+ * A client's service behind interceptors. The message of the error for an invalid answer names the interceptor. Throws `InvalidParams` for
+ * what is no interceptor.
  */
 export function interceptClient(service: AgentService, interceptors: readonly Interceptor[]): AgentService {
   return interceptors.length === 0 ? service : chain(service, interceptors, shown);
@@ -236,8 +230,8 @@ function typeName(value: unknown): string {
 }
 
 /**
- * A context that interceptors can spread. The signal of a server's context is a getter of its class, which a spread does not
- * copy. A getter on each context would cost every request 0.2 µs, so only requests with interceptors get one.
+ * A context that interceptors can spread: the getters of a server's context are on its class, since own getters would cost every request
+ * 0.2 µs.
  */
 export function spreadable(context: CallContext): CallContext {
   if (!("signal" in context)) return context;

@@ -39,10 +39,7 @@ export interface Observer {
   retry?(retry: ObservedRetry): void;
   /** A client asks an address for the card of an agent. It may ask several. A card from its cache is not reported. */
   card?(card: ObservedCard): Ended | undefined | void;
-  /**
-   * A server posts an event to a webhook (A2A 1.0 §3.5.3), each attempt for itself. The returned function is called once, when
-   * the attempt is over.
-   */
+  /** A server posts an event to a webhook (A2A 1.0 §3.5.3). Called for each attempt; the returned function is called at its end. */
   delivery?(delivery: ObservedDelivery): ((result: DeliveryResult) => void) | undefined | void;
 }
 
@@ -152,11 +149,7 @@ export interface ObservedDelivery {
   readonly trace: string | undefined;
 }
 
-/**
- * The same observer, with its errors logged, also those of promises that it returns. Absent members stay absent.
- *
- * @throws A2AError `InvalidParams` where it is not an object.
- */
+/** The same observer, with its errors and rejections logged. Absent members stay absent. Throws `InvalidParams` unless it is an object. */
 export function safeObserver(observer: Observer, logger: Logger): Observer {
   if (typeof observer !== "object")
     throw invalidParams([{ field: "observer", description: "must be an object, such as { call() {} }" }]);

@@ -136,9 +136,8 @@ export function stateOf(event: StreamResponse): TaskState | undefined {
 }
 
 /**
- * Whether a stream ends with this event. Every stream ends at a message and at a terminal state (A2A 1.0 §3.1.2). The stream
- * of a send also ends at INPUT_REQUIRED, because only the caller's next message can follow (§11.7). At AUTH_REQUIRED every
- * stream stays open, because the authorization may be given outside of the protocol (§7.6.1).
+ * Whether a stream ends with this event: at a message and a terminal state (A2A 1.0 §3.1.2), and after a send also at INPUT_REQUIRED
+ * (§11.7). At AUTH_REQUIRED it stays open, because the authorization may come from elsewhere (§7.6.1).
  */
 export function closesAfter(event: StreamResponse, operation: StreamName): boolean {
   if (event.message !== undefined) return true;

@@ -87,10 +87,7 @@ export class TextPayload<T> extends Payload<T> {
   }
 }
 
-/**
- * The port for calls. The engine of a server implements it, and so do the transports of a client, a proxy and a test double.
- * Interceptors wrap it.
- */
+/** The port for calls: engines, client transports, proxies and test doubles implement it, and interceptors wrap it. */
 
 /** The caller, as the authenticator found it. It is never taken from the fields of a request. */
 export interface Principal {
@@ -124,11 +121,8 @@ export interface CallContext {
   /** For subscriptions: the caller has every event up to this `seq` (the `Last-Event-ID` header). */
   readonly after?: number | undefined;
   /**
-   * At a server: reserves memory for an answer of this many bytes of JSON, before it is loaded. Resolves when there is room.
-   * The memory is released when the answer is sent, or when the caller is gone. A second call replaces the first one, and a
-   * smaller size never waits. Absent where answers are not counted, as for callers within the process.
-   *
-   * @throws A2AError `Unavailable` where there is no room in time.
+   * At a server: waits for memory for an answer of this many bytes of JSON. It is released when the answer is sent or the caller gone. A
+   * second call replaces the first; a smaller size never waits. Absent for callers in the process. Throws `Unavailable`.
    */
   reserve?(bytes: number): Promise<void>;
   /** W3C `traceparent` of the call. */
@@ -137,10 +131,7 @@ export interface CallContext {
   readonly headers?: HeaderReader;
   /** At a server: IP address of the caller, where the host knows it. */
   readonly address?: string | undefined;
-  /**
-   * At a server: the authorizer hides the task and the context of the call, which is answered as if they did not exist. An
-   * interceptor that makes a context passes it on.
-   */
+  /** At a server: the authorizer hides the task and the context, which are answered as if they did not exist. Interceptors must keep it. */
   readonly hidden?: true;
   /** At a server: the binding writes the files of `Reply.inline` into its answer piece by piece. */
   readonly streamsFiles?: true;
@@ -182,8 +173,8 @@ export interface Reply<T> {
 /** What happened in a task, for the 1.1 draft (§3.2.8): its messages and statuses in order, and when its artifacts came. */
 export interface TaskTimeline {
   /**
-   * The answer that it belongs to. An interceptor or an extension that replaces the answer may have taken something out, which the
-   * timeline still has: so a replaced answer has none.
+   * The answer that it belongs to. An interceptor that replaces the answer may have removed something, so a replaced answer has no
+   * timeline.
    */
   readonly payload: Payload<unknown>;
   /** Its `TimelineEntry` members as JSON text, oldest first. */
@@ -213,8 +204,8 @@ export interface StreamItem {
 /** The answer of an operation with a stream. There is one as soon as the request is accepted. */
 export interface StreamReply {
   /**
-   * The events, in batches that are never empty: a host writes each batch at once. The iteration ends where the protocol ends
-   * the stream, and throws an `A2AError` where the stream breaks. `return()` of the iterator closes the stream.
+   * The events in batches that are never empty. Ends where the protocol ends the stream, throws an `A2AError` if it breaks. `return()`
+   * closes the stream.
    */
   readonly batches: AsyncIterable<readonly StreamItem[]>;
   /** URIs of the extensions that were activated (A2A 1.0 §4.6). */
@@ -223,26 +214,15 @@ export interface StreamReply {
   readonly inline?: InlineFiles;
 }
 
-/**
- * Answers the operations of the protocol. A server's engine is one, a client's transport is one, and so is what an
- * interceptor returns.
- */
+/** Answers the operations of the protocol: an engine, a client's transport, or what an interceptor returns. */
 export interface AgentService {
-  /**
-   * Calls an operation with one response.
-   *
-   * @throws A2AError what the operation refuses the request with.
-   */
+  /** Calls an operation with one response. Throws the error of the operation. */
   call<Name extends UnaryName>(
     operation: Name,
     request: UnaryOperations[Name]["request"],
     context: CallContext,
   ): Promise<Reply<UnaryOperations[Name]["response"]>>;
-  /**
-   * Calls an operation with a stream of responses. Resolves when the request is accepted.
-   *
-   * @throws A2AError what the operation refuses the request with.
-   */
+  /** Calls an operation with a stream. Resolves when the request is accepted, and throws the error of the operation. */
   stream<Name extends StreamName>(
     operation: Name,
     request: StreamOperations[Name]["request"],
@@ -253,30 +233,28 @@ export interface AgentService {
 /* Extensions of this project: promises about calls that a card declares (A2A 1.0 §4.6.1). They are always active. */
 
 /**
- * URI of the extension for streams that can be resumed. The `id` of a server-sent event is the number of the event in the
- * log of its task. A `SubscribeToTask` with this id as `Last-Event-ID` continues right after that event, without the
- * task as its first event.
+ * URI of the extension for streams that resume: event ids are numbers in the log of the task, and a `SubscribeToTask` with `Last-Event-ID`
+ * continues after that event, without the task first.
  */
 export const resumeExtension = "urn:parley:extension:stream-resume:v1";
 
 /**
- * URI of the extension for sends that can be repeated. A send with the `messageId` and content of an earlier one gets the
- * answer of that one, and the agent is not called again. Other content under the same id is a new message.
+ * URI of the extension for idempotent sends: a send with the `messageId` and content of an earlier one gets the same answer, and the agent
+ * is not called again.
  */
 export const idempotentSendExtension = "urn:parley:extension:idempotent-send:v1";
 
 /**
- * URI of the extension for files in answers. A server that keeps large files outside of its database gives their parts as links. To a
- * request with this URI it gives the files themselves, as bytes in the parts, where its binding can send them in pieces: over JSON-RPC
- * and REST.
+ * URI of the extension for files in answers: requests with it get large files as bytes, not as links, where the binding can stream them
+ * (JSON-RPC and REST).
  */
 export const inlineFilesExtension = "urn:parley:extension:inline-files:v1";
 
 /* The end of a stream. */
 
 /**
- * The same batches. Calls `done` when they are over, with the error that ended them, and when their reader leaves them, even
- * before the first read. A reader that leaves after the end has it called again. Calls `close` only when their reader leaves them.
+ * The same batches. Calls `done` at their end, with the error, and when their reader leaves, even before the first read or after the end.
+ * Calls `close` only when their reader leaves.
  */
 export function finishing(
   source: StreamReply["batches"],

@@ -83,14 +83,11 @@ export interface TurnSteps {
 
 /** What the function of a step is called with. */
 export interface StepCall {
-  /**
-   * An idempotency key of this step: 32 hexadecimal digits, the same in each attempt, and unlike those of other steps, tasks, owners and
-   * agents. Give it to the service that is called, so that a call that is repeated after a crash has no second effect.
-   */
+  /** An idempotency key for the service that the step calls: 32 hexadecimal digits, the same in each attempt, and unique to this step. */
   readonly key: string;
   /**
-   * Whether an earlier call began, and it is not known whether it had its effect: the process died in it or before its result was stored,
-   * or it threw. A service that takes no keys can then be asked first.
+   * Whether an earlier call may have had its effect: it threw, or the process died before its result was stored. Ask a service that takes
+   * no keys.
    */
   readonly uncertain: boolean;
   /** Which call of this step it is, from 1, in this attempt of the turn. A higher number means that the one before threw (`StepOptions.retry`). */
@@ -111,10 +108,7 @@ export interface StepRetry {
 
 /** Options of `turn.step()`. */
 export interface StepOptions {
-  /**
-   * How long the result is remembered. `turn`: for this turn. `task`: for all later turns of the task, so that a later turn which comes to
-   * the same name gets the same result. Default `turn`.
-   */
+  /** How long the result is remembered: for this `turn`, or for all later turns of the `task`. Default `turn`. */
   readonly scope?: "turn" | "task";
   /** Calls the function again when it throws. The process waits in between. Default: it is called once, and its error is thrown. */
   readonly retry?: StepRetry;
@@ -123,8 +117,8 @@ export interface StepOptions {
 /** Options of `turn.sleep()`, and of `turn.waitFor()`. */
 export interface KeyedWait {
   /**
-   * Tells which wait it is when the function is called again: 1 to 256 bytes, used once in a turn. Needed where the order does not tell,
-   * as in `turn.all()` where several wait for the same event or for computed times. Default: the order tells.
+   * Identifies the wait when the function is called again: 1 to 256 bytes, unique in a turn. Needed in `turn.all()` for equal events or
+   * computed times. Default: the order of waits.
    */
   readonly key?: string;
 }
@@ -137,10 +131,7 @@ export interface WaitOptions extends KeyedWait {
 
 /** The same, with a schema for the data of the event. */
 export interface CheckedWaitOptions<Output> extends WaitOptions {
-  /**
-   * Checks the data of the event, and gives its type: a schema of zod, valibot, ArkType or any other library of Standard Schema. An event that
-   * does not fit is dropped with an error in the log, and the wait goes on.
-   */
+  /** Checks the data of the event, by any library of Standard Schema. An event that does not fit is dropped with an error in the log. */
   readonly schema: StandardSchema<Output>;
 }
 
@@ -148,10 +139,7 @@ export interface CheckedWaitOptions<Output> extends WaitOptions {
 export interface SignalOptions {
   /** The agent of the task, by its id. Default: it is looked for in all agents of this server. */
   readonly agent?: string;
-  /**
-   * Identifies the event: what is sent again with the same id, as a webhook may be, is ignored. At most 200 bytes. Default: each call is
-   * an event of its own.
-   */
+  /** Deduplicates the event, such as a retried webhook. At most 200 bytes. Default: each call is a new event. */
   readonly id?: string;
 }
 
@@ -183,8 +171,8 @@ export interface OpenWait {
 }
 
 /**
- * The turn does nothing but wait. `turn.sleep()` and `turn.waitFor()` make these. The function ends at it, the process lets go of the task,
- * and the function is called again when one of the waits is over.
+ * The turn only waits. Made by `turn.sleep()` and `turn.waitFor()`: the function ends here, and is called again when one of the waits is
+ * over.
  */
 export interface WaitEvent {
   /** Always `wait`. */

@@ -26,8 +26,7 @@ export interface TurnFacts {
   /** Which attempt of this turn, from 1. A higher number means that an earlier run was lost and this one resumes it. */
   readonly attempt: number;
   /**
-   * Who sent the message. A turn that begins with its request has all `claims` of the authenticator. A turn whose message
-   * waited, or that resumes a lost run, has only those that `keepClaims` names.
+   * Who sent the message. Turns that begin with their request have all `claims` of the authenticator; others those that `keepClaims` names.
    */
   readonly principal: Principal;
   /**
@@ -66,10 +65,8 @@ export interface TurnFacts {
   /** The server's clock. Tests replace it. */
   readonly clock: Clock;
   /**
-   * Opens a request for an authorization (A2A 1.0 §7.6). `Turn.authorize()` does this, and shows the request. It makes the task,
-   * where there is none.
-   *
-   * @throws A2AError `InvalidAgentResponse` where the request is not valid, or the server cannot serve it.
+   * Opens a request for an authorization (A2A 1.0 §7.6), and creates the task if needed. `Turn.authorize()` also shows it. Throws
+   * `InvalidAgentResponse` for a request that the server cannot serve.
    */
   requestAuthorization<Init extends AuthorizationInit>(init: Init): Promise<OpenAuthorization<Init["form"]>>;
   /** What delegations keep with the task. `Turn.delegate()` uses it. */
@@ -78,11 +75,7 @@ export interface TurnFacts {
   memory(): Promise<TurnMemory>;
   /** Makes an identifier that is unique in the task. A resumed run makes the same ones again. */
   makeId(): string;
-  /**
-   * Resolves when everything yielded so far is stored.
-   *
-   * @throws A2AError `Unavailable` where it could not be stored.
-   */
+  /** Resolves when everything yielded so far is stored. Throws `Unavailable` if that fails. */
   flush(): Promise<void>;
 }
 
@@ -127,10 +120,7 @@ export type Given<Types, Name extends string, Value> = Types extends { readonly 
 export interface TurnStorage<Types = object> {
   /** The last checkpoint of the run that was lost. `undefined` where there is none. */
   readonly checkpoint: Stored<Types, "checkpoint"> | undefined;
-  /**
-   * A small value that all turns of this task share, as it was stored last. `undefined` where there is none. Clients do not see it. It is
-   * deleted with the task.
-   */
+  /** A small value that all turns of this task share. Clients do not see it, and it is deleted with the task. */
   state(): Stored<Types, "state"> | undefined;
   /**
    * Sets the state of the task, or deletes it with `undefined`. It is stored with the next events of this turn, in the same
@@ -154,19 +144,15 @@ export interface TurnContext<Types = object> {
   /** The `contextId`. */
   readonly id: string;
   /**
-   * The conversation so far, oldest first, in a form that can be given to a model: the messages and artifacts of all tasks
-   * of this context, and direct replies. The message of this turn is the last entry, always whole. What this turn says is
-   * not in it, also not what an earlier attempt of it said: every attempt reads the same.
-   *
-   * @throws A2AError `Unavailable` where the store cannot be read.
+   * The conversation so far, oldest first, ready for a model: messages, artifacts and direct replies of all its tasks. It ends with the
+   * message of this turn, and is the same in every attempt. Throws `Unavailable`.
    */
   history(options?: HistoryOptions): Promise<readonly HistoryEntry[]>;
   /** A small value that all turns of this context share, as the last turn stored it. `undefined` where there is none. */
   state<Value = Stored<Types, "context">>(): Value | undefined;
   /**
-   * Sets the state, or deletes it with `undefined`. It is stored with the next events of this turn, or at its end.
-   *
-   * @throws A2AError `InvalidAgentResponse` where the value is no JSON, or larger than `limits.stateBytes`.
+   * Sets the state, or deletes it with `undefined`. Stored with the next events of this turn, or at its end. Throws `InvalidAgentResponse`
+   * if it is not JSON or exceeds `limits.stateBytes`.
    */
   setState<Value extends Storable<Types, "context", Value>>(value: Given<Types, "context", Value> | undefined): void;
 }
@@ -180,8 +166,8 @@ export interface HistoryOptions {
 }
 
 /**
- * One entry of a conversation: a message, or an artifact with all of its chunks joined, at the position of its first chunk.
- * Progress messages are entries only where they were yielded with `keep`.
+ * One entry of a conversation: a message, or an artifact with its chunks joined. Progress messages are entries only if they were yielded
+ * with `keep`.
  */
 export interface HistoryEntry {
   /** Who said it. Artifacts are the agent's. */

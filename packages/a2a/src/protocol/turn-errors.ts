@@ -71,8 +71,8 @@ export class MessageRefused extends A2AError {
   readonly ask: readonly Part[] | undefined;
 
   /**
-   * @param fields - What is wrong, as a client may read it. Do not repeat values: they may be secrets.
-   * @param options - `ask`: a question, for a message without a task as well.
+   * `fields`: what is wrong, for the client; do not repeat values, which may be secrets. `ask`: a question, also for a message without a
+   * task.
    */
   constructor(fields: readonly FieldViolation[], options: { readonly ask?: Content | undefined } = {}) {
     super("InvalidParams", withFields("The message cannot be used", fields), { fields });
@@ -105,8 +105,8 @@ export class DelegationFailed extends A2AError {
   /** The task of the other agent, where it made one. */
   readonly task: Task | undefined;
   /**
-   * Whether the other agent certainly has not begun with the work: it could not be reached, it answered with an error that comes before any work,
-   * or it rejected its task at once. Another agent may then be asked, and nothing is done twice.
+   * Whether the other agent certainly did no work: unreachable, an error before any work, or rejected at once. Asking another agent is then
+   * safe.
    */
   readonly untaken: boolean;
 

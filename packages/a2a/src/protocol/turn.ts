@@ -35,10 +35,7 @@ export interface TurnBase extends TurnFacts, TurnStorage {
   readonly outside?: TurnFiles | undefined;
 }
 
-/**
- * What the function of an agent is called with: a message, what is known about it, and builders of events. A builder does
- * nothing by itself: yield or return what it makes.
- */
+/** What the function of an agent is called with: a message, and builders of events. A builder has no effect: yield or return its result. */
 export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, TurnSteps {
   /**
    * What an extension offers in this turn: what its `onTurnStart` has returned, or the values that it has put into the message. `undefined`
@@ -96,8 +93,8 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
     options?: { metadata?: Metadata; messageMetadata?: JsonObject },
   ): AgentEvent;
   /**
-   * Says that an authorization is needed that the agent gets in a way of its own (A2A 1.0 §7.6.1). The turn may wait for it and go on.
-   * `authorize()` does all of this.
+   * Says that an authorization is needed which the agent obtains itself (A2A 1.0 §7.6.1). The turn may wait for it. `authorize()` does all
+   * of this.
    */
   authRequired<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
     content: Content,

@@ -82,8 +82,8 @@ export type DataCheck<Output> =
   | { readonly fits: false; readonly fields: readonly FieldViolation[] };
 
 /**
- * Looks for the first value that fits a schema. What is said of the others comes from the schema, cut and cleaned, because the
- * values were chosen by a stranger, and without the values: they may be secrets.
+ * Looks for the first value that fits a schema. Violations of the others are cut, cleaned, and without the values: these are untrusted and
+ * may be secrets.
  */
 export async function checkData<Output>(
   found: readonly FoundData[],

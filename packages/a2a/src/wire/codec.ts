@@ -20,10 +20,7 @@ import type {
   MethodRoute,
 } from "../protocol/index.ts";
 
-/**
- * What a version of the protocol is on the wire. Each version implements it in a room of its own. Bindings are given codecs, and
- * know no version by name.
- */
+/** The port of a version of the protocol, which bindings are given. */
 export interface Codec {
   /** `Major.Minor`. */
   readonly version: string;
@@ -31,10 +28,7 @@ export interface Codec {
   readonly aliases?: readonly string[];
   /** Requests, responses, events and errors, for every binding that is not in `bindings`. */
   readonly shapes: OwnShapes;
-  /**
-   * What the version needs for single bindings, by their names on a card. Each binding defines the type of its member, and
-   * whether it can do without it.
-   */
+  /** What single bindings need of the version, by their names on a card. Each binding defines the type of its member. */
   readonly bindings: Readonly<Record<string, unknown>>;
   /** Whether the tenant is a part of the address, because requests have no field for it. */
   readonly tenantInPath?: boolean;
@@ -99,8 +93,8 @@ export interface Shapes {
 }
 
 /**
- * The requests and responses of the methods of extensions: JSON objects, the same in every version. The extension checks what they are.
- * They take the place of those of a version: `{ ...shapes, ...methodShapes }`.
+ * Requests and responses of methods of extensions: JSON objects in every version, which the extension checks. They override those of a
+ * version: `{ ...shapes, ...methodShapes }`.
  */
 export const methodShapes: Pick<Shapes, "decodeRequest" | "responseOf" | "encodeResponse" | "responsePieces"> = {
   decodeRequest<Name extends OperationName>(_operation: Name, value: unknown): Operations[Name]["request"] {

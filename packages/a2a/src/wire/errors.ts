@@ -13,9 +13,8 @@ import {
 import { isObject } from "../model/schema.ts";
 
 /**
- * Errors of A2A 1.0 over JSON-RPC (§9.5) and REST (§11.6). Both have the same details of `google.rpc`. A reader uses the reason
- * in them first, then the code, then the HTTP status, so that it understands 1.0.0 and 0.3 too. All versions share this file,
- * because their codes and reasons are the same.
+ * Errors over JSON-RPC (§9.5) and REST (§11.6), for all versions: codes and reasons are the same. A reader prefers the reason in the
+ * details, then the code, then the HTTP status, so it understands 1.0.0 and 0.3 too.
  */
 
 const types = "type.googleapis.com/google.rpc.";

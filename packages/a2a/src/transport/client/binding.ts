@@ -14,10 +14,7 @@ export interface ClientBinding {
   unusable?(url: string): string | undefined;
   /** The origin that gets the requests, where the URL of the interface is not an HTTP URL. */
   origin?(url: string, card: AgentCard): string | undefined;
-  /**
-   * Makes the service of an interface. It connects with the first call, not now. `version` is one of `versions`, and `card`
-   * is the card that lists the interface.
-   */
+  /** Makes the service of an interface, which connects with the first call. `version` is one of `versions`; `card` lists the interface. */
   open(target: AgentInterface, version: string, host: ClientHost, card: AgentCard): AgentService;
 }
 
@@ -54,8 +51,8 @@ export interface AnswerHeaders {
 /** Adds credentials to the requests of a client. `sendRequest()` calls it; a binding that sends its requests in another way does so itself. */
 export interface RequestCredentialing {
   /**
-   * The request with its credentials: further headers, and a query for an API key that is sent there. Called for each request, also
-   * for each that is repeated. A request to an origin that gets no credentials is returned as it is.
+   * The request with credentials: headers, and a query for an API key that is sent there. Called for each attempt. Requests to other
+   * origins are returned unchanged.
    */
   add<Request extends CredentialedRequest>(request: Request, signal: AbortSignal | undefined): Promise<Request>;
   /** Takes what an answer says about credentials: the `DPoP-Nonce` header (RFC 9449 §8). */

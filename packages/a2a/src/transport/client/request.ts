@@ -209,9 +209,8 @@ class Connection {
 }
 
 /**
- * A browser does not tell a page that CORS made a request fail: it throws a bare `TypeError`, as for a server that is down. The request is
- * retried in both cases. A probe with `mode: "no-cors"` could not tell them apart: a proxy that answers 502 without CORS headers, or a server
- * that restarts between request and probe, can be reached, and is an outage that retries survive.
+ * Browsers report a CORS failure as a bare `TypeError`, like a server that is down, and so it is retried. A `no-cors` probe could not tell
+ * them apart: a proxy that answers 502 without CORS headers can be reached too.
  */
 function corsHint(url: string, thrown: unknown): string {
   const page = (globalThis as { location?: { origin?: string } }).location?.origin;

@@ -41,8 +41,8 @@ export interface EncodedCall<Name extends OperationName = OperationName> {
   /** The context of the call. */
   readonly context: CallContext;
   /**
-   * Longest wait for the beginning of the answer, in milliseconds; `false` where there is no limit. There is none for a send
-   * that waits for its task (A2A 1.0 §3.2.2), unless the call has one.
+   * Maximum wait for the answer to begin, in milliseconds. `false`: no limit, the default for a send that waits for its task (A2A 1.0
+   * §3.2.2).
    */
   readonly timeout: number | false;
 }
@@ -55,10 +55,7 @@ export interface ClientTransport {
   stream(call: EncodedCall<StreamName>): Promise<StreamReply>;
 }
 
-/**
- * Makes the service of a binding. It encodes requests in the shapes of a version, has `transport` send them, and decodes the
- * results.
- */
+/** Makes the service of a binding: encodes requests in the shapes of a version, and decodes the results of `transport`. */
 export function clientService(
   shapes: Pick<Shapes, "encodeRequest" | "decodeResponse">,
   host: ClientHost,
@@ -100,10 +97,7 @@ export interface EventSource<Raw> {
   close(): void;
 }
 
-/**
- * Decodes the events of a stream, up to the event that ends it. The iteration throws `ConnectionLost` where the source ends
- * earlier.
- */
+/** Decodes the events of a stream, up to the one that ends it. Throws `ConnectionLost` if the source ends earlier. */
 export function readEvents<Raw>(
   shapes: Pick<Shapes, "decodeEvent" | "endsStream">,
   operation: StreamName,
@@ -172,10 +166,7 @@ export function activatedExtensions(response: ClientResponse): { extensions?: re
   return uris === undefined ? {} : { extensions: uris.match(/[^\s,]+/g) ?? [] };
 }
 
-/**
- * The body as JSON; `undefined` where its media type is another one, or it is not JSON. Some servers in Go set no media
- * type, and Go's default is `text/plain`.
- */
+/** The body as JSON; `undefined` if it is not. Some servers in Go set no media type, and Go's default is `text/plain`. */
 export function parseJson(response: ClientResponse, text: string): unknown {
   return /^$|[/+]json$|^text\/plain$/.test(response.mediaType) ? readJson(text) : undefined;
 }
@@ -202,10 +193,7 @@ export function eventJson(data: string): unknown {
   throw new A2AError("InvalidResponse", `An event of the stream is no JSON: ${excerpt(data)}`);
 }
 
-/**
- * The error of a refused request. It combines what the body says with what HTTP says: the status of a response that does
- * not come from an agent, `WWW-Authenticate` and `Retry-After`.
- */
+/** The error of a refused request, from its body, its status (a proxy's answer), `WWW-Authenticate` and `Retry-After`. */
 export function refusal(
   response: ClientResponse,
   clock: Clock,
@@ -252,9 +240,8 @@ function excerpt(text: string): string {
 }
 
 /**
- * The items of an event stream, until the protocol says that it is over. Throws `ConnectionLost` where the stream ends
- * earlier. `parse` reads the JSON of an event, and throws an error that the event carries. `decoder` may decode some events
- * faster.
+ * The items of an event stream up to its end. Throws `ConnectionLost` if it ends early. `parse`: JSON of an event; throws the error that it
+ * carries. `decoder`: may decode some events faster.
  */
 export function streamItems(
   response: ClientResponse,

@@ -196,9 +196,8 @@ export interface CardGate {
   /** Headers that readers authenticate by. */
   readonly vary: readonly string[];
   /**
-   * Resolves where the sender of a request may read. A refusal is recorded, but for one that leaves a card out of a list (`isListed`).
-   *
-   * @throws A2AError `Unauthenticated`, `PermissionDenied` or `TooManyRequests`.
+   * Resolves if the sender may read. Refusals are recorded, except in a list (`isListed`). Throws `Unauthenticated`, `PermissionDenied` or
+   * `TooManyRequests`.
    */
   check(request: UniversalRequest, isListed?: boolean): Promise<void>;
 }

@@ -36,8 +36,8 @@ import { isObject } from "../../model/schema.ts";
 const name = "JSONRPC";
 
 /**
- * JSON-RPC at a server (A2A 1.0 §9): every method is a POST to one address. For versions whose requests cannot name a tenant
- * each tenant also has an address of its own, below the common one.
+ * JSON-RPC at a server (A2A 1.0 §9): every method is a POST to one address. Versions whose requests cannot name a tenant have an address
+ * for each, below it.
  */
 export function jsonRpcBinding(): ServerBinding {
   return {
@@ -124,8 +124,8 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
   }
 
   /**
-   * The version of the request. Where it names none, it is the first version that has its method, so that plain requests work:
-   * the specification's own examples omit the header. With `strictVersion` it is the version of A2A 1.0 §3.6.2.
+   * The version of the request; if it names none, the first that has its method (the examples of the specification omit the header), or
+   * that of A2A 1.0 §3.6.2 with `strictVersion`.
    */
   #codecOf(method: string): JsonRpcCodec {
     const codecs = this.#codecs;
@@ -216,8 +216,8 @@ class JsonRpcServerCall implements ServerCall<string, UniversalResponse>, EventF
   }
 
   /**
-   * Whether the caller reads events alone: it accepts events and not JSON. Clients in Go and .NET take an error that comes as JSON for
-   * a stream without events. A unary call is answered with JSON whatever it accepts, so its errors are JSON too.
+   * Whether the caller accepts events and not JSON. Clients in Go and .NET take an error in JSON for a stream without events. Unary calls
+   * are answered with JSON in any case.
    */
   #readsEvents(): boolean {
     const accepted = this.request.header("accept");

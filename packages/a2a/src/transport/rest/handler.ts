@@ -285,10 +285,7 @@ function isTenant({ services }: ServerHost, segment: string): boolean {
   return [...services.keys()].some((name) => name !== undefined && encodeURIComponent(name) === segment);
 }
 
-/**
- * What a list that is an array has no members for: how many tasks there are, and a link to the next page (RFC 8288), relative to
- * the URL of the request.
- */
+/** What a list that is an array cannot say: the number of tasks, and a relative link to the next page (RFC 8288). */
 function pageHeaders({ payload }: AnyReply, query: string): Headers {
   const { nextPageToken, totalSize } = payload.value as ListTasksResponse;
   const total = { "x-total-count": String(totalSize) };

@@ -137,10 +137,7 @@ export function readInput(
 /** What any request may have in its query beside its fields (A2A 1.0 §3.2.6). */
 const serviceParameter = /^(?:a2a-|__proto__$)/i;
 
-/**
- * Query parameters in the types of their fields (A2A 1.0 §11.5). Text that is not valid for its type stays text, so that the
- * codec refuses the field by its name.
- */
+/** Query parameters in the types of their fields (A2A 1.0 §11.5). Invalid text stays, so that the codec names the field. */
 function readQuery(route: RestRoute, query: string): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
   if (query === "") return fields;

@@ -15,10 +15,7 @@ import {
 
 /* Which binding or card has which address of a server. Two claims for one address are refused when the server is created. */
 
-/**
- * Paths of bindings below the base of an agent, by the names of the bindings on cards: `{ JSONRPC: "/jsonrpc" }`. A path has a
- * leading slash; `""` is the base itself, which is the default.
- */
+/** Paths of bindings below the base of an agent, by name: `{ JSONRPC: "/jsonrpc" }`. Default `""`, the base itself. */
 export type InterfacePaths = Readonly<Record<string, string>>;
 
 /** A service at an address. */
@@ -66,11 +63,7 @@ export interface ClaimedBase extends MountedBase {
 
 const card = "a card";
 
-/**
- * Collects the claims of all bindings at a base.
- *
- * @throws A2AError `InvalidParams` where two claims have one address.
- */
+/** Collects the claims of all bindings at a base. Throws `InvalidParams` if two have the same address. */
 export function claimsOf(
   base: MountedBase,
   bindings: readonly ServerBinding[],
@@ -177,11 +170,7 @@ function reserves({ below, reserves: taken }: HttpClaim, at: string): boolean {
   return pathBelow(at, below) !== undefined || pathBelow(below, at) !== undefined;
 }
 
-/**
- * Refuses a base that begins at an address of a base above it.
- *
- * @throws A2AError `InvalidParams`, with the option named.
- */
+/** Refuses a base at an address of a base above it. Throws `InvalidParams`, with the option named. */
 export function checkNesting(bases: readonly ClaimedBase[]): void {
   for (const { path } of bases) {
     for (const outer of bases) {
@@ -202,11 +191,7 @@ function isTaken({ claims, paths }: ClaimedBase, inner: string): boolean {
   return claims.some((claim) => reserves(claim, inner));
 }
 
-/**
- * Refuses a document of the server at an address of an agent.
- *
- * @throws A2AError `InvalidParams`, with the option named.
- */
+/** Refuses a document of the server at an address of an agent. Throws `InvalidParams`, with the option named. */
 export function checkDocuments(
   documents: readonly Pick<PublicDocument, "name" | "path">[],
   bases: readonly ClaimedBase[],
@@ -244,11 +229,7 @@ function notPath(path: unknown): string {
 
 const noTenant: readonly string[] = [".well-known", ".", "..", ""];
 
-/**
- * Refuses mounts whose path or tenant is not valid, and two mounts at one address.
- *
- * @throws A2AError `InvalidParams`, with the option named.
- */
+/** Refuses invalid paths and tenants, and two mounts at one address. Throws `InvalidParams`, with the option named. */
 export function checkMounts(mounts: readonly ServiceMount[]): void {
   const taken = new Set<string>();
   for (const { path, tenant } of mounts) {

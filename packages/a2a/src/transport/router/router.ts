@@ -82,11 +82,7 @@ interface Base {
   readonly below: readonly (Pick<Claim, "owns"> & { readonly below: string; readonly endpoint: HttpEndpoint })[];
 }
 
-/**
- * Serves agents at their addresses: each binding at the addresses that it claims, and the cards.
- *
- * @throws A2AError `InvalidParams` when two of them have one address.
- */
+/** Serves each binding at the addresses that it claims, and the cards. Throws `InvalidParams` if two have the same address. */
 export function createRouter(mounts: readonly ServiceMount[], options: RouterOptions): Router {
   const { admit, bindings, codecs, cors, documents = [], endpoints = [], logger, methods, pages } = options;
   checkBindings(bindings);
@@ -217,8 +213,8 @@ function alone(services: ReadonlyMap<string | undefined, AgentService>, tenant: 
 }
 
 /**
- * The paths that bindings claim beside their base and at the root (`HttpClaim.beside`), except those that two bases claim, and
- * those where another base is.
+ * The paths that bindings claim beside their base and at the root (`HttpClaim.beside`), unless two bases claim them or another base is
+ * there.
  */
 function pathsBeside(claimed: readonly ClaimedBase[], bases: ReadonlyMap<string, Base>) {
   const found = new Map<string, ClaimedBase[]>();
@@ -266,11 +262,7 @@ export function beforeRouter(endpoints: readonly AnyPathEndpoint[], handle: Univ
 /** The bindings that A2A 1.0 names (§5.8). All others are named by a URI. */
 const official: readonly string[] = ["JSONRPC", "HTTP+JSON", "GRPC"];
 
-/**
- * Refuses bindings without a valid name of their own.
- *
- * @throws A2AError `InvalidParams`, with the option named.
- */
+/** Refuses bindings without a valid, unique name. Throws `InvalidParams`, with the option named. */
 export function checkBindings(bindings: readonly ServerBinding[]): void {
   if (bindings.length === 0) throw cannotServe("bindings", "must have at least one binding, such as jsonRpcBinding()");
   const names = new Set<string>();

@@ -19,8 +19,8 @@ import type { ServerHost } from "./binding.ts";
 import { requestContext, type ServerContext } from "./request.ts";
 
 /**
- * A request of a binding on its way to the service. `answerCall` calls the functions in the order in which they are declared
- * here. `Body` is what `body` returns, `Answer` what the binding answers with.
+ * A request of a binding on its way to the service. `answerCall` calls the functions in this order. `Body`: returned by `body`; `Answer`:
+ * by the binding.
  */
 export interface ServerCall<Body, Answer> {
   /** The request: its headers, its address, and the signal that its caller is gone. */
@@ -127,9 +127,8 @@ function withFiles(operation: OperationName, params: Requests, files: IncomingFi
 }
 
 /**
- * The service of a tenant; `""` means no tenant. The tenant of the protocol is a routing label and says nothing about who calls.
- *
- * @throws A2AError `InvalidParams` where there is no agent of that tenant.
+ * The service of a tenant; `""` means none. A tenant is a routing label and does not say who calls. Throws `InvalidParams` for an unknown
+ * tenant.
  */
 export function serviceOf({ services }: Pick<ServerHost, "services">, tenant: string | undefined): AgentService {
   const service = services.get(tenant === "" ? undefined : tenant);

@@ -28,10 +28,7 @@ import type { WireError } from "./response.ts";
 export interface ServerBinding {
   /** Its `protocolBinding` on cards: `JSONRPC`, `HTTP+JSON`, `GRPC`, or the URI of a custom binding (A2A 1.0 §5.8, §12). */
   readonly name: string;
-  /**
-   * The entries of an agent on its card, for one version of the protocol. Empty where the binding does not speak that
-   * version. Called while the server is created.
-   */
+  /** The entries of an agent on its card for one version; empty if the binding does not support it. Called while the server is created. */
   interfaces(agent: AgentAddress, codec: Codec): readonly InterfaceAddress[];
   /** How it answers HTTP requests. Absent: the host that knows this binding carries it. */
   readonly http?: HttpBinding;
@@ -62,8 +59,8 @@ export interface HttpBinding {
    */
   claim(base: BaseAddress, codecs: readonly Codec[]): HttpClaim;
   /**
-   * Begins to serve a base. `host.services` are the agents of that base. Called again for each claimed path of a tenant:
-   * `host.services` then has that tenant alone, and answers also requests that name no tenant.
+   * Begins to serve a base with the agents in `host.services`. Called again for each claimed path of a tenant, with that tenant alone, also
+   * for requests that name none.
    */
   open(host: ServerHost): HttpEndpoint;
 }
@@ -85,17 +82,13 @@ export interface HttpClaim {
   /** Claims everything at and below this path, except what another binding claims by `paths`. */
   readonly below?: string;
   /**
-   * Whether the binding has something at a path at or below `below`, by any HTTP method. No card and no other binding can be
-   * there, and frameworks get the requests for all other paths. Default: the binding answers everything there, and others may
-   * have any path of it.
+   * Whether the binding serves a path at or below `below`. No card and no other binding can be there; frameworks get the other paths.
+   * Default: it answers everything there, and others may claim any path of it.
    */
   owns?(path: string): boolean;
   /** Whether `owns` is true for any path at or below this one, so that no other base can begin there. Default: it is for every `below`. */
   reserves?(path: string): boolean;
-  /**
-   * Further paths, which some clients look for beside the base and at the root of the host. They are served there unless
-   * another base is at that place, or another base claims the same.
-   */
+  /** Further paths that some clients look for beside the base and at the root. Served unless another base is there or claims the same. */
   readonly beside?: readonly string[];
 }
 
@@ -126,8 +119,8 @@ export interface Target {
 }
 
 /**
- * A binding that recognizes its requests by their headers, at any path, as gRPC does by its media type. It is opened once for a
- * server. `host.services` are all agents of that server, by their labels.
+ * A binding that recognizes its requests by their headers at any path, as gRPC does. Opened once; `host.services` are all agents by their
+ * labels.
  */
 export interface AnyPathBinding extends ServerBinding {
   /** Begins to serve. Called once for a server. */
@@ -158,8 +151,8 @@ export interface ServerHost {
   /** The methods of extensions, which `operations` has too. An agent refuses those that it does not have. Default: none. */
   readonly methods?: readonly MethodRoute[];
   /**
-   * Checks the host that a request names, and the origin of the page that it comes from, before anything else. Absent: any
-   * are allowed, or the host has checked them.
+   * Checks the host that a request names and the origin of its page, before anything else. Absent: the host of the server does, or any are
+   * allowed.
    */
   readonly admit?: Admission;
   /** Finds the caller of a request; throws `Unauthenticated`. */
@@ -176,16 +169,13 @@ export interface ServerHost {
   readonly strictVersion: boolean;
   /** The origins that may call, for bindings that send CORS headers themselves. The router sends them for all others. Absent: none. */
   readonly cors?: CorsOptions | true;
-  /**
-   * Is told of each request with an `Origin` that CORS does not allow, for the log. Bindings that send CORS headers themselves call it.
-   * Absent: nobody is told.
-   */
+  /** Called for each request with an `Origin` that CORS refuses, for the log, by bindings that send CORS headers themselves. */
   readonly refusedOrigin?: (request: UniversalRequest) => void;
   /** Sends comments to quiet event streams. */
   readonly keepAlive: KeepAlive;
   /**
-   * For hosts of the Fetch API: is told of each request where the platform runs code only for requests. `ended` resolves when the answer
-   * has been written. `platform` is what the runtime passes in addition to the request.
+   * For hosts of the Fetch API that run code only during requests. `ended` resolves when the answer is written; `platform` is what the
+   * runtime passes beside the request.
    */
   readonly attend?: (ended: Promise<void>, platform: readonly unknown[]) => void;
   /** The server's clock. */
@@ -209,11 +199,7 @@ export interface RequestLimits {
   readonly answers?: ByteBudget;
 }
 
-/**
- * The codecs that a binding can speak, the preferred one first.
- *
- * @throws A2AError `InvalidParams` where the binding supports none of them.
- */
+/** The codecs that a binding can speak, in order of preference. Throws `InvalidParams` if there are none. */
 export function speakers<T extends Codec>(
   name: string,
   codecs: readonly Codec[],

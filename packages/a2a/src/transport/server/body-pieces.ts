@@ -8,9 +8,7 @@ const maxBytes = 64 << 10;
 /** After so many pieces that were in memory already, other work gets its turn. */
 const maxAtOnce = 8;
 
-/**
- * The bytes of a body, which are asked for piece by piece. The sender waits while nobody asks, so that little more than one piece is in memory.
- */
+/** The bytes of a body, pulled piece by piece: the sender waits, so little more than one piece is in memory. */
 export class BodyPieces implements ByteReader, BodyReader {
   #flow: ByteFlow | undefined;
   /** Its place among the bodies that are being received. */

@@ -37,9 +37,8 @@ function batchText(batch: readonly StreamItem[], format: EventFormat): string {
 }
 
 /**
- * Writes a stream as server-sent events. It writes a comment at once, so that the headers are sent when the request is accepted
- * and not with the first event. Then each batch is one write, and nothing is written while the client is behind. When the
- * client leaves, the source is closed at once.
+ * Writes a stream as server-sent events, each batch as one write. A comment at once sends the headers. Nothing is written while the client
+ * is behind; when it leaves, the source is closed.
  */
 export function writeEvents(
   batches: StreamReply["batches"],
@@ -129,16 +128,14 @@ interface Beat {
 const slots = 16;
 
 /**
- * One comment line, without the blank line that ends an event, so that it belongs to the next event (HTML Living Standard
- * §9.2.6). After a blank line `httpx-sse`, which the Python SDK of 0.3 uses, reports an event without data that has the `id` of
- * the last event.
+ * A comment without a blank line, so it belongs to the next event (HTML Living Standard §9.2.6): after a blank line `httpx-sse`, of the
+ * Python SDK of 0.3, reports an event without data that has the last `id`.
  */
 const comment = ":\n";
 
 /**
- * Sends a comment to every open stream once in each interval, so that proxies and clients do not close a quiet stream. All
- * streams share one timer. They are spread over the slots of a wheel, and each tick of the timer writes to one slot, so that
- * ten thousand streams are not written to at once. Without streams the timer stops.
+ * Sends a comment to every open stream once per interval, so that proxies do not close it. One timer turns a wheel: each tick writes to one
+ * slot, not to ten thousand streams at once.
  */
 export class KeepAlive {
   readonly #clock: Clock;

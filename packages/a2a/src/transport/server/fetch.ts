@@ -32,15 +32,12 @@ export type FetchFacts = (request: Request, ...platform: readonly unknown[]) => 
 /** Answers a `Request`. Further arguments of the runtime go to `FetchFacts` only. */
 export type FetchHandler = (this: void, request: Request, ...platform: readonly unknown[]) => Promise<Response>;
 
-/**
- * Is told of each request, with what the runtime passes in addition to it. `ended` resolves when its answer has been written to its end,
- * or nobody reads it any more.
- */
+/** Called for each request with what the runtime passes beside it. `ended` resolves when the answer is written, or its reader gone. */
 export type Attend = (ended: Promise<void>, platform: readonly unknown[]) => void;
 
 /**
- * A fetch handler that answers through a universal handler. It never rejects: where the handler does, and where the answer is not
- * valid in HTTP, which only a custom binding can cause, the answer is 500 and the logger gets the cause.
+ * A fetch handler that answers through a universal handler. It never rejects: errors, and answers that are not valid HTTP, become 500 and
+ * are logged.
  */
 export function toFetch(
   handler: UniversalHandler,

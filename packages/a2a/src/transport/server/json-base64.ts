@@ -25,9 +25,7 @@ const values: Uint16Array = /* @__PURE__ */ (() => {
   return table;
 })();
 
-/**
- * Decodes base64 of either alphabet, with or without padding, in a JSON string. Some writers of JSON escape its characters: `\/`, `\u002B`.
- */
+/** Decodes base64 of either alphabet, padded or not, in a JSON string, where some writers escape it: `\/`, `\u002B`. */
 export class JsonBase64 {
   /** Six bits each of the characters that make no whole group yet. */
   #bits = 0;

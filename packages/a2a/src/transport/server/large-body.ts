@@ -14,11 +14,7 @@ import { JsonBase64 } from "./json-base64.ts";
 
 /* Bodies of messages that are too large to be in memory. */
 
-/**
- * The text of a body, with what stands for each large file in the place of its base64. `call.files` has the files.
- *
- * @param most - A body of at most so many bytes is not looked into.
- */
+/** The text of a body of more than `most` bytes, with placeholders for large files, which `call.files` has. */
 export async function readLargeText(
   call: { readonly request: UniversalRequest; files?: IncomingFiles },
   receiver: FileReceiver,

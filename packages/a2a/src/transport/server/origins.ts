@@ -42,10 +42,7 @@ export function admission(allowed: readonly string[], origins: "*" | readonly st
   };
 }
 
-/**
- * The hosts in the addresses of a card. An address is a URL, or `agents.example.com:443` for gRPC. Other addresses are left
- * out, because a custom binding may have addresses of another kind.
- */
+/** The hosts in the addresses of a card: URLs, or `agents.example.com:443` for gRPC. Addresses of another kind are left out. */
 export function hostsOf({ supportedInterfaces }: Pick<AgentCard, "supportedInterfaces">): readonly string[] {
   const authorities = supportedInterfaces.map(
     ({ url }) => url.replace(/^[a-z][\w+.-]*:(?:\/\/|(?=\D))/i, "").split(/[/?#]/, 1)[0],
@@ -118,11 +115,7 @@ const requestHeaders = [
 ];
 const exposedHeaders = ["a2a-extensions", "x-a2a-extensions", "www-authenticate", "dpop-nonce"];
 
-/**
- * Makes the CORS headers for the options of a server and the headers of a binding.
- *
- * @throws A2AError `InvalidParams` where an origin is not valid.
- */
+/** Makes the CORS headers for the options of a server and the headers of a binding. Throws `InvalidParams` for an invalid origin. */
 export function corsPolicy(options: CorsOptions | true, own: CorsHeaders): CorsPolicy {
   const { origins, headers = [], maxAge = 7200 }: CorsOptions = options === true ? { origins: "*" } : options;
   const any = origins === "*";
@@ -169,8 +162,8 @@ const http: CorsHeaders = {
 };
 
 /**
- * Adds CORS headers to the answers of `handler`, and answers preflight requests. `options` `undefined`: no page of another origin may
- * call. `onRefused`: is told of each request of a page that may not, and of requests of the server's own pages that send their origin.
+ * Adds CORS headers and answers preflight requests. `options` `undefined`: refuses every other origin. `onRefused`: called for each refused
+ * request, and for those of the server's own pages that send their origin.
  */
 export function withCors(
   handler: UniversalHandler,

@@ -15,10 +15,7 @@ import { nestsDeeper } from "../../base/json-text.ts";
 import type { Codec } from "../../wire/codec.ts";
 import type { RequestLimits, ServerHost } from "./binding.ts";
 
-/**
- * The context of a call at a server. It also reserves memory for the answer. The binding that writes the answer releases that
- * memory.
- */
+/** The context of a call at a server. It reserves memory for the answer, which the binding releases. */
 export interface ServerContext extends CallContext {
   /** The task that the request names. */
   taskId?: string;
@@ -206,10 +203,7 @@ function isJson(contentType: string): boolean {
   return jsonTypes.has((end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase());
 }
 
-/**
- * The text of the body, for `parseJson`. A request of another media type is refused before its body is read. Reading and
- * parsing are two functions, so that a binding waits only once.
- */
+/** The text of the body, for `parseJson`. Refuses other media types before reading. Two functions, so that a binding waits only once. */
 export function bodyText(request: UniversalRequest, limits: RequestLimits): Promise<string> {
   checkMediaType(request);
   return request.text(limits.bodyBytes, limits.unfinished);
@@ -229,11 +223,7 @@ interface WithFiles {
 /** A body over this size in bytes is never read whole where large files can be taken out of it, whatever `limits.bodyBytes` is. */
 const wholeBytes = 10 << 20;
 
-/**
- * The text of the body of a call. Large files of a message are stored while it comes (`blobs`), and `call.files` has them.
- *
- * @param principal - The caller, who owns the files.
- */
+/** The text of the body of a call. Large files of a message are stored meanwhile for `principal` (`blobs`), and `call.files` has them. */
 export function messageText(host: ServerHost, call: WithFiles, principal: Principal): Promise<string> {
   const { request } = call;
   const { limits, receiver } = host;
@@ -271,8 +261,7 @@ function unsupportedMediaType(): A2AError {
 const versionName = "A2A-Version";
 
 /**
- * The version that a request names in its header or its query (A2A 1.0 §3.6), without a patch part. `undefined` where it names
- * none. Text that is no version is returned unchanged, so that the error can quote it.
+ * The version in the header or query of a request (A2A 1.0 §3.6), without its patch part. Invalid text is returned for the error to quote.
  */
 export function requestedVersion(request: UniversalRequest, query: string): string | undefined {
   const text = request.header("a2a-version")?.trim() || (query === "" ? undefined : versionParameter(query));
@@ -286,11 +275,7 @@ function versionParameter(query: string): string | undefined {
   return (parameters.get(versionName) ?? parameters.get(versionName.toLowerCase()))?.trim() || undefined;
 }
 
-/**
- * The codec of a version.
- *
- * @throws A2AError `VersionNotSupported` where no codec reads that version.
- */
+/** The codec of a version. Throws `VersionNotSupported`. */
 export function codecOf<T extends Pick<Codec, "version" | "aliases">>(codecs: readonly T[], version: string): T {
   const codec = codecs.find((each) => each.version === version || each.aliases?.includes(version));
   if (codec !== undefined) return codec;

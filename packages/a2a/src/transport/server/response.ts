@@ -61,11 +61,7 @@ function httpStatusOf({ code, sentAs }: WireError): number {
 /** `application/json`, not the protocol's own media type: some clients read errors only from `application/json`. */
 const jsonError: Headers = { "content-type": "application/json", "cache-control": "no-store" };
 
-/**
- * An error with its HTTP status, as the version writes errors (A2A 1.0 §11.6).
- *
- * @param allow - The HTTP methods that the address takes, for the header `Allow`.
- */
+/** An error with its HTTP status, as the version writes it (A2A 1.0 §11.6). `allow`: the methods of the address, for the header `Allow`. */
 export function errorResponse({ shapes }: Codec, error: WireError, allow?: string): UniversalResponse {
   return {
     status: httpStatusOf(error),
@@ -86,8 +82,8 @@ export function errorHeaders(base: Headers, error: A2AError, allow?: string): He
 }
 
 /**
- * The headers for the challenge of an error: `www-authenticate`, and `dpop-nonce` where the challenge has a nonce for proofs
- * (RFC 9449 §9). It comes in the challenge, so that it stays with it where authenticators are combined.
+ * `www-authenticate` for a challenge, and `dpop-nonce` if the challenge has one (RFC 9449 §9): it stays with it where authenticators are
+ * combined.
  */
 export function challengeHeaders(challenge: string | undefined): Headers {
   if (challenge === undefined) return {};

@@ -124,8 +124,8 @@ function untilFinal(batches: Batches): Batches {
 }
 
 /**
- * Wraps the service of a server of 0.3, so that it behaves as callers of 1.0 expect: a subscription begins with the task (A2A
- * 1.0 §3.1.6). Some servers of 0.3 begin with the next event (0.3 §7.9 does not say), so the reader would miss earlier ones.
+ * Wraps the service of a server of 0.3: a subscription begins with the task (A2A 1.0 §3.1.6). Some servers begin with the next event (0.3
+ * §7.9 does not say), so the reader would miss earlier ones.
  */
 export function adaptClient(service: AgentService): AgentService {
   return {
@@ -154,8 +154,8 @@ async function taskOf(service: AgentService, id: string, context: CallContext): 
 }
 
 /**
- * A stream that begins with the task. Where the server did not send it, the task is read and put in front. It may contain the
- * first events already, or not. So at the end the task takes the place of the last event: the reader then has the right state.
+ * A stream that begins with the task, read if the server did not send it. The first events may be in it or not, so at the end the task
+ * replaces the last event and corrects the state.
  */
 function fromTheTask(batches: Batches, get: () => Promise<Task | undefined>): Batches {
   /** Whether the task has to be put in front; `undefined` before the first event. */

@@ -28,10 +28,7 @@ import {
 } from "../../model/schema.ts";
 import { converted, told } from "./messages.ts";
 
-/*
- * Cards of 0.3 and 0.2.5 (0.3 §5.5), in JSON and in the ProtoJSON of gRPC, which some servers send over REST too. What other
- * implementations leave out or name differently is optional.
- */
+/* Cards of 0.3 and 0.2.5 (0.3 §5.5), in JSON and in ProtoJSON, which some servers send over REST too. */
 
 /** `{ name: [scopes] }`. In ProtoJSON it is `{ schemes: { name: { list: [scopes] } } }`. */
 const requirement: Schema<SecurityRequirement> = converted(

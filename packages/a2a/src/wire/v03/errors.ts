@@ -5,17 +5,14 @@ import { decodeRestError as decodeDetailed, isShared, restErrorOf, wireCode } fr
 export { decodeJsonRpcError } from "../errors.ts";
 
 /**
- * An error of JSON-RPC (0.3 §8), without `data`: the Go SDKs cannot read an answer whose `data` is not what they expect, an
- * object in 0.3 and a list in 2.x. The message names the wrong field.
+ * An error of JSON-RPC (0.3 §8), without `data`: the Go SDKs fail unless it is an object (0.3) or a list (2.x). The message names the wrong
+ * field.
  */
 export function encodeJsonRpcError(error: A2AError): unknown {
   return { code: jsonRpcCodeOf(error), message: error.message };
 }
 
-/**
- * An error of REST: the body of 1.0, and what SDKs of 0.3 read. The JavaScript SDK reads the code of JSON-RPC and the message,
- * the Python SDK 1.x its own name of the error, which gRPC puts before the text.
- */
+/** An error of REST: the body of 1.0; the code and message that the JavaScript SDK reads; and the type that the Python SDK 1.x reads. */
 export function encodeRestError(error: A2AError): string {
   const code = wireCode(error.code);
   const type = isShared(code) ? { type: typeOf(code) } : {};

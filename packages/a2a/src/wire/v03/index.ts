@@ -34,9 +34,8 @@ const methods: Readonly<Record<CoreName, string>> = {
 const extendedCardPath = "/agent/authenticatedExtendedCard";
 
 /**
- * REST in the JSON of the text (0.3 §6, §7): that of JSON-RPC, where §7.1 and §7.2 put a result into a member by its kind. The SDKs of
- * 0.3 send ProtoJSON. A request with a body tells which of them its client speaks, so it is read and answered in that one. What has no
- * body is answered in ProtoJSON.
+ * REST in the JSON of the text (0.3 §6, §7.1, §7.2): that of JSON-RPC, in a member by its kind. SDKs of 0.3 send ProtoJSON. The body of a
+ * request tells which one it is answered in; requests without a body are answered in ProtoJSON.
  */
 const textShapes: Pick<Shapes, "decodeRequest" | "responseOf" | "encodeResponse" | "eventOf" | "encodeEvent"> = {
   decodeRequest: (operation, value) =>

@@ -263,8 +263,8 @@ function fromTaskPush(config: TaskPushNotificationConfig): Json {
 }
 
 /**
- * Always has `blocking`, because servers disagree on what a configuration without it means. 0.2.5 requires
- * `acceptedOutputModes`. An empty list accepts everything.
+ * Always has `blocking`, because servers disagree on its default, and `acceptedOutputModes`, which 0.2.5 requires. An empty list accepts
+ * everything.
  */
 function fromSend(request: SendMessageRequest): Json {
   const { message, configuration, metadata: more } = copyOf(sendMessageRequestSchema, request);

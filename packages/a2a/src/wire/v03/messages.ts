@@ -42,8 +42,8 @@ import type { OperationName, Operations, Reply } from "../../protocol/index.ts";
 import { answered, checked, type Shapes } from "../codec.ts";
 
 /*
- * What both forms of JSON of 0.3 have in common: that of JSON-RPC (0.3 §6, §7) and ProtoJSON. A schema checks the JSON of 0.3, so that
- * errors name the fields that the sender wrote, and makes values of the model. A writer makes that JSON of values of the model.
+ * What JSON-RPC (0.3 §6, §7) and ProtoJSON of 0.3 have in common. A schema checks the JSON of 0.3, so that errors name the fields that were
+ * sent, and makes values of the model. A writer does the reverse.
  */
 
 /** JSON of 0.3. */
@@ -280,8 +280,8 @@ export function sendResultOf({ task, message }: StreamResponse): SendMessageResp
 }
 
 /**
- * Whether an update to this state is `final`: on this stream nothing follows without another message of the caller (0.3 §7.2.2,
- * and its guide on streaming). At auth-required the credential may arrive in another way.
+ * Whether an update to this state is `final`: nothing follows without another message of the caller (0.3 §7.2.2). At auth-required the
+ * credential may arrive in another way.
  */
 export function isFinal(state: TaskState | undefined): boolean {
   return state !== undefined && (isTerminal(state) || state === "TASK_STATE_INPUT_REQUIRED");

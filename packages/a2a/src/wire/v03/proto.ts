@@ -70,8 +70,8 @@ import {
 } from "./messages.ts";
 
 /*
- * Requests, responses and events of 0.3 in ProtoJSON, for REST and gRPC (0.3 §3.2.2, §3.2.3). A request names its task in the path over
- * REST, and by a resource name over gRPC. A server reads both. What SDKs added is read as well: names of files, metadata of parts.
+ * ProtoJSON of 0.3, for REST and gRPC (0.3 §3.2.2, §3.2.3). Requests name their task in the path or by a resource name; a server reads
+ * both. Names of files and metadata of parts, which SDKs added, are read too.
  */
 
 interface ProtoPart {

@@ -65,10 +65,7 @@ export function decodeRequest<Name extends OperationName>(
   return checked(schemas[operation][0], value ?? {}, mode);
 }
 
-/**
- * The request as it is sent: a copy without members that this version does not know, because some servers refuse those.
- * Throws `InvalidParams` for what a server would refuse.
- */
+/** The request as it is sent: without unknown members, which some servers refuse. Throws `InvalidParams` for what a server would refuse. */
 export function encodeRequest<Name extends OperationName>(
   operation: Name,
   request: Operations[Name]["request"],
@@ -93,10 +90,7 @@ export function decodeCard(value: unknown): AgentCard {
   return answered(agentCardSchema, value, "agent card");
 }
 
-/**
- * A2A 1.0 on the wire. The JSON of 1.0 is ProtoJSON (§5.5) and the same over every binding. It is also the JSON of the model,
- * so responses and events are sent as they are.
- */
+/** A2A 1.0 on the wire: ProtoJSON (§5.5), the same over every binding and in the model, so responses and events are sent unchanged. */
 const shapes: OwnShapes = {
   decodeRequest: (operation, value) => decodeRequest(operation, value, "request"),
   encodeRequest,

@@ -10,8 +10,7 @@ import type { OperationName, Operations, Reply, Span, StreamItem, TaskTimeline }
 import type { Shapes, JsonRpcCodec, RestCodec, RestRoute } from "../codec.ts";
 
 /**
- * The draft of A2A 1.1: the wire of 1.0, which is passed in, and generations (§3.2.7 of the draft). It is spoken only with
- * callers who ask for it, and no card lists it.
+ * The draft of A2A 1.1: the wire of 1.0, and generations (§3.2.7 of the draft). Spoken only with callers who ask for it; no card lists it.
  */
 export function draftOf(base: JsonRpcCodec & RestCodec): JsonRpcCodec & RestCodec {
   const { JSONRPC: jsonRpc, "HTTP+JSON": rest } = base.bindings;
@@ -104,8 +103,8 @@ function timelineOf({ payload, timeline }: Reply<unknown>): TaskTimeline | undef
 }
 
 /**
- * The text of a task with its timeline, and with the generations of its artifacts (§3.2.8). Over gRPC there is neither: the field
- * numbers of an entry are not known yet.
+ * The text of a task with its timeline, and the generations of its artifacts (§3.2.8). gRPC has neither: their field numbers are not known
+ * yet.
  */
 function withTimeline(task: string, { entries, artifacts }: TaskTimeline): string {
   const members = membersOf(task);
@@ -178,8 +177,8 @@ function generated(operation: OperationName, value: unknown, generations: Readon
 }
 
 /**
- * The depth of the only task in the text of an answer: 1 is the outermost object, 2 its only member. `undefined` where the text
- * has to be parsed: a list has several tasks, and an interceptor may have replaced the task with a message.
+ * The depth of the only task in the text of an answer: 1 is the outermost object, 2 its only member. `undefined`: parse it, because it is a
+ * list, or an interceptor replaced the task with a message.
  */
 function onlyTask(operation: OperationName, text: string): 1 | 2 | undefined {
   if (operation === "ListTasks") return undefined;
