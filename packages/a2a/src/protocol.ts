@@ -31,7 +31,8 @@ export { byVersion, codecV1, codecV11, wires, type Codec } from "./wires.ts";
 // A binding of a server, and one call from its request to its answer.
 export { interfaceAt, type AnyPathBinding, type ServerBinding, type ServerHost } from "./transport/server/binding.ts";
 export { answerCall, type AnyReply, type ServerCall } from "./transport/server/answer-call.ts";
-export { bodyText, codecOf, parseJson, requestedVersion, type ServerContext } from "./transport/server/request.ts";
+export type { ServerContext } from "./transport/server/context.ts";
+export { bodyText, codecOf, parseJson, requestedVersion } from "./transport/server/request.ts";
 export { bodyOf, errorResponse, failureOf, withExtensions, type WireError } from "./transport/server/response.ts";
 export { streamHeaders, writeEvents, type EventFormat } from "./transport/server/event-stream.ts";
 

@@ -41,13 +41,12 @@ import { engineAgent, serveAgent, serviceMount, type MountedAgent } from "./serv
 import type { CardGate } from "@parley/a2a/internal/transport/discovery/handler";
 import { jsonRpcBinding } from "@parley/a2a/internal/transport/jsonrpc/handler";
 import { restBinding } from "@parley/a2a/internal/transport/rest/handler";
-import { admission, hostsOf, type CorsOptions } from "@parley/a2a/internal/transport/server/origins";
+import { admission, hostsOf, type Admission, type CorsOptions } from "@parley/a2a/internal/transport/server/origins";
 import type { InterfacePaths, ServiceMount } from "@parley/a2a/internal/transport/router/claims";
 import { type Pages, beforeRouter, checkBindings, createRouter } from "@parley/a2a/internal/transport/router/router";
 import {
   isAnyPath,
   openAnyPath,
-  type Admission,
   type ServerBinding,
   type ServerHost,
 } from "@parley/a2a/internal/transport/server/binding";

@@ -108,20 +108,6 @@ export interface HTTPAuthSecurityScheme {
   readonly bearerFormat?: string;
 }
 
-/** The authorization code flow of OAuth 2.0 (A2A 1.0 §4.5.8). */
-export interface AuthorizationCodeOAuthFlow {
-  /** Address of the authorization endpoint. */
-  readonly authorizationUrl: string;
-  /** Address of the token endpoint. */
-  readonly tokenUrl: string;
-  /** Address that refresh tokens are used at. Default: `tokenUrl`. */
-  readonly refreshUrl?: string;
-  /** The available scopes, each with a description. */
-  readonly scopes: { readonly [scope: string]: string };
-  /** Whether PKCE (RFC 7636) is required. */
-  readonly pkceRequired?: boolean;
-}
-
 /** The client credentials flow of OAuth 2.0 (A2A 1.0 §4.5.9). */
 export interface ClientCredentialsOAuthFlow {
   /** Address of the token endpoint. */
@@ -132,18 +118,18 @@ export interface ClientCredentialsOAuthFlow {
   readonly scopes: { readonly [scope: string]: string };
 }
 
-/**
- * The implicit flow of OAuth 2.0.
- *
- * @deprecated By A2A 1.0: use the authorization code flow with PKCE.
- */
-export interface ImplicitOAuthFlow {
+/** The authorization code flow of OAuth 2.0 (A2A 1.0 §4.5.8). */
+export interface AuthorizationCodeOAuthFlow extends ClientCredentialsOAuthFlow {
   /** Address of the authorization endpoint. */
-  readonly authorizationUrl?: string;
-  /** Address that refresh tokens are used at. */
-  readonly refreshUrl?: string;
-  /** The available scopes, each with a description. */
-  readonly scopes?: { readonly [scope: string]: string };
+  readonly authorizationUrl: string;
+  /** Whether PKCE (RFC 7636) is required. */
+  readonly pkceRequired?: boolean;
+}
+
+/** The device code flow of OAuth 2.0 (A2A 1.0 §4.5.10, RFC 8628). */
+export interface DeviceCodeOAuthFlow extends ClientCredentialsOAuthFlow {
+  /** Address of the device authorization endpoint. */
+  readonly deviceAuthorizationUrl: string;
 }
 
 /**
@@ -151,26 +137,14 @@ export interface ImplicitOAuthFlow {
  *
  * @deprecated By A2A 1.0: use the authorization code flow with PKCE, or the device code flow.
  */
-export interface PasswordOAuthFlow {
-  /** Address of the token endpoint. */
-  readonly tokenUrl?: string;
-  /** Address that refresh tokens are used at. */
-  readonly refreshUrl?: string;
-  /** The available scopes, each with a description. */
-  readonly scopes?: { readonly [scope: string]: string };
-}
+export type PasswordOAuthFlow = Partial<ClientCredentialsOAuthFlow>;
 
-/** The device code flow of OAuth 2.0 (A2A 1.0 §4.5.10, RFC 8628). */
-export interface DeviceCodeOAuthFlow {
-  /** Address of the device authorization endpoint. */
-  readonly deviceAuthorizationUrl: string;
-  /** Address of the token endpoint. */
-  readonly tokenUrl: string;
-  /** Address that refresh tokens are used at. Default: `tokenUrl`. */
-  readonly refreshUrl?: string;
-  /** The available scopes, each with a description. */
-  readonly scopes: { readonly [scope: string]: string };
-}
+/**
+ * The implicit flow of OAuth 2.0.
+ *
+ * @deprecated By A2A 1.0: use the authorization code flow with PKCE.
+ */
+export type ImplicitOAuthFlow = Partial<Pick<AuthorizationCodeOAuthFlow, "authorizationUrl" | "refreshUrl" | "scopes">>;
 
 /** A union of objects that each have exactly one of `Members`. The others are `never`, so that the compiler can narrow it. */
 type OneOf<Members> = {

@@ -93,12 +93,9 @@ interface AnyPart {
 const ids: Schema<readonly string[]> = list(id);
 const historyLength: Schema<number> = integer(0);
 
-/** Checks a `TaskState`. */
 export const taskStateSchema: Schema<TaskState> = oneName(taskStates);
-/** Checks a `Role`. */
 export const roleSchema: Schema<Role> = oneName(["ROLE_USER", "ROLE_AGENT"]);
 
-/** Checks a `Part`. */
 export const partSchema: Schema<Part> = object<AnyPart>(
   {
     text: optional(string),
@@ -115,7 +112,6 @@ export const partSchema: Schema<Part> = object<AnyPart>(
 
 const parts: Schema<readonly Part[]> = list(partSchema, "must hold at least one part");
 
-/** Checks a `Message`. */
 export const messageSchema: Schema<Message> = object<Message>({
   messageId: required(id, nothing),
   contextId: optional(optionalId),
@@ -127,7 +123,6 @@ export const messageSchema: Schema<Message> = object<Message>({
   referenceTaskIds: optional(ids),
 });
 
-/** Checks an `Artifact`. */
 export const artifactSchema: Schema<Artifact> = object<Artifact>({
   artifactId: required(id, nothing),
   name: optional(blank),
@@ -137,14 +132,12 @@ export const artifactSchema: Schema<Artifact> = object<Artifact>({
   extensions: optional(strings),
 });
 
-/** Checks a `TaskStatus`. */
 export const taskStatusSchema: Schema<TaskStatus> = object<TaskStatus>({
   state: required(taskStateSchema),
   message: optional(messageSchema),
   timestamp: optional(timestamp),
 });
 
-/** Checks a `Task`. */
 export const taskSchema: Schema<Task> = object<Task>({
   id: required(id),
   contextId: optional(optionalId),
@@ -154,7 +147,6 @@ export const taskSchema: Schema<Task> = object<Task>({
   metadata: optional(struct),
 });
 
-/** Checks a `TaskStatusUpdateEvent`. */
 export const taskStatusUpdateEventSchema: Schema<TaskStatusUpdateEvent> = object<TaskStatusUpdateEvent>({
   taskId: required(id),
   contextId: required(id, nothing),
@@ -162,7 +154,6 @@ export const taskStatusUpdateEventSchema: Schema<TaskStatusUpdateEvent> = object
   metadata: optional(struct),
 });
 
-/** Checks a `TaskArtifactUpdateEvent`. */
 export const taskArtifactUpdateEventSchema: Schema<TaskArtifactUpdateEvent> = object<TaskArtifactUpdateEvent>({
   taskId: required(id),
   contextId: required(id, nothing),
@@ -172,7 +163,6 @@ export const taskArtifactUpdateEventSchema: Schema<TaskArtifactUpdateEvent> = ob
   metadata: optional(struct),
 });
 
-/** Checks a `StreamResponse`. */
 export const streamResponseSchema: Schema<StreamResponse> = object<{
   readonly task?: Task;
   readonly message?: Message;
@@ -188,19 +178,16 @@ export const streamResponseSchema: Schema<StreamResponse> = object<{
   exactlyOne,
 ) as Schema<StreamResponse>;
 
-/** Checks a `SendMessageResponse`. */
 export const sendMessageResponseSchema: Schema<SendMessageResponse> = object<{
   readonly task?: Task;
   readonly message?: Message;
 }>({ task: optional(taskSchema), message: optional(messageSchema) }, exactlyOne) as Schema<SendMessageResponse>;
 
-/** Checks an `AuthenticationInfo`. */
 export const authenticationInfoSchema: Schema<AuthenticationInfo> = object<AuthenticationInfo>({
   scheme: required(filled),
   credentials: optional(blank),
 });
 
-/** Checks a `TaskPushNotificationConfig`. */
 export const taskPushNotificationConfigSchema: Schema<TaskPushNotificationConfig> = object<TaskPushNotificationConfig>({
   tenant: optional(optionalId),
   id: optional(optionalId),
@@ -210,7 +197,6 @@ export const taskPushNotificationConfigSchema: Schema<TaskPushNotificationConfig
   authentication: optional(authenticationInfoSchema),
 });
 
-/** Checks a `SendMessageConfiguration`. */
 export const sendMessageConfigurationSchema: Schema<SendMessageConfiguration> = object<SendMessageConfiguration>({
   acceptedOutputModes: optional(strings),
   taskPushNotificationConfig: optional(taskPushNotificationConfigSchema),
@@ -218,7 +204,6 @@ export const sendMessageConfigurationSchema: Schema<SendMessageConfiguration> = 
   returnImmediately: optional(boolean),
 });
 
-/** Checks a `SendMessageRequest`. */
 export const sendMessageRequestSchema: Schema<SendMessageRequest> = object<SendMessageRequest>({
   tenant: optional(optionalId),
   message: required(messageSchema),
@@ -226,14 +211,13 @@ export const sendMessageRequestSchema: Schema<SendMessageRequest> = object<SendM
   metadata: optional(struct),
 });
 
-/** Checks a `GetTaskRequest`. */
+const ofTask = { tenant: optional(optionalId), id: required(id) };
+
 export const getTaskRequestSchema: Schema<GetTaskRequest> = object<GetTaskRequest>({
-  tenant: optional(optionalId),
-  id: required(id),
+  ...ofTask,
   historyLength: optional(historyLength),
 });
 
-/** Checks a `ListTasksRequest`. */
 export const listTasksRequestSchema: Schema<ListTasksRequest> = object<ListTasksRequest>({
   tenant: optional(optionalId),
   contextId: optional(optionalId),
@@ -246,7 +230,6 @@ export const listTasksRequestSchema: Schema<ListTasksRequest> = object<ListTasks
   includeArtifacts: optional(boolean),
 });
 
-/** Checks a `ListTasksResponse`. */
 export const listTasksResponseSchema: Schema<ListTasksResponse> = object<ListTasksResponse>({
   tasks: required(list(taskSchema), none),
   nextPageToken: required(string, nothing),
@@ -254,18 +237,12 @@ export const listTasksResponseSchema: Schema<ListTasksResponse> = object<ListTas
   totalSize: required(integer(0), () => 0),
 });
 
-/** Checks a `CancelTaskRequest`. */
 export const cancelTaskRequestSchema: Schema<CancelTaskRequest> = object<CancelTaskRequest>({
-  tenant: optional(optionalId),
-  id: required(id),
+  ...ofTask,
   metadata: optional(struct),
 });
 
-/** Checks a `SubscribeToTaskRequest`. */
-export const subscribeToTaskRequestSchema: Schema<SubscribeToTaskRequest> = object<SubscribeToTaskRequest>({
-  tenant: optional(optionalId),
-  id: required(id),
-});
+export const subscribeToTaskRequestSchema: Schema<SubscribeToTaskRequest> = object<SubscribeToTaskRequest>(ofTask);
 
 const pushConfigKey: Schema<GetTaskPushNotificationConfigRequest> = object<GetTaskPushNotificationConfigRequest>({
   tenant: optional(optionalId),
@@ -273,13 +250,10 @@ const pushConfigKey: Schema<GetTaskPushNotificationConfigRequest> = object<GetTa
   id: required(id),
 });
 
-/** Checks a `GetTaskPushNotificationConfigRequest`. */
 export const getTaskPushNotificationConfigRequestSchema: Schema<GetTaskPushNotificationConfigRequest> = pushConfigKey;
-/** Checks a `DeleteTaskPushNotificationConfigRequest`. */
 export const deleteTaskPushNotificationConfigRequestSchema: Schema<DeleteTaskPushNotificationConfigRequest> =
   pushConfigKey;
 
-/** Checks a `ListTaskPushNotificationConfigsRequest`. */
 export const listTaskPushNotificationConfigsRequestSchema: Schema<ListTaskPushNotificationConfigsRequest> =
   object<ListTaskPushNotificationConfigsRequest>({
     tenant: optional(optionalId),
@@ -288,18 +262,15 @@ export const listTaskPushNotificationConfigsRequestSchema: Schema<ListTaskPushNo
     pageToken: optional(blank),
   });
 
-/** Checks a `ListTaskPushNotificationConfigsResponse`. */
 export const listTaskPushNotificationConfigsResponseSchema: Schema<ListTaskPushNotificationConfigsResponse> =
   object<ListTaskPushNotificationConfigsResponse>({
     configs: optional(list(taskPushNotificationConfigSchema)),
     nextPageToken: optional(blank),
   });
 
-/** Checks a `GetExtendedAgentCardRequest`. */
 export const getExtendedAgentCardRequestSchema: Schema<GetExtendedAgentCardRequest> =
   object<GetExtendedAgentCardRequest>({ tenant: optional(optionalId) });
 
-/** Checks an `Empty`. */
 export const emptySchema: Schema<Empty> = object<Empty>({});
 
 /** Messages of a card. Texts stay unchanged, empty ones too, because a signature covers them (A2A 1.0 §8.4.1). */
@@ -316,7 +287,6 @@ function union<Union>(fields: Fields<Members<Union>>): Schema<Union> {
 const scopes: Schema<Readonly<Record<string, string>>> = record(string);
 const noScopes = (): Readonly<Record<string, string>> => ({});
 
-/** Checks an `AgentInterface`. */
 export const agentInterfaceSchema: Schema<AgentInterface> = object<AgentInterface>({
   url: required(filled),
   protocolBinding: required(filled),
@@ -324,13 +294,11 @@ export const agentInterfaceSchema: Schema<AgentInterface> = object<AgentInterfac
   protocolVersion: required(filled),
 });
 
-/** Checks an `AgentProvider`. */
 export const agentProviderSchema: Schema<AgentProvider> = object<AgentProvider>({
   url: required(filled, nothing),
   organization: required(filled, nothing),
 });
 
-/** Checks an `AgentExtension`. */
 export const agentExtensionSchema: Schema<AgentExtension> = object<AgentExtension>({
   uri: optional(string),
   description: optional(string),
@@ -338,7 +306,6 @@ export const agentExtensionSchema: Schema<AgentExtension> = object<AgentExtensio
   params: optional(struct),
 });
 
-/** Checks an `AgentCapabilities`. */
 export const agentCapabilitiesSchema: Schema<AgentCapabilities> = object<AgentCapabilities>({
   streaming: optional(boolean),
   pushNotifications: optional(boolean),
@@ -346,15 +313,12 @@ export const agentCapabilitiesSchema: Schema<AgentCapabilities> = object<AgentCa
   extendedAgentCard: optional(boolean),
 });
 
-/** Checks a `StringList`. */
 export const stringListSchema: Schema<StringList> = object<StringList>({ list: optional(strings) });
 
-/** Checks a `SecurityRequirement`. */
 export const securityRequirementSchema: Schema<SecurityRequirement> = object<SecurityRequirement>({
   schemes: optional(record(stringListSchema)),
 });
 
-/** Checks an `AgentSkill`. */
 export const agentSkillSchema: Schema<AgentSkill> = object<AgentSkill>({
   id: required(filled),
   name: required(filled, nothing),
@@ -366,28 +330,24 @@ export const agentSkillSchema: Schema<AgentSkill> = object<AgentSkill>({
   securityRequirements: optional(list(securityRequirementSchema)),
 });
 
-/** Checks an `AgentCardSignature`. */
 export const agentCardSignatureSchema: Schema<AgentCardSignature> = object<AgentCardSignature>({
   protected: required(filled),
   signature: required(filled),
   header: optional(struct),
 });
 
-/** Checks an `APIKeySecurityScheme`. */
 export const apiKeySecuritySchemeSchema: Schema<APIKeySecurityScheme> = object<APIKeySecurityScheme>({
   description: optional(string),
   location: required(filled),
   name: required(filled),
 });
 
-/** Checks an `HTTPAuthSecurityScheme`. */
 export const httpAuthSecuritySchemeSchema: Schema<HTTPAuthSecurityScheme> = object<HTTPAuthSecurityScheme>({
   description: optional(string),
   scheme: required(filled),
   bearerFormat: optional(string),
 });
 
-/** Checks an `AuthorizationCodeOAuthFlow`. */
 export const authorizationCodeOAuthFlowSchema: Schema<AuthorizationCodeOAuthFlow> = object<AuthorizationCodeOAuthFlow>({
   authorizationUrl: required(filled),
   tokenUrl: required(filled),
@@ -396,28 +356,24 @@ export const authorizationCodeOAuthFlowSchema: Schema<AuthorizationCodeOAuthFlow
   pkceRequired: optional(boolean),
 });
 
-/** Checks a `ClientCredentialsOAuthFlow`. */
 export const clientCredentialsOAuthFlowSchema: Schema<ClientCredentialsOAuthFlow> = object<ClientCredentialsOAuthFlow>({
   tokenUrl: required(filled),
   refreshUrl: optional(string),
   scopes: required(scopes, noScopes),
 });
 
-/** Checks an `ImplicitOAuthFlow`. */
 export const implicitOAuthFlowSchema: Schema<ImplicitOAuthFlow> = object<ImplicitOAuthFlow>({
   authorizationUrl: optional(string),
   refreshUrl: optional(string),
   scopes: optional(scopes),
 });
 
-/** Checks a `PasswordOAuthFlow`. */
 export const passwordOAuthFlowSchema: Schema<PasswordOAuthFlow> = object<PasswordOAuthFlow>({
   tokenUrl: optional(string),
   refreshUrl: optional(string),
   scopes: optional(scopes),
 });
 
-/** Checks a `DeviceCodeOAuthFlow`. */
 export const deviceCodeOAuthFlowSchema: Schema<DeviceCodeOAuthFlow> = object<DeviceCodeOAuthFlow>({
   deviceAuthorizationUrl: required(filled),
   tokenUrl: required(filled),
@@ -425,7 +381,6 @@ export const deviceCodeOAuthFlowSchema: Schema<DeviceCodeOAuthFlow> = object<Dev
   scopes: required(scopes, noScopes),
 });
 
-/** Checks an `OAuthFlows`. */
 export const oAuthFlowsSchema: Schema<OAuthFlows> = union<OAuthFlows>({
   authorizationCode: optional(authorizationCodeOAuthFlowSchema),
   clientCredentials: optional(clientCredentialsOAuthFlowSchema),
@@ -434,26 +389,22 @@ export const oAuthFlowsSchema: Schema<OAuthFlows> = union<OAuthFlows>({
   deviceCode: optional(deviceCodeOAuthFlowSchema),
 });
 
-/** Checks an `OAuth2SecurityScheme`. */
 export const oAuth2SecuritySchemeSchema: Schema<OAuth2SecurityScheme> = object<OAuth2SecurityScheme>({
   description: optional(string),
   flows: required(oAuthFlowsSchema),
   oauth2MetadataUrl: optional(string),
 });
 
-/** Checks an `OpenIdConnectSecurityScheme`. */
 export const openIdConnectSecuritySchemeSchema: Schema<OpenIdConnectSecurityScheme> =
   object<OpenIdConnectSecurityScheme>({
     description: optional(string),
     openIdConnectUrl: required(filled),
   });
 
-/** Checks a `MutualTlsSecurityScheme`. */
 export const mutualTlsSecuritySchemeSchema: Schema<MutualTlsSecurityScheme> = object<MutualTlsSecurityScheme>({
   description: optional(string),
 });
 
-/** Checks a `SecurityScheme`. */
 export const securitySchemeSchema: Schema<SecurityScheme> = union<SecurityScheme>({
   apiKeySecurityScheme: optional(apiKeySecuritySchemeSchema),
   httpAuthSecurityScheme: optional(httpAuthSecuritySchemeSchema),
@@ -462,7 +413,6 @@ export const securitySchemeSchema: Schema<SecurityScheme> = union<SecurityScheme
   mtlsSecurityScheme: optional(mutualTlsSecuritySchemeSchema),
 });
 
-/** Checks an `AgentCard`. */
 export const agentCardSchema: Schema<AgentCard> = object<AgentCard>({
   name: required(filled, nothing),
   description: required(filled, nothing),

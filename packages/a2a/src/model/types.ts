@@ -243,9 +243,7 @@ export interface SendMessageConfiguration {
 }
 
 /** The request of `SendMessage` and `SendStreamingMessage` (A2A 1.0 §3.2.1). */
-export interface SendMessageRequest {
-  /** The `tenant` of the interface that is called, where it has one. */
-  readonly tenant?: string;
+export interface SendMessageRequest extends TenantRequest {
   /** The message. */
   readonly message: Message;
   /** How it is to be answered. */
@@ -254,20 +252,32 @@ export interface SendMessageRequest {
   readonly metadata?: JsonObject;
 }
 
-/** The request of `GetTask` (A2A 1.0 §3.1.3). */
-export interface GetTaskRequest {
+/** A request that may be for one of several agents at an address. */
+export interface TenantRequest {
   /** The `tenant` of the interface that is called, where it has one. */
   readonly tenant?: string;
+}
+
+/** The request of `SubscribeToTask` (A2A 1.0 §3.1.6). */
+export interface SubscribeToTaskRequest extends TenantRequest {
   /** The task. */
   readonly id: string;
+}
+
+/** The request of `GetTask` (A2A 1.0 §3.1.3). */
+export interface GetTaskRequest extends SubscribeToTaskRequest {
   /** Most messages of the history in the answer (A2A 1.0 §3.2.4). 0: none. Default: no limit. */
   readonly historyLength?: number;
 }
 
+/** The request of `CancelTask` (A2A 1.0 §3.1.5). */
+export interface CancelTaskRequest extends SubscribeToTaskRequest {
+  /** Anything else about this request. */
+  readonly metadata?: JsonObject;
+}
+
 /** The request of `ListTasks` (A2A 1.0 §3.1.4). What is absent filters nothing. */
-export interface ListTasksRequest {
-  /** The `tenant` of the interface that is called, where it has one. */
-  readonly tenant?: string;
+export interface ListTasksRequest extends TenantRequest {
   /** Only tasks of this conversation. */
   readonly contextId?: string;
   /** Only tasks in this state. */
@@ -296,28 +306,8 @@ export interface ListTasksResponse {
   readonly totalSize: number;
 }
 
-/** The request of `CancelTask` (A2A 1.0 §3.1.5). */
-export interface CancelTaskRequest {
-  /** The `tenant` of the interface that is called, where it has one. */
-  readonly tenant?: string;
-  /** The task. */
-  readonly id: string;
-  /** Anything else about this request. */
-  readonly metadata?: JsonObject;
-}
-
-/** The request of `SubscribeToTask` (A2A 1.0 §3.1.6). */
-export interface SubscribeToTaskRequest {
-  /** The `tenant` of the interface that is called, where it has one. */
-  readonly tenant?: string;
-  /** The task. */
-  readonly id: string;
-}
-
 /** The request of `GetTaskPushNotificationConfig` (A2A 1.0 §3.1.8). */
-export interface GetTaskPushNotificationConfigRequest {
-  /** The `tenant` of the interface that is called, where it has one. */
-  readonly tenant?: string;
+export interface GetTaskPushNotificationConfigRequest extends TenantRequest {
   /** The task that the configuration belongs to. */
   readonly taskId: string;
   /** The configuration. */
@@ -325,19 +315,10 @@ export interface GetTaskPushNotificationConfigRequest {
 }
 
 /** The request of `DeleteTaskPushNotificationConfig` (A2A 1.0 §3.1.10). */
-export interface DeleteTaskPushNotificationConfigRequest {
-  /** The `tenant` of the interface that is called, where it has one. */
-  readonly tenant?: string;
-  /** The task that the configuration belongs to. */
-  readonly taskId: string;
-  /** The configuration. */
-  readonly id: string;
-}
+export type DeleteTaskPushNotificationConfigRequest = GetTaskPushNotificationConfigRequest;
 
 /** The request of `ListTaskPushNotificationConfigs` (A2A 1.0 §3.1.9). */
-export interface ListTaskPushNotificationConfigsRequest {
-  /** The `tenant` of the interface that is called, where it has one. */
-  readonly tenant?: string;
+export interface ListTaskPushNotificationConfigsRequest extends TenantRequest {
   /** The task. */
   readonly taskId: string;
   /** Most configurations on the page. Default: the server's choice. */
@@ -355,10 +336,7 @@ export interface ListTaskPushNotificationConfigsResponse {
 }
 
 /** The request of `GetExtendedAgentCard` (A2A 1.0 §3.1.11). */
-export interface GetExtendedAgentCardRequest {
-  /** The `tenant` of the interface that is called, where it has one. */
-  readonly tenant?: string;
-}
+export type GetExtendedAgentCardRequest = TenantRequest;
 
 /** The answer of an operation that returns nothing, such as `DeleteTaskPushNotificationConfig`. */
 export interface Empty {

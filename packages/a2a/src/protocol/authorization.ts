@@ -105,8 +105,8 @@ export interface Credentials {
 }
 
 /**
- * Thrown by `turn.authorize()` where the authorization was not given. An agent that does not catch it has done the right thing: the
- * task fails and says why, or, for `message`, the turn ends and the message begins the next one.
+ * Thrown by `turn.authorize()`. If it is not caught, the task fails and says why; for `message` the turn ends, and the message begins the
+ * next one.
  *
  * @example
  * ```ts

@@ -13,7 +13,7 @@ import type {
   StreamResponse,
   Task,
 } from "../model/index.ts";
-import type { AgentMessage } from "./agent.ts";
+import type { AgentMessage } from "./agent-event.ts";
 import type { DelegationFailed } from "./turn-errors.ts";
 
 /* Agents that call agents: what `turn.delegate()` takes and returns, and what it keeps with the task. */

@@ -1,17 +1,9 @@
 import type { Clock, Logger } from "../base/index.ts";
-import type {
-  AgentCard,
-  JsonObject,
-  Message,
-  SendMessageRequest,
-  StandardSchema,
-  Task,
-  TaskState,
-} from "../model/index.ts";
-import type { AgentEvent } from "./agent.ts";
-import type { AuthorizationInit, OpenAuthorization } from "./authorization.ts";
+import type { AgentCard, Message, SendMessageRequest, StandardSchema, Task, TaskState } from "../model/index.ts";
+import type { AgentEvent } from "./agent-event.ts";
 import type { CoreName, OperationName, Operations } from "./operations.ts";
-import type { CallContext, Principal, AgentService } from "./service.ts";
+import type { AgentService, CallContext, Principal } from "./service.ts";
+import type { TurnFacts } from "./turn-context.ts";
 
 /* What the hooks of an extension are called with. */
 
@@ -28,8 +20,8 @@ export interface ActivatingCall extends Pick<CallContext, "principal" | "version
 /** What of a send is stored. */
 export type AcceptedInput = Pick<SendMessageRequest, "message" | "metadata">;
 
-/** The call that a message came with. */
-export interface AcceptedCall {
+/** What hooks and methods know of a call. */
+interface CallFacts {
   /** Who calls. */
   readonly principal: Principal;
   /** URIs of all extensions that are active in the call. */
@@ -40,7 +32,11 @@ export interface AcceptedCall {
   readonly clock: Clock;
   /** The log of the server. */
   readonly logger: Logger;
-  /** What the extension keeps with the task of the message. What is set is stored with the message, unless the agent answers it directly. */
+}
+
+/** The call that a message came with. */
+export interface AcceptedCall extends CallFacts {
+  /** What the extension keeps with the task of the message. Changes are stored with the message, unless the agent answers it directly. */
   readonly rows: TaskRows;
 }
 
@@ -66,35 +62,19 @@ export interface AppendingTurn {
 }
 
 /** A turn, as the hooks of an extension see it. */
-export interface ExtensionTurn {
-  /** The message that it answers, as `onAccept` left it. */
-  readonly message: Message;
-  /** `metadata` of the send request. */
-  readonly metadata: JsonObject | undefined;
-  /** Identifier of the task. It is known before the task exists. */
-  readonly taskId: string;
-  /** Identifier of the conversation. */
-  readonly contextId: string;
-  /** Which turn of its task this is, from 1. */
-  readonly number: number;
-  /** Which attempt of this turn, from 1. */
-  readonly attempt: number;
-  /** Who sent the message. */
-  readonly principal: Principal;
-  /** URIs of all extensions that are active in the turn. */
-  readonly extensions: readonly string[];
+export interface ExtensionTurn
+  extends
+    Pick<
+      TurnFacts,
+      "message" | "metadata" | "taskId" | "contextId" | "number" | "attempt" | "principal" | "extensions"
+    >,
+    Pick<TurnFacts, "clock" | "logger" | "requestAuthorization"> {
   /** Aborted when the result of the turn is no longer wanted. */
   readonly signal: AbortSignal;
-  /** Time. */
-  readonly clock: Clock;
-  /** The log of the server. */
-  readonly logger: Logger;
   /** Whether the agent is called again for a turn whose run was lost in a crash (`resumable`). */
   readonly resumable: boolean;
   /** What the extension keeps with the task. */
   readonly rows: TurnRows;
-  /** Opens a request for an authorization, as `turn.requestAuthorization()` does. */
-  requestAuthorization<Init extends AuthorizationInit>(init: Init): Promise<OpenAuthorization<Init["form"]>>;
   /** In `onTurnStart`: the agent is called when this has settled, such as a read of rows. It has to settle within `limits.hookTimeout`. */
   waitFor(work: Promise<unknown>): void;
   /** What `onTurnStart` of this extension has returned. `undefined` before that. */
@@ -145,16 +125,10 @@ export interface ExtensionMethod<Request = unknown, Response = unknown> {
 /** The methods of an extension by their names, which have a slash, as `tasks/search`: no operation of the protocol has one. */
 export type ExtensionMethods = Readonly<Record<`${string}/${string}`, ExtensionMethod>>;
 
-/** What the hooks and the methods of an extension are called with. */
-export interface ExtensionCall {
-  /** Who calls. */
-  readonly principal: Principal;
-  /** URIs of all extensions that are active in the call. */
-  readonly extensions: readonly string[];
+/** What a method of an extension is called with. */
+export interface ExtensionCall extends CallFacts {
   /** The call itself: its version, its headers, its signal. */
   readonly context: CallContext;
-  /** The card of the agent. */
-  readonly card: AgentCard;
   /** The operations of the agent, as this caller may use them: with the same authorization, and without interceptors. */
   readonly service: AgentService;
   /**
@@ -162,10 +136,6 @@ export interface ExtensionCall {
    * search for, what `ListTasks` throws, and `Unavailable` while the index is built.
    */
   readonly searchTasks: (query: TaskTextQuery) => Promise<FoundTasks>;
-  /** Time. */
-  readonly clock: Clock;
-  /** The log of the server. */
-  readonly logger: Logger;
 }
 
 /** Which tasks to find by their texts. */
@@ -265,13 +235,9 @@ export interface TurnRows {
    */
   store(changes: readonly RowChange[]): Promise<void>;
   /**
-   * Takes a name for this turn, among all tasks of the agent, whoever owns them: what must be used once, as a nonce. A run that resumes
-   * the turn has it still, so it makes the task where there is none, before it takes the name.
-   *
-   * @param name - At most 512 bytes.
-   * @param until - When it may be taken again, in milliseconds since the Unix epoch.
-   * @param family - A URI: extensions that say the same one share their names, as versions of one do. Default: that of the extension.
-   * @returns `false`: another turn has it.
+   * Takes a name for this turn among all tasks of the agent, whoever owns them, such as a nonce. A resumed run still has it, so the task is
+   * created first. `name`: at most 512 bytes. `until`: when it becomes free, in milliseconds since the Unix epoch. `family`: a URI;
+   * extensions with the same one share names. Default: that of the extension. `false`: another turn has it.
    */
   claim(name: string, until: number, family?: string): Promise<boolean>;
 }

@@ -1,5 +1,5 @@
 import type { AgentExtension, JsonObject, StandardSchema, StreamResponse, Part, TaskState } from "../model/index.ts";
-import type { StatusEvent } from "./agent.ts";
+import type { StatusEvent } from "./agent-event.ts";
 import type { DelegatingCall, DelegationWatch } from "./delegation.ts";
 import type {
   AcceptedCall,
@@ -23,15 +23,13 @@ import type { CoreName, Operations } from "./operations.ts";
 export type ExtensionKind = "data" | "profile" | "method" | "state";
 
 /**
- * An extension of the protocol, as servers, agents and clients are given it (A2A 1.0 §4.6). Make it with `defineExtension()`. Its hooks
- * run in calls and turns that have activated it, and in no others. They have fixed places; nothing else may change a message or an
- * event, and what they return is checked: they may put data into metadata and parts, and add neither fields nor enum values.
+ * An extension of the protocol, as servers, agents and clients are given it (A2A 1.0 §4.6). Make it with `defineExtension()`. Hooks run
+ * only in calls and turns that have activated it. Their results are checked: they may put data into metadata and parts, but add neither
+ * fields nor enum values.
  *
- * A hook that throws loses nothing that is stored. `onActivate`, `onAccept` and `onRequest` refuse the call, `onTurnStart` and `onAppend`
- * fail the task, `onDeliver` fails the one answer or stream. An `A2AError` of `onActivate`, `onAccept` and `onDeliver` is told to the
- * caller; any other error is an `InternalError` to the caller and a line in the log. Of an extension of kind `data` any of these is a
- * line in the log and nothing else: the call goes on as if the extension were not active. A promise of a hook that does not settle within
- * `limits.hookTimeout` has failed likewise.
+ * A hook that throws, or does not settle within `limits.hookTimeout`, loses nothing that is stored: `onActivate`, `onAccept` and `onRequest`
+ * refuse the call, `onTurnStart` and `onAppend` fail the task, `onDeliver` fails the answer. The caller gets an `A2AError` of `onActivate`,
+ * `onAccept` and `onDeliver`; other errors are logged, and are an `InternalError` to the caller. Errors of kind `data` are only logged.
  */
 export interface Extension<Types extends ExtensionTypes = ExtensionTypes> extends Omit<AgentExtension, "uri"> {
   /** The URI on the card, which callers ask for. */

@@ -14,6 +14,7 @@ export * from "./byte-budget.ts";
 
 // Agents.
 export type * from "./agent.ts";
+export type * from "./agent-event.ts";
 export type * from "./turn.ts";
 export type * from "./turn-context.ts";
 export * from "./turn-errors.ts";

@@ -248,10 +248,8 @@ export function spreadable(context: CallContext): CallContext {
 }
 
 /**
- * The batches of a stream with each item changed, for interceptors. Closing it closes the stream at once, also while a read
- * waits for an event. A generator would close the stream only after the next event.
- *
- * @param change - Returns the changed item, or `undefined` to leave it out. An error that it throws ends the stream.
+ * The batches of a stream with each item changed, for interceptors. `change` returns `undefined` to drop an item; its error ends the stream.
+ * Closing it closes the stream at once, also while a read waits, which a generator would not.
  *
  * @example
  * ```ts

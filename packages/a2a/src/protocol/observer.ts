@@ -8,11 +8,8 @@ import type { Interceptor } from "./intercept.ts";
 export type Ended = (error?: A2AError) => void;
 
 /**
- * Is told what a server and a client do, for metrics, traces and logs. Every member is optional, and an absent member costs
- * nothing. A member that is called at a beginning may return a function that is called at the end.
- *
- * An observer changes nothing. An error that a member throws, or rejects with, is logged: on a server by its logger, at a
- * client by the one that `connect()` and `observeRequests` were given.
+ * Receives what a server and a client do, for metrics, traces and logs. Members are optional; one that is called at a beginning may return
+ * a function for the end. It changes nothing: its errors are logged.
  *
  * @example
  * ```ts
@@ -65,12 +62,16 @@ export interface ObservedCall {
   readonly trace: string | undefined;
 }
 
-/** A turn of an agent. */
-export interface ObservedTurn {
-  /** The id of the agent. */
+/** A task of an agent. */
+interface ObservedTask {
+  /** The id of the agent (`AgentMount.id`). */
   readonly agent: string;
-  /** Id of the task, which may not exist yet. */
+  /** Id of the task. It may not exist yet when a turn begins. */
   readonly taskId: string;
+}
+
+/** A turn of an agent. */
+export interface ObservedTurn extends ObservedTask {
   /** The conversation. */
   readonly contextId: string;
   /** Number of the turn in its task, from 1. */
@@ -88,11 +89,7 @@ export interface ObservedCommit {
 }
 
 /** Records that were stored. */
-export interface ObservedAppend {
-  /** The id of the agent. */
-  readonly agent: string;
-  /** The task. */
-  readonly taskId: string;
+export interface ObservedAppend extends ObservedTask {
   /** How many records there were. */
   readonly records: number;
   /** Number of the last of them in the log of the task, from 1. */
@@ -132,11 +129,7 @@ export interface ObservedRetry {
 }
 
 /** An attempt to post an event to a webhook. */
-export interface ObservedDelivery {
-  /** The id of the agent. */
-  readonly agent: string;
-  /** The task. */
-  readonly taskId: string;
+export interface ObservedDelivery extends ObservedTask {
   /** The id of the webhook's configuration (`TaskPushNotificationConfig.id`). */
   readonly configId: string;
   /** The origin of the webhook, without its path, which may hold a secret. */
@@ -234,11 +227,8 @@ export function observeCalls(observer: Observer, agent: string): Interceptor {
 }
 
 /**
- * An interceptor for clients: reports each request that goes to the agent, over whatever binding, to `observer.request`. A
- * repeated request is reported once for each try. Requests for the card are reported by
- * `connect()` to its `observer`.
- *
- * @param logger - Is told of errors of the observer.
+ * An interceptor for clients: reports each attempt of a request to `observer.request`. `connect()` reports requests for cards to its own
+ * `observer`. `logger`: for errors of the observer.
  *
  * @example
  * ```ts

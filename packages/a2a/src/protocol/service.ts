@@ -4,9 +4,8 @@ import type { IncomingFilesByUrl, InlineFiles } from "./files.ts";
 import type { MethodRoute, StreamName, StreamOperations, UnaryName, UnaryOperations } from "./operations.ts";
 
 /**
- * A response or an event, as a value and as JSON text. One form is made from the other when it is first read, so text from a
- * store is sent without being parsed. A payload that is made of a value makes its text from that value at each read. A payload
- * that is made of text (`TextPayload`) has a frozen value. To change a payload, make another one with `map`.
+ * A response or an event, as a value and as JSON text; each is made from the other when first read, so stored text is sent without being
+ * parsed. The value of a `TextPayload` is frozen. To change a payload, make another one with `map`.
  *
  * @example
  * ```ts

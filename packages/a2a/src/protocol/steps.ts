@@ -1,5 +1,5 @@
 import type { JsonLike, JsonValue, StandardSchema } from "../model/index.ts";
-import type { AgentYield } from "./agent.ts";
+import type { AgentYield } from "./agent-event.ts";
 import type { TurnSignal } from "./turn-errors.ts";
 
 /* Steps that are done once, and waits that let go of the process: what they take, and what they keep with the task. */
@@ -7,19 +7,15 @@ import type { TurnSignal } from "./turn-errors.ts";
 /** What a turn does once, and what it waits for without a process. */
 export interface TurnSteps {
   /**
-   * Calls a function that changes something elsewhere, such as a booking, and stores its result before the agent goes on. When this turn
-   * is called again, after a crash or a wait, the stored result is returned and the function is not called. Results are JSON, or nothing.
+   * Calls a function with an effect elsewhere, such as a booking, and stores its result (JSON, or nothing). When this turn is called again,
+   * after a crash or a wait, the stored result is returned instead. A name (1 to 256 bytes) is used once per turn: number those of a loop.
+   * An error of the function is thrown here, and nothing is stored. Creates the task if needed.
    *
-   * The name tells which step it is: a name is used once in a turn, so number those of a loop: `book ${item.id}`. An error that
-   * the function throws is thrown here, and nothing is stored. The step makes the task, where there is none. An agent is called again
-   * after a crash only where it is `resumable`.
+   * If the process crashes between the effect and the stored result, the function is called again with the same `key`, and with
+   * `uncertain`: use the key as idempotency key of the service, or ask it first. After a crash only `resumable` agents are called again.
    *
-   * Between the effect and the stored result is a moment in which a crash loses the result: the function is then called again, with
-   * the same `key`, and with `uncertain`. Give the key to the service as its idempotency key, or ask it first.
-   *
-   * @param name - 1 to 256 bytes.
-   * @throws A2AError `InvalidAgentResponse` for a name that is used twice, and for a result that is no JSON or larger than 256 KiB (1 MiB for all
-   * of a turn); `TurnAborted` where the turn is no longer wanted.
+   * @throws A2AError `InvalidAgentResponse` for a name that is used twice, and a result that is not JSON or larger than 256 KiB (1 MiB per
+   * turn); `TurnAborted` when the turn is no longer wanted.
    *
    * @example
    * ```ts
@@ -36,17 +32,10 @@ export interface TurnSteps {
   ): Promise<Value>;
   step(name: string, run: (call: StepCall) => Promise<void> | void, options?: StepOptions): Promise<void>;
   /**
-   * Waits for a time, without a process: the function ends here (its `finally` runs), and the task is a row of the store until then. The
-   * function is then called again from its beginning, also where the agent is not `resumable`, with a higher `attempt`, and comes to the
-   * same wait, which is over. So do before it only what may be done twice, or do it in a `step()`. A restart changes nothing about it.
-   *
-   * The time is that of the first call: a number of milliseconds is not counted again. Inside `turn.all()` the others go on meanwhile.
-   *
-   * Waits are told apart by their order; in `turn.all()`, whose generators race, by how long they are. A `key` is needed there for times that
-   * are computed, and for dates in more than one generator.
-   *
-   * @param until - A time, or milliseconds from now on.
-   * @throws A2AError `InvalidAgentResponse` for what is no time, and for a `key` that is used twice in a turn.
+   * Waits until a time, or for milliseconds from the first call on, without a process: the function ends here (its `finally` runs), and is
+   * called again from its beginning, with a higher `attempt`, and comes to the same wait, which is over. So put effects before it into
+   * `step()`. Waits are told apart by their order, in `turn.all()` by their times; computed times, and dates in several generators, need a
+   * `key` there. Throws `InvalidAgentResponse` for an invalid time, and a `key` that is used twice.
    *
    * @example
    * ```ts
@@ -56,12 +45,9 @@ export interface TurnSteps {
    */
   sleep(until: Date | number, options?: KeyedWait): AsyncGenerator<AgentYield, void, void>;
   /**
-   * Waits for an event of this task, without a process, as `sleep()` does: something that happens outside, which the server is told of with
-   * `server.signal(taskId, name, data)`. An event that came before is taken at once, and each event by one wait. An answer of the
-   * user is no event: ask with `turn.inputRequired()`. The messages that the user sends meanwhile are the next turns.
-   *
-   * @param name - 1 to 256 bytes.
-   * @returns the data of the event; `null` where it has none. With `timeout`, `undefined` where it did not come in time.
+   * Waits for an event of this task without a process, as `sleep()` does: `server.signal(taskId, name, data)` sends it, also before the wait.
+   * Each event ends one wait. Returns its data (`null` if it has none), or `undefined` after `timeout`. Ask users with
+   * `turn.inputRequired()`: their messages are the next turns. `name`: 1 to 256 bytes.
    *
    * @example
    * ```ts

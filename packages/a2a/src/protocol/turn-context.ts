@@ -30,9 +30,8 @@ export interface TurnFacts {
    */
   readonly principal: Principal;
   /**
-   * Whether the sender satisfies the `securityRequirements` of a skill on the card (A2A 1.0 §4.4.5). Where a message names its skill
-   * (`skillOf` of the server), that one is checked before this turn; an agent that chooses a skill by itself asks here. `false` where
-   * the card has no such skill.
+   * Whether the sender satisfies the `securityRequirements` of a skill on the card (A2A 1.0 §4.4.5); `false` if there is no such skill. For
+   * agents that choose a skill themselves: `skillOf` of the server checks the one that a message names.
    *
    * @example
    * ```ts
@@ -43,8 +42,7 @@ export interface TurnFacts {
   /** Of the request: its protocol version, the extensions that it asked for, and its W3C `traceparent`. */
   readonly call: Pick<CallContext, "version" | "extensions" | "trace">;
   /**
-   * The headers of the request that `requestHeaders` of the agent names, by their names in lower case. A turn that begins with its
-   * request has all of them. A turn whose message waited, or that resumes a lost run, has only those with `store`.
+   * The headers of the request that `requestHeaders` of the agent names, in lower case. Queued and resumed turns have only those with `store`.
    *
    * @example
    * ```ts
@@ -123,10 +121,8 @@ export interface TurnStorage<Types = object> {
   /** A small value that all turns of this task share. Clients do not see it, and it is deleted with the task. */
   state(): Stored<Types, "state"> | undefined;
   /**
-   * Sets the state of the task, or deletes it with `undefined`. It is stored with the next events of this turn, in the same
-   * transaction, or at its end. A direct reply has no task: a turn that sets a state and then replies directly fails.
-   *
-   * @throws A2AError `InvalidAgentResponse` where the value is no JSON, or larger than `limits.stateBytes`.
+   * Sets the state of the task, or deletes it with `undefined`. Stored with the next events of this turn, or at its end. A turn that then
+   * replies directly, without a task, fails. Throws `InvalidAgentResponse` if it is not JSON or exceeds `limits.stateBytes`.
    *
    * @example
    * ```ts

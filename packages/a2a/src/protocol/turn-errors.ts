@@ -27,8 +27,8 @@ export type TurnAbortKind =
   "canceled" | "idleTimeout" | "turnTimeout" | "leaseLost" | "shutdown" | "storeFailed" | "failed" | "waits" | "over";
 
 /**
- * The reason of an aborted `turn.signal`. `turn.signal.throwIfAborted()` throws it, and so does a `fetch` that was given the
- * signal. Its `code` is `Aborted`. There is no need to catch it: the engine ignores what an aborted turn throws.
+ * The reason of an aborted `turn.signal`, with the code `Aborted`. `throwIfAborted()` throws it, and so does a `fetch` with the signal.
+ * It need not be caught: the engine ignores what an aborted turn throws.
  *
  * @example
  * ```ts
@@ -55,8 +55,8 @@ export interface TurnSignal extends AbortSignal {
 }
 
 /**
- * Thrown by an agent that cannot use the message of its turn, as `turn.data()` does. The client learns why: as an error
- * `InvalidParams` where the message has no task, and else as a question (INPUT_REQUIRED), which its next message answers.
+ * Thrown by an agent that cannot use the message, as `turn.data()` does. The client gets `InvalidParams` if the message has no task, and
+ * else a question (INPUT_REQUIRED).
  *
  * @example
  * ```ts

@@ -1,5 +1,12 @@
 import type { Content, JsonObject, JsonObjectLike, Part, StandardSchema } from "../model/index.ts";
-import type { AgentEvent, AgentYield, ArtifactEvent, ArtifactInit, ArtifactWriter, WriterOptions } from "./agent.ts";
+import type {
+  AgentEvent,
+  AgentYield,
+  ArtifactEvent,
+  ArtifactInit,
+  ArtifactWriter,
+  WriterOptions,
+} from "./agent-event.ts";
 import type { ByteSource, FileContent, FileInit, FilesOptions, SentFile, TurnFiles } from "./files.ts";
 import type { AuthorizationInit, Credentials } from "./authorization.ts";
 import type {
@@ -38,8 +45,8 @@ export interface TurnBase extends TurnFacts, TurnStorage {
 /** What the function of an agent is called with: a message, and builders of events. A builder has no effect: yield or return its result. */
 export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, TurnSteps {
   /**
-   * What an extension offers in this turn: what its `onTurnStart` has returned, or the values that it has put into the message. `undefined`
-   * where the caller has not asked for it. Takes the extensions that the agent names in `extensions`, and no others.
+   * What an extension offers in this turn: the result of its `onTurnStart`, or the values in the message; `undefined` if it is not active.
+   * Takes the extensions that the agent names in `extensions`.
    *
    * @example
    * ```ts
@@ -64,23 +71,21 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
    */
   reply(content: Content): AgentEvent;
   /**
-   * Progress. Clients see it while it is the task's status. With `keep` it also enters the history, for later turns and
-   * callers.
+   * Progress: the status of the task. With `keep` it also enters the history. `metadata` is that of the status update, `messageMetadata`
+   * that of its message.
    *
    * @example
    * ```ts
    * yield turn.working("Reading the file", { keep: true });
    * ```
-   *
-   * `metadata` is that of the status update, and `messageMetadata` that of its message, where the sub-states of extensions are.
    */
   working<Metadata extends JsonObjectLike<Metadata> = JsonObject>(
     content?: Content,
     options?: { keep?: boolean; metadata?: Metadata; messageMetadata?: JsonObject },
   ): AgentEvent;
   /**
-   * Asks the user a question; return after it. The answer is the next turn. Until it comes, the task stays at the question:
-   * a later status of this turn is not stored and is logged as an error, unless it is `failed` or `rejected`.
+   * Asks the user a question; return after it. The answer is the next turn. Later statuses of this turn are not stored and logged as
+   * errors, except `failed` and `rejected`.
    *
    * @example
    * ```ts
@@ -101,13 +106,9 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
     options?: { metadata?: Metadata; messageMetadata?: JsonObject },
   ): AgentEvent;
   /**
-   * Asks for an authorization, and waits for it (A2A 1.0 §7.6, 0.3 §4.5): the task is AUTH_REQUIRED with a link, streams stay open, and
-   * once the credential has come the task is WORKING again. The wait survives a restart: the function is then called again from its
-   * beginning, also where the agent is not `resumable`, and comes to the same request. So do nothing before it that must not be done
-   * twice. The credential is in no event, no history and no log. It is for what `reason` says, and for nothing that comes later.
-   *
-   * @throws AuthorizationNotGiven where it was refused, or not given in time, or the caller sent another message. There is no need
-   * to catch it.
+   * Asks for an authorization and waits for it (A2A 1.0 §7.6, 0.3 §4.5): the task is AUTH_REQUIRED with a link, and then WORKING again. After
+   * a restart the function is called again from its beginning and comes to the same request, so put effects before it into `step()`. The
+   * credential is in no event, history or log. Throws `AuthorizationNotGiven`, which need not be caught.
    *
    * @example
    * ```ts
@@ -116,16 +117,12 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
    */
   authorize<Init extends AuthorizationInit>(init: Init): AsyncGenerator<AgentYield, Credentials[Init["form"]], void>;
   /**
-   * Lets another agent do a part of the work, and waits for it: sends it a message and follows its task. What the other agent says on
-   * the way becomes progress of this task, its artifacts become artifacts of this task, and its question becomes a question of this
-   * task: the function ends there (its `finally` runs), and is called again for the same turn when the answer has come, which goes down.
-   * A request for an authorization is passed on with its link (A2A 1.0 §7.6.2). Where this task is canceled, the other one is too.
+   * Sends a message to another agent and follows its task. Its progress and artifacts become those of this task, and so do its questions:
+   * the function ends there (its `finally` runs), and is called again for the same turn with the answer. Requests for authorizations are
+   * passed on with their link (A2A 1.0 §7.6.2); a cancel is passed on too. Principal and credentials are not: the client has its own.
    *
-   * It survives a restart, and sends nothing twice: the function is called again from its beginning, also where the agent is not
-   * `resumable`, comes to the same delegation, and goes on with it. A delegation that was over has the same result then, without a call.
-   * So do before it only what may be done twice. Principal and credentials are not passed on: the client has its own.
-   *
-   * @throws DelegationFailed where the other agent did not do it. There is no need to catch it: the task fails, and says why.
+   * It survives a restart and sends nothing twice: the function is called again from its beginning and comes to the same delegation, so put
+   * effects before it into `step()`. Throws `DelegationFailed`, which need not be caught: the task then fails and says why.
    *
    * @example
    * ```ts
@@ -138,9 +135,8 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
     options?: DelegateOptions,
   ): AsyncGenerator<AgentYield, Delegated, void>;
   /**
-   * Runs several delegations, or other generators of events, at the same time. Their events are merged in the order in which they come,
-   * and a generator goes on only when its event was taken: a slow reader slows all of them down. Returns what they returned, in the order
-   * given. Where one throws, the others are ended, and the error is thrown; with `settled` all of them go on to their end.
+   * Runs delegations, or other generators of events, at the same time, and returns their results in order. Events are merged as they come; a
+   * slow reader slows all of them down. The first error ends the others and is thrown; with `settled` all of them continue.
    *
    * @example
    * ```ts
@@ -156,18 +152,12 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
     options: { readonly settled: true },
   ): AsyncGenerator<AgentYield, { -readonly [K in keyof T]: Settled<ReturnOf<T[K]>> }, void>;
   /**
-   * The data of the message, checked by a schema of zod, valibot, ArkType or any other library of Standard Schema, and with its
-   * type: the first value that fits, of data parts, and of texts and files whose media type is JSON. Where none fits, it throws what
-   * the client can read; there is no need to catch it. A message without a task is then refused as `InvalidParams`, with paths such as
-   * `message.parts[0].data.amount`. With `ask`, and for a task that exists, the client is asked again instead (INPUT_REQUIRED).
-   * Data is refused before that where `defaultInputModes` of the agent does not have `application/json`.
+   * The data of the message with the type of a schema (zod, valibot, ArkType or any library of Standard Schema): the first value that fits,
+   * of data parts, and of texts and files in JSON. Throws `MessageRefused`, which need not be caught: a message without a task is refused
+   * as `InvalidParams`, with paths such as `message.parts[0].data.amount`; with `ask`, and in a task, the client is asked again.
    *
-   * With `ask` the question has the JSON Schema of the data as one more part (`application/schema+json`), where the library gives it
-   * (zod 4.2, ArkType 2.1.28, valibot by `toStandardJsonSchema()`), the question has no data of its own, and the client reads JSON. A
-   * message that is one text, and all of it a JSON object, then counts as data: many clients can send text alone.
-   *
-   * @param options - `ask`: the question where the data is missing, or does not fit.
-   * @throws MessageRefused where nothing fits.
+   * The question also has the JSON Schema of the data (`application/schema+json`) if the library provides it (zod 4.2, ArkType 2.1.28,
+   * valibot by `toStandardJsonSchema()`) and the client reads JSON; a text that is a JSON object then counts as data.
    *
    * @example
    * ```ts
@@ -194,7 +184,7 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
    */
   artifact<Metadata extends JsonObjectLike<Metadata> = JsonObject>(init: ArtifactInit<Metadata>): ArtifactEvent;
   /**
-   * More parts of an open artifact. `last` closes it. An unknown or closed artifact is an error of the agent: the task fails.
+   * More parts of an open artifact. `last` closes it. The task fails if the artifact is unknown or closed.
    *
    * @example
    * ```ts
@@ -219,10 +209,8 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
     options?: WriterOptions<Metadata>,
   ): AsyncGenerator<AgentEvent, void, void>;
   /**
-   * Sends a file as one artifact in chunks, and never holds it as a whole. The next chunk is read when there is room for it. When the
-   * turn is aborted, the source is closed. A resumed run has to give the same bytes again: what is stored is not stored twice.
-   *
-   * @returns the id of the artifact, and the size of the file.
+   * Sends a file as one artifact in chunks, never held as a whole. Closes the source when the turn is aborted. A resumed run must give the
+   * same bytes again; stored chunks are not stored twice.
    *
    * @example
    * ```ts
@@ -232,8 +220,8 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
    */
   file(source: ByteSource, init: FileInit): AsyncGenerator<AgentEvent, SentFile, void>;
   /**
-   * The files of the message: its parts that are bytes or a URL, and those with a file name. A file at a URL is read only where a
-   * `fetch` is given: the caller chose the address, so give one that refuses internal networks.
+   * The files of the message: parts with bytes, a URL or a file name. URLs are read only with a `fetch`; the caller chose them, so use one
+   * that refuses internal networks.
    *
    * @example
    * ```ts
@@ -242,8 +230,8 @@ export interface Turn<Types = object> extends TurnFacts, TurnStorage<Types>, Tur
    */
   files(options?: FilesOptions): readonly FileContent[];
   /**
-   * Where a resumed run continues: it finds the value in `turn.checkpoint`. Yield it in one array with the events that it
-   * covers, so that they are stored together. Only agents with `resumable` are resumed.
+   * The `turn.checkpoint` of a resumed run. Yield it in one array with the events that it covers, so that they are stored together. Only
+   * `resumable` agents are resumed.
    *
    * @example
    * ```ts

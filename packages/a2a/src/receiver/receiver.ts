@@ -5,7 +5,8 @@ import { ByteBudget, type UniversalRequest, type UniversalResponse } from "../pr
 import { toFetch } from "../transport/server/fetch.ts";
 import { unfinishedBodies } from "../transport/server/unfinished.ts";
 import type { RequestLimits } from "../transport/server/binding.ts";
-import { requestedExtensions, bodyText, parseJson } from "../transport/server/request.ts";
+import { requestedExtensions } from "../transport/server/context.ts";
+import { bodyText, parseJson } from "../transport/server/request.ts";
 import { errorHeaders, failureOf } from "../transport/server/response.ts";
 import { encodeRestError } from "../wire/errors.ts";
 import { webhookHeaders } from "../webhooks/index.ts";

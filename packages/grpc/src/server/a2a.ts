@@ -14,7 +14,8 @@ import {
   type AnyReply,
   type ServerCall,
 } from "@parley/a2a/internal/transport/server/answer-call";
-import { codecOf, requestedVersion, type ServerContext } from "@parley/a2a/internal/transport/server/request";
+import type { ServerContext } from "@parley/a2a/internal/transport/server/context";
+import { codecOf, requestedVersion } from "@parley/a2a/internal/transport/server/request";
 import type { ServerHost } from "@parley/a2a/internal/transport/server/binding";
 import { grpcWire, methodShapes, versionOfSilence, type Codec, type Shapes } from "@parley/a2a/internal/wire/codec";
 import { decode } from "../protobuf/decode.ts";

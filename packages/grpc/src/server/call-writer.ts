@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Sink } from "@parley/a2a/internal/protocol/index";
-import type { ServerContext } from "@parley/a2a/internal/transport/server/request";
+import type { ServerContext } from "@parley/a2a/internal/transport/server/context";
 import { compressed, frameOf, FrameReader } from "../frames.ts";
 import { StatusError } from "../status.ts";
 

@@ -1,7 +1,7 @@
 import { A2AError } from "@parley/a2a/internal/model/index";
 import type { LogFields } from "@parley/a2a/internal/base/index";
 import type { RequestFacts, Sink, UniversalRequest, UniversalResponse } from "@parley/a2a/internal/protocol/index";
-import type { ServerContext } from "@parley/a2a/internal/transport/server/request";
+import type { ServerContext } from "@parley/a2a/internal/transport/server/context";
 import { parseTimeout } from "../metadata.ts";
 import { StatusError } from "../status.ts";
 import { CallReader, type CallReaderOptions, type LargeMessage, type ReadableRequest } from "./call-reader.ts";

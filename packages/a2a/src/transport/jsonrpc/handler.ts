@@ -16,7 +16,8 @@ import {
   type ServerBinding,
   type ServerHost,
 } from "../server/binding.ts";
-import { type ServerContext, codecOf, messageText, parseJson, requestedVersion, bodyText } from "../server/request.ts";
+import type { ServerContext } from "../server/context.ts";
+import { codecOf, messageText, parseJson, requestedVersion, bodyText } from "../server/request.ts";
 import { discard, streamHeaders, writeEvents, type EventFormat } from "../server/event-stream.ts";
 import { bodyOf, errorHeaders, failureOf, withExtensions, type Headers, type WireError } from "../server/response.ts";
 import { A2AError, wireErrors } from "../../model/index.ts";

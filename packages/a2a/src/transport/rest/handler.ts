@@ -21,7 +21,8 @@ import {
   type ServerHost,
   type Target,
 } from "../server/binding.ts";
-import { type ServerContext, codecOf, messageText, requestedVersion } from "../server/request.ts";
+import type { ServerContext } from "../server/context.ts";
+import { codecOf, messageText, requestedVersion } from "../server/request.ts";
 import {
   answerWith,
   tagged,

@@ -16,7 +16,7 @@ import {
 } from "../../protocol/index.ts";
 import type { Codec, Shapes } from "../../wire/codec.ts";
 import type { ServerHost } from "./binding.ts";
-import { requestContext, type ServerContext } from "./request.ts";
+import { requestContext, type ServerContext } from "./context.ts";
 
 /**
  * A request of a binding on its way to the service. `answerCall` calls the functions in this order. `Body`: returned by `body`; `Answer`:

@@ -13,7 +13,7 @@ import type {
   UniversalResponse,
 } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
-import type { CorsOptions } from "./origins.ts";
+import type { Admission, CorsOptions } from "./origins.ts";
 import type { KeepAlive } from "./event-stream.ts";
 import type { WireError } from "./response.ts";
 
@@ -183,9 +183,6 @@ export interface ServerHost {
   /** The server's log. */
   readonly logger: Logger;
 }
-
-/** Throws `PermissionDenied` for a request to a host, or from a page, that is not allowed. */
-export type Admission = (request: UniversalRequest) => void;
 
 /** Limits of requests and answers. */
 export interface RequestLimits {

@@ -1,6 +1,6 @@
 import type { Clock, Logger } from "../../base/index.ts";
 import type { BodyWriter, InlineFiles, OperationName, Sink, StreamItem, StreamReply } from "../../protocol/index.ts";
-import type { ServerContext } from "./request.ts";
+import type { ServerContext } from "./context.ts";
 import { failureOf, writeWithFiles, type Headers, type WireError } from "./response.ts";
 
 /* Server-sent events (HTML Living Standard §9.2), as a server writes them. */

@@ -1,7 +1,9 @@
 import { isLoopback } from "../../base/index.ts";
 import { A2AError, invalidParams, type AgentCard } from "../../model/index.ts";
-import type { Admission } from "./binding.ts";
 import type { UniversalHandler, UniversalRequest, UniversalResponse } from "../../protocol/index.ts";
+
+/** Throws `PermissionDenied` for a request to a host, or from a page, that is not allowed. */
+export type Admission = (request: UniversalRequest) => void;
 
 /**
  * Allows requests to the host names of a server, and refuses all others. This stops DNS rebinding: a browser lets a page of

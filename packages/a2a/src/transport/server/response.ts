@@ -10,7 +10,7 @@ import {
   type UniversalResponse,
 } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
-import { extensionsHeader, type ServerContext } from "./request.ts";
+import { extensionsHeader, type ServerContext } from "./context.ts";
 
 /* What all bindings of HTTP write: errors, headers, and bodies within the memory that is reserved for them. */
 
