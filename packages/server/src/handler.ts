@@ -39,7 +39,7 @@ import type {
   ServedAgent,
 } from "./server/options.ts";
 import type { RouteContext, RouteMount, Routes } from "./server/routes.ts";
-import { callersOf, ForeignCalls, servicesOf, type Callers, type Services } from "./server/services.ts";
+import { callersOf, servicesOf, type Callers, type Services } from "./server/services.ts";
 import { hostSettings, type HostSettings } from "./server/settings.ts";
 
 export { checkHandlerOptions, createHost, jsonRpcBinding, restBinding };
@@ -84,7 +84,6 @@ export function createHandler(
   const callers = callersOf(settings, options.store.rates);
   const services = servicesOf(settings, callers);
   const runs = runsOf(served, { settings, storage, callers, services, options });
-  const foreign = new ForeignCalls(settings);
   const { engine } = runs;
   const host = openHost<AgentMount | HostedService>(served, {
     ...storage.published,
@@ -95,12 +94,9 @@ export function createHandler(
     methods: runs.methods,
     unfinishedBytes: storage.unfinishedBytes,
     mounted,
-    backing: (agent) =>
-      isRun(agent.mount) ? runs.backing(agent, agent.mount) : { service: foreign.of(agent.mount.service) },
+    run: runs.backing,
     ...engineParts(engine, settings, storage, options),
-    async close(closing) {
-      await Promise.all([foreign.close(closing), engine.close(closing)]);
-    },
+    close: (closing) => engine.close(closing),
   });
   // Last: where an option is wrong, nothing runs after the error.
   if (options.waitUntil === undefined) engine.start();

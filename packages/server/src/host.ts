@@ -1,14 +1,12 @@
-import type { AgentService } from "@parley/a2a/internal/protocol/index";
 import { jsonRpcBinding } from "@parley/a2a/internal/transport/jsonrpc/handler";
 import { restBinding } from "@parley/a2a/internal/transport/rest/handler";
-import { cannotServe } from "@parley/a2a/internal/transport/server/binding";
 import { draftsOf, wires, type ProtocolVersion } from "@parley/a2a/internal/wires";
 import { checkHostOptions, mountsOf } from "./server/checks.ts";
 import { ReadinessCheck } from "./server/health.ts";
 import { openHost } from "./server/host.ts";
-import { isRun, mountedAgent, type AnyMount, type MountedAgent } from "./server/mounted.ts";
+import { mountedAgent, type AnyMount, type MountedAgent } from "./server/mounted.ts";
 import type { Host, HostedService, HostOptions as Options } from "./server/options.ts";
-import { callersOf, ForeignCalls, servicesOf } from "./server/services.ts";
+import { callersOf, servicesOf } from "./server/services.ts";
 import { hostSettings, type Spoken } from "./server/settings.ts";
 
 /** Options of `createHost`. */
@@ -37,7 +35,6 @@ export function createHost(mounts: HostedService | readonly HostedService[], opt
   const { publicUrl, bindings, codecs, clock, logger } = settings;
   const by = { publicUrl, bindings, codecs, authenticator: options.authenticator, extensions: settings.extensions };
   const callers = callersOf(settings);
-  const foreign = new ForeignCalls(settings);
   const mounted = (mount: AnyMount): MountedAgent => mountedAgent(mount, by);
   return openHost<HostedService>(mountsOf(mounts).map(mounted), {
     settings,
@@ -45,13 +42,5 @@ export function createHost(mounts: HostedService | readonly HostedService[], opt
     services: servicesOf(settings, callers),
     readiness: new ReadinessCheck(undefined, clock, logger),
     mounted,
-    backing: ({ mount }) => ({ service: foreign.of(foreignService(mount)) }),
-    close: (closing) => foreign.close(closing),
   });
-}
-
-/** The service of a mount that no engine runs. */
-function foreignService(mount: AnyMount): AgentService {
-  if (!isRun(mount)) return mount.service;
-  throw cannotServe("agent", "needs an engine: use createHandler() with a store");
 }

@@ -14,6 +14,7 @@ import type { ServiceMount } from "@parley/a2a/internal/transport/router/claims"
 import type { Pages } from "@parley/a2a/internal/transport/router/pages";
 import { beforeRouter, createRouter, type PublicEndpoint } from "@parley/a2a/internal/transport/router/router";
 import {
+  cannotServe,
   isAnyPath,
   openAnyPath,
   OpenCalls,
@@ -29,21 +30,23 @@ import { unfinishedBodies } from "@parley/a2a/internal/transport/server/unfinish
 import { cardGates } from "./cards.ts";
 import { probesOf, type ReadinessCheck } from "./health.ts";
 import { operationsWith } from "./methods.ts";
-import type { AnyMount, MountedAgent } from "./mounted.ts";
-import { checkIds, HostMounts, servedAgent, withCards, type MountsInit, type Served } from "./mounts.ts";
-import type { Host } from "./options.ts";
+import { isRun, type AnyMount, type MountedAgent } from "./mounted.ts";
+import { checkIds, HostMounts, servedAgent, withCards, type Backing, type MountsInit, type Served } from "./mounts.ts";
+import type { AgentMount, Host } from "./options.ts";
 import { besideRoutes, routesOf } from "./routes.ts";
-import type { Callers, Services } from "./services.ts";
+import { ForeignCalls, type Callers, type Services } from "./services.ts";
 import { originsOf, type HostSettings } from "./settings.ts";
 
 /* The last stage: services behind bindings, cards, routes and probes. Nothing here knows an engine. */
 
 /** What a host is made of. */
-export interface HostParts extends Pick<MountsInit, "backing" | "mounted"> {
+export interface HostParts extends Pick<MountsInit, "mounted"> {
   readonly settings: HostSettings;
   readonly callers: Callers;
   readonly services: Services;
   readonly readiness: ReadinessCheck;
+  /** Runs an agent. Absent: every agent is a service of its own. */
+  run?(agent: MountedAgent, mount: AgentMount): Backing;
   /** The methods of extensions. */
   readonly methods?: readonly MethodRoute[];
   /** Memory of bodies that are being received. Default: that of the option. */
@@ -58,8 +61,8 @@ export interface HostParts extends Pick<MountsInit, "backing" | "mounted"> {
   readonly attend?: Attend | undefined;
   /** Wraps what answers requests. */
   around?(handle: UniversalHandler): UniversalHandler;
-  /** Ends what runs, within `grace` milliseconds. */
-  close(closing?: { readonly grace?: number }): Promise<void>;
+  /** Ends what `run` has begun, within `grace` milliseconds. */
+  close?(closing?: { readonly grace?: number }): Promise<void>;
 }
 
 /** The memory that all requests of a host share, and that all of its answers share. */
@@ -74,7 +77,8 @@ export function openHost<Mount extends AnyMount>(agents: readonly MountedAgent[]
   const { settings, callers, readiness, services, attend } = parts;
   const { options, bindings, clock, onRefused } = settings;
   const gateOf = cardGates(options, callers, callers.admitted, { audit: onRefused, clock });
-  const init: MountsInit = { settings, gateOf, mounted: parts.mounted, backing: parts.backing, services };
+  const foreign = new ForeignCalls(settings);
+  const init: MountsInit = { settings, gateOf, mounted: parts.mounted, backing: backingOf(parts, foreign), services };
   const all = agents.map((agent) => servedAgent(agent, init));
   checkIds(all.map(({ agent }) => agent.id));
   const live = new LiveAgents(settings);
@@ -101,14 +105,24 @@ export function openHost<Mount extends AnyMount>(agents: readonly MountedAgent[]
       return mounts.agents;
     },
     drain: () => readiness.close(),
-    close(closing) {
+    async close(closing) {
       settings.closing.abort();
       readiness.close();
       for (const endpoint of anyPath) endpoint.close?.();
       host.limits.answers.close(new A2AError("Unavailable", "The server is stopping", { retryAfter: 1 }));
       settings.refusals?.close();
-      return parts.close(closing);
+      await Promise.all([settings.open.ended(closing?.grace ?? 0).then(() => foreign.cut()), parts.close?.(closing)]);
     },
+  };
+}
+
+/** What answers the calls of an agent: its own service, or what runs it. */
+function backingOf({ run }: HostParts, foreign: ForeignCalls): MountsInit["backing"] {
+  return (agent) => {
+    const { mount } = agent;
+    if (!isRun(mount)) return { service: foreign.of(mount.service) };
+    if (run === undefined) throw cannotServe("agent", "needs an engine: use createHandler() or serve() with a store");
+    return run(agent, mount);
   };
 }
 

@@ -57,7 +57,7 @@ export interface RouteContext {
 
 /** The routes of a host, by their paths. `undefined`: there are none. */
 export function routesOf(
-  { options, publicUrl, basePath, codecs, limits, logger, closing }: HostSettings,
+  { options, publicUrl, basePath, codecs, limits, logger, closing, open }: HostSettings,
   callers: Callers,
 ): ReadonlyMap<string, HttpEndpoint> | undefined {
   const { routes, authenticator, cors = false } = options;
@@ -65,6 +65,14 @@ export function routesOf(
   const known = callers.guard(accepting, { url: publicUrl, card: { skills: [] }, description: {} });
   const origins = originsOf(cors);
   const found = new Map<string, HttpEndpoint>();
+  const counted = async <T>(work: () => Promise<T>): Promise<T> => {
+    open.begin();
+    try {
+      return await work();
+    } finally {
+      open.end();
+    }
+  };
   const callerOf = async (request: UniversalRequest): Promise<Principal> => {
     const principal = await callers.admitted(request);
     await known.call("GetExtendedAgentCard", {}, { principal, version: "", extensions: [] });
@@ -88,11 +96,16 @@ export function routesOf(
         pathBelow(new URL(asked.url).pathname, path) === undefined ? undefined : answer(asked, context),
       );
       if (answered === undefined) return notFound(codecs[0]);
-      return { ...answered, headers: { ...secured(answered.headers, isOpen), ...answered.headers } };
+      const { body } = answered;
+      return {
+        ...answered,
+        headers: { ...secured(answered.headers, isOpen), ...answered.headers },
+        ...(typeof body === "function" && { body: (sink) => counted(() => body(sink)) }),
+      };
     };
     found.set(path, {
       answer: (request) =>
-        respond(request).catch((thrown: unknown) => {
+        counted(() => respond(request)).catch((thrown: unknown) => {
           const fields = { url: withoutQuery(request.url) };
           return errorResponse(
             codecs[0],

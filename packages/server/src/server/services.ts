@@ -94,71 +94,76 @@ function withinStreams(max: number | undefined): Interceptor {
   });
 }
 
+/** Counts what is open, so that a host that closes can wait for it. */
+export class OpenWork {
+  readonly #clock: Clock;
+  #count = 0;
+  #idle: Deferred<void> | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  begin(): void {
+    this.#count += 1;
+  }
+
+  end(): void {
+    this.#count -= 1;
+    if (this.#count === 0) this.#idle?.resolve();
+  }
+
+  /** Resolves when nothing is open, or after `ms` milliseconds. */
+  async ended(ms: number): Promise<void> {
+    if (this.#count === 0 || ms <= 0) return;
+    this.#idle ??= deferred();
+    const clear = this.#clock.after(ms, this.#idle.resolve);
+    await this.#idle.promise;
+    clear();
+  }
+}
+
 /** The calls of services that no engine runs: a host refuses them when it closes, and ends their streams. */
 export class ForeignCalls {
   readonly #streams = new Set<(error: A2AError) => void>();
   readonly #closing: AbortSignal;
-  readonly #clock: Clock;
-  #open = 0;
-  #idle: Deferred<void> | undefined;
+  readonly #open: OpenWork;
 
-  constructor({ closing, clock }: Pick<HostSettings, "clock" | "closing">) {
+  constructor({ closing, open }: Pick<HostSettings, "closing" | "open">) {
     this.#closing = closing.signal;
-    this.#clock = clock;
+    this.#open = open;
   }
 
-  /** The same service. It refuses calls once the host closes, and its streams end with `close`. */
+  /** The same service. It refuses calls once the host closes, and its streams end with `cut`. */
   readonly of: Interceptor = (service) => ({
-    call: async (operation, request, context) => {
-      this.#begin();
-      try {
-        return await service.call(operation, request, context);
-      } finally {
-        this.#end();
-      }
-    },
-    stream: async (operation, request, context) => {
-      this.#begin();
-      try {
+    call: (operation, request, context) => this.#counted(() => service.call(operation, request, context)),
+    stream: (operation, request, context) =>
+      this.#counted(async () => {
         const reply = await service.stream(operation, request, context);
         return { ...reply, batches: { [Symbol.asyncIterator]: () => this.#opened(reply.batches) } };
-      } finally {
-        this.#end();
-      }
-    },
+      }),
   });
 
-  /** Waits up to `grace` milliseconds for open calls. Then ends the streams, so that their clients subscribe again elsewhere. */
-  async close({ grace = 0 }: { readonly grace?: number } = {}): Promise<void> {
-    if (this.#isBusy && grace > 0) {
-      this.#idle = deferred();
-      const clear = this.#clock.after(grace, this.#idle.resolve);
-      await this.#idle.promise;
-      clear();
-    }
+  /** Ends the streams, so that their clients subscribe again elsewhere. */
+  cut(): void {
     for (const end of this.#streams) end(stopping());
   }
 
-  get #isBusy(): boolean {
-    return this.#open + this.#streams.size > 0;
-  }
-
-  #begin(): void {
+  async #counted<T>(call: () => Promise<T>): Promise<T> {
     if (this.#closing.aborted) throw stopping();
-    this.#open += 1;
-  }
-
-  #end(): void {
-    this.#open -= 1;
-    if (!this.#isBusy) this.#idle?.resolve();
+    this.#open.begin();
+    try {
+      return await call();
+    } finally {
+      this.#open.end();
+    }
   }
 
   #opened(batches: StreamReply["batches"]): AsyncIterator<Batch, void, void> {
     let ended: A2AError | undefined;
     let reject: (error: A2AError) => void = () => {};
     const leave = (): void => {
-      this.#streams.delete(end);
-      if (!this.#isBusy) this.#idle?.resolve();
+      if (this.#streams.delete(end)) this.#open.end();
     };
     const end = (error: A2AError): void => {
       ended = error;
@@ -168,6 +173,7 @@ export class ForeignCalls {
     };
     const source = finishing(batches, leave)[Symbol.asyncIterator]();
     this.#streams.add(end);
+    this.#open.begin();
     return {
       next: () =>
         // Not `Promise.race`: it would keep each batch until the stream ends.

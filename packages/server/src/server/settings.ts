@@ -14,6 +14,7 @@ import { cardSignerOf, type CardSigner } from "./cards.ts";
 import { checkCallers, checkLimits, checkRoutes } from "./checks.ts";
 import type { HandlerOptions, HostLimits, HostOptions } from "./options.ts";
 import { refusalLog, type RefusalLog } from "./refusals.ts";
+import { OpenWork } from "./services.ts";
 
 /* The first stage of a host: its options, checked, with their defaults. */
 
@@ -54,6 +55,8 @@ export interface HostSettings {
   readonly logger: Logger;
   /** Aborted when the host begins to close. */
   readonly closing: AbortController;
+  /** What a host that closes waits for, beside an engine. */
+  readonly open: OpenWork;
 }
 
 /**
@@ -94,6 +97,7 @@ export function hostSettings(
     clock,
     logger,
     closing: new AbortController(),
+    open: new OpenWork(clock),
   };
 }
 

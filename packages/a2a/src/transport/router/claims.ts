@@ -275,7 +275,7 @@ export function checkRoutes(
 const pathPattern = /^(?:\/[\w\-.~!$&'()*+,;=:@%]+)*$/;
 
 function checkPath(field: string, path: string): void {
-  if (pathPattern.test(path) && !path.split("/").some((segment) => segment === "." || segment === "..")) return;
+  if (pathPattern.test(path) && !dotSegment.test(path.replaceAll(/%2e/gi, "."))) return;
   throw cannotServe(field, notPath(path), `${field}: ${notPath(path)}`);
 }
 
