@@ -125,6 +125,7 @@ export const composition = inLists({
     "index.ts": "*",
     "store.ts": "base store push blobs",
     "handler.ts": "*",
+    "host.ts": "*",
   },
 });
 
