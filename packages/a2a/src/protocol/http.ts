@@ -14,6 +14,8 @@ export interface UniversalRequest {
   readonly url: string;
   /** Value of a header, by its lower-case name. Several headers of one name are joined by `, `. */
   header(name: string): string | undefined;
+  /** All headers as they came, each with its name. Absent: this host finds headers by name alone. */
+  fields?(): Iterable<readonly [name: string, value: string]>;
   /**
    * The body as text. `limit` is the largest body in bytes. `budget` limits what all bodies hold while they are received;
    * `BodyBytes` collects a body under both.

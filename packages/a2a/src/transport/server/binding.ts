@@ -1,4 +1,5 @@
-import type { Clock, Logger } from "../../base/index.ts";
+import type { Deferred } from "../../base/async.ts";
+import { deferred, type Clock, type Logger } from "../../base/index.ts";
 import { A2AError, invalidParams, type AgentInterface } from "../../model/index.ts";
 import { isObject } from "../../model/schema.ts";
 import type {
@@ -168,6 +169,8 @@ export interface ServerHost {
   readiness?(): Promise<"ready" | "closing" | "unavailable">;
   /** The services by tenant. The one under `undefined` gets the requests that name no tenant. */
   readonly services: ReadonlyMap<string | undefined, AgentService>;
+  /** Counts the calls of each service. Absent: nobody waits for their end. */
+  readonly calls?: OpenCalls;
   /** Limits of requests and answers. */
   readonly limits: RequestLimits;
   /** Takes large files out of messages while these are read. Absent: bodies are read whole. */
@@ -192,6 +195,30 @@ export interface ServerHost {
   readonly clock: Clock;
   /** The server's log. */
   readonly logger: Logger;
+}
+
+/** Counts calls from their begin until their answer is sent, so that a service can be released when none of its calls is open. */
+export class OpenCalls {
+  readonly #open = new Map<AgentService, { count: number; whenNone?: Deferred<void> }>();
+
+  begin(service: AgentService): void {
+    const open = this.#open.get(service);
+    if (open === undefined) this.#open.set(service, { count: 1 });
+    else open.count += 1;
+  }
+
+  end(service: AgentService): void {
+    const open = this.#open.get(service);
+    if (open === undefined || --open.count > 0) return;
+    this.#open.delete(service);
+    open.whenNone?.resolve();
+  }
+
+  /** Resolves when no call of the service is open. */
+  async ended(service: AgentService): Promise<void> {
+    const open = this.#open.get(service);
+    if (open !== undefined) await (open.whenNone ??= deferred()).promise;
+  }
 }
 
 /** Throws `PermissionDenied` for a request to a host, or from a page, that is not allowed. */

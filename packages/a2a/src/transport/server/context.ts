@@ -3,6 +3,7 @@ import { A2AError } from "../../model/index.ts";
 import {
   anonymous,
   taskFields,
+  type AgentService,
   type ByteBudget,
   type CallContext,
   type HeaderReader,
@@ -10,6 +11,7 @@ import {
   type Principal,
   type UniversalRequest,
 } from "../../protocol/index.ts";
+import type { OpenCalls } from "./binding.ts";
 
 /**
  * The context of a call at a server. It also reserves memory for the answer. The binding that writes the answer releases that
@@ -33,6 +35,8 @@ export interface ServerContext extends CallContext {
   awaitReader(taken: Promise<void>): Promise<void>;
   /** Releases the reserved memory: that part of the answer is sent. More parts may follow. */
   release(): void;
+  /** Counts the call as one of a service, until `end`. */
+  count(calls: OpenCalls, service: AgentService): void;
   /** Releases the reserved memory, and later reservations too: the answer is over. */
   end(): void;
 }
@@ -77,6 +81,8 @@ class RequestContext implements ServerContext {
   readonly #answers: ByteBudget | undefined;
   readonly #weight: number;
   #over = false;
+  #calls: OpenCalls | undefined;
+  #service: AgentService | undefined;
 
   constructor(
     request: UniversalRequest,
@@ -135,7 +141,15 @@ class RequestContext implements ServerContext {
     if (this.reserved > 0) this.#change(0);
   }
 
+  count(calls: OpenCalls, service: AgentService): void {
+    calls.begin(service);
+    this.#calls = calls;
+    this.#service = service;
+  }
+
   end(): void {
+    if (this.#service !== undefined) this.#calls?.end(this.#service);
+    this.#service = undefined;
     this.#over = true;
     this.release();
   }

@@ -1,5 +1,5 @@
 import type { Authenticator } from "@parley/a2a/internal/auth/index";
-import type { AgentCapabilities, AgentCard, AgentExtension } from "@parley/a2a/internal/model/index";
+import type { AgentCard, AgentExtension } from "@parley/a2a/internal/model/index";
 import type { EngineOptions } from "../engine/index.ts";
 import { declarationsOf } from "@parley/a2a/internal/extensions/declare";
 import {
@@ -8,6 +8,7 @@ import {
   resumeExtension,
   type AgentService,
   type AnyExtension,
+  type Interceptor,
   type Principal,
 } from "@parley/a2a/internal/protocol/index";
 import { buildCard, cardPath, interfacesOf, type CardGate } from "@parley/a2a/internal/transport/discovery/handler";
@@ -17,7 +18,7 @@ import { cannotServe, type ServerBinding } from "@parley/a2a/internal/transport/
 import { webhooksExtension, type WebhooksParams } from "@parley/a2a/internal/webhooks/names";
 import type { Codec } from "@parley/a2a/internal/wire/codec";
 import type { CardSigner } from "./cards.ts";
-import type { AgentMount, ServedAgent } from "./options.ts";
+import type { AgentMount, HostedCard, HostedService, ServedAgent } from "./options.ts";
 
 /** What all agents of a server share. */
 export interface ServedBy {
@@ -26,30 +27,42 @@ export interface ServedBy {
   readonly bindings: readonly ServerBinding[];
   /** The versions that cards name. */
   readonly codecs: readonly Codec[];
-  readonly authenticator?: Authenticator;
+  readonly authenticator?: Authenticator | undefined;
   /** Extensions that every card declares, beside those of its agent. */
   readonly extensions: readonly AnyExtension[];
-  /** Whether a repeated message gets the answer of the first one. */
-  readonly dedupes: boolean;
+  /** Whether a repeated message gets the answer of the first one. Default false. */
+  readonly dedupes?: boolean;
   /** How webhooks are signed. Absent: callers cannot register any. */
-  readonly push?: WebhooksParams;
-  /** Whether large files are outside of the database, and answers have links to them. */
-  readonly blobs: boolean;
+  readonly push?: WebhooksParams | undefined;
+  /** Whether large files are outside of the database, and answers have links to them. Default false. */
+  readonly blobs?: boolean;
 }
 
 /** An agent at its address, with its mount. */
 export interface MountedAgent extends ServedAgent {
-  readonly mount: AgentMount;
+  readonly mount: AnyMount;
+  /** What its own part of the card is made from. */
+  readonly description: HostedCard;
   /** Its name for bindings without paths. */
   readonly label: string | undefined;
 }
 
+/** A mount of either kind. */
+export type AnyMount = AgentMount | HostedService;
+
+/** Whether an agent is run by the engine. */
+export function isRun(mount: AnyMount): mount is AgentMount {
+  return "agent" in mount;
+}
+
 /** An agent at its address, with its card. */
-export function serveAgent(mount: AgentMount, by: ServedBy): MountedAgent {
-  const { agent, path = "", tenant, id, extendedCard } = mount;
+export function mountedAgent(mount: AnyMount, by: ServedBy): MountedAgent {
+  const { path = "", tenant, id } = mount;
   const { authenticator } = by;
+  const description: HostedCard = isRun(mount) ? mount.agent : mount.card;
+  const extendedCard = isRun(mount) ? mount.extendedCard : undefined;
   // JavaScript callers can pass it.
-  if (by.push === undefined && (agent.capabilities as AgentCapabilities | undefined)?.pushNotifications === true) {
+  if (isRun(mount) && by.push === undefined && description.capabilities?.pushNotifications === true) {
     throw cannotServe(
       "capabilities.pushNotifications",
       "cannot be true, because this server sends none. Set `push: true`",
@@ -64,15 +77,15 @@ export function serveAgent(mount: AgentMount, by: ServedBy): MountedAgent {
   const url = by.publicUrl + withoutSlashes(path);
   const label = labelOf(mount);
   const address = { url, ...(tenant !== undefined && { tenant }), ...(label !== undefined && { label }) };
-  const card = buildCard(agent, {
+  const card = buildCard(description, {
     interfaces: interfacesOf(by.bindings, by.codecs, address, tidy(mount.interfaces)),
     ...(authenticator !== undefined && {
       securitySchemes: authenticator.securitySchemes,
       securityRequirements: authenticator.securityRequirements,
     }),
-    pushNotifications: by.push !== undefined,
+    pushNotifications: isRun(mount) && by.push !== undefined,
     extendedCard: extendedCard !== undefined,
-    extensions: extensionsOf(mount, by),
+    extensions: isRun(mount) ? extensionsOf(mount, by) : [],
   });
   const prefix = tenant === undefined ? "" : `/${encodeURIComponent(tenant)}`;
   return {
@@ -82,6 +95,7 @@ export function serveAgent(mount: AgentMount, by: ServedBy): MountedAgent {
     cardUrl: `${url}${prefix}${cardPath}`,
     card,
     mount,
+    description,
     label,
   };
 }
@@ -95,7 +109,7 @@ const promises: readonly (readonly [string, string])[] = [
 /** The extensions that this server adds to the card. */
 function extensionsOf(
   { agent }: AgentMount,
-  { dedupes, push, blobs, extensions: hooked }: ServedBy,
+  { dedupes = false, push, blobs = false, extensions: hooked }: ServedBy,
 ): readonly AgentExtension[] {
   const extensions: AgentExtension[] = [];
   if (agent.capabilities?.streaming ?? true) {
@@ -130,7 +144,7 @@ function extensionsOf(
   return [...extensions.filter(({ uri }) => !named.has(uri)), ...given.filter(({ uri }) => !declared.has(uri))];
 }
 
-function labelOf({ path = "", tenant }: AgentMount): string | undefined {
+function labelOf({ path = "", tenant }: AnyMount): string | undefined {
   const label = [withoutSlashes(path).slice(1), tenant ?? ""].filter((part) => part !== "").join("/");
   return label === "" ? undefined : label;
 }
@@ -140,17 +154,24 @@ function tidy(paths: InterfacePaths = {}): InterfacePaths {
   return mapValues(paths, withoutSlashes);
 }
 
-/** The agent for the engine. */
+/** The agent for the engine. `guard`: puts its service behind the checks of callers. */
 export function engineAgent(
-  { id, card, mount }: MountedAgent,
+  { id, card }: MountedAgent,
+  { agent, extendedCard }: AgentMount,
   signer: CardSigner | undefined,
+  guard: Interceptor | undefined,
 ): EngineOptions["agents"][number] {
-  const { agent, extendedCard } = mount;
   const extended = async (principal: Principal): Promise<AgentCard> => {
     const own = (await extendedCard?.(card, principal)) ?? card;
     return signer === undefined ? own : signer.sign(own);
   };
-  return { id, agent, card, ...(extendedCard !== undefined && { extendedCard: extended }) };
+  return {
+    id,
+    agent,
+    card,
+    ...(guard !== undefined && { guard }),
+    ...(extendedCard !== undefined && { extendedCard: extended }),
+  };
 }
 
 /** The agent for the router. `basePath` is before every path. */
