@@ -1,15 +1,12 @@
-import type { ContextAppend, Owner, ReadItem } from "@parley/server/internal/store/index";
+import type { Owner, ReadItem } from "@parley/server/internal/store/index";
+import type { ReadAppend } from "../shared/batch.ts";
 import type { Row, Value } from "./driver.ts";
-import { FeatureRows, type WantedFeature } from "./features.ts";
-import { Keys, type WantedKey } from "./keys.ts";
+import { FeatureRows, Keys, type WantedFeature, type WantedKey } from "./effects.ts";
 import { nextNumber } from "./partitions.ts";
 import { indexName, int, ownColumns, ownTables, ownWidth, rowsOf, taskRow, text, write, type Column } from "./rows.ts";
 import { together, type Sql } from "./schema.ts";
 import { ScopeGone, type ScopeIds, type ScopeNames } from "./scopes.ts";
 import type { LockedTask } from "./task-writer.ts";
-
-/** An item whose records were read. */
-export type ReadAppend = ReadItem | ContextAppend;
 
 const wantedTasks: readonly Column[] = [
   ["agent", "bigint"],

@@ -1,39 +1,36 @@
 import { silentLogger, type Clock, type Logger } from "@parley/a2a/internal/base/index";
 import {
-  defaultStoreBounds,
   deletesAllBefore,
   lazyUpkeep,
   unavailable,
   withRoom,
   type Room,
   type Store,
-  type StoreBounds,
 } from "@parley/server/internal/store/index";
 import type { Wakeup } from "@parley/server/internal/store/wakeup";
-import { KeptTasks } from "../shared/kept-tasks.ts";
+import type { Bounds } from "../shared/dialect.ts";
+import { readFeatures } from "../shared/effects.ts";
+import { stateOfIndex, stepIndex } from "../shared/search.ts";
+import type { Steps } from "../shared/steps.ts";
+import { defaultBounds, KeptTasks, readHead, readLog, readPage, readTask } from "../shared/tasks.ts";
 import { checkDatabase } from "./check.ts";
-import { readConversation } from "./conversation.ts";
 import type { Database } from "./database.ts";
-import { readDue, readFeatures } from "./features.ts";
-import { readOnce } from "./keys.ts";
-import { readList } from "./list.ts";
-import { readClaimable, readHead, readLog, readStranded } from "./read.ts";
+import { dialect, run } from "./dialect.ts";
+import { findListed } from "./list.ts";
 import { LogReads } from "./log-reads.ts";
 import { forget, type Heartbeats } from "./nodes.ts";
-import { readNotes, writeNotes } from "./notes.ts";
+import { readClaimable, readConversation, readDue, readNotes, readOnce, readStranded, writeNotes } from "./queries.ts";
 import { Rates } from "./rates.ts";
 import { Retention } from "./retention.ts";
 import type { Schema, Sql } from "./schema.ts";
-import { stateOfIndex, stepIndex, switchIndex } from "./search-index.ts";
-import { findTasks } from "./search.ts";
+import { findTasks, search, switchIndex } from "./search.ts";
 import { sweep } from "./sweep.ts";
-import { readTask } from "./task.ts";
 import type { Watch } from "./watch.ts";
 import { Writer } from "./writer.ts";
 
 export interface DatabaseStoreOptions {
-  /** Default: `defaultStoreBounds`. */
-  readonly bounds?: StoreBounds;
+  /** Default: `defaultBounds`. */
+  readonly bounds?: Bounds;
   /** Default: silent. */
   readonly logger?: Logger;
   /** The clock of the database. The store does not close it. */
@@ -50,8 +47,8 @@ export interface DatabaseStoreOptions {
 
 /** A store on a database that has its tables. */
 export function databaseStore(database: Database, schema: Schema, options: DatabaseStoreOptions): Store {
-  const { bounds = defaultStoreBounds, logger = silentLogger, clock, wakeup, watch, heartbeats } = options;
-  const kept = new KeptTasks();
+  const { bounds = defaultBounds, logger = silentLogger, clock, wakeup, watch, heartbeats } = options;
+  const reads = { dialect, kept: new KeptTasks(), bounds };
   const writer = new Writer(database, schema, {
     onPlaces: (places) => watch.took(places),
     onCommit(taskIds) {
@@ -64,7 +61,7 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
     },
   });
   const calls = new Calls(database, schema);
-  const reads = new LogReads(database, schema);
+  const logReads = new LogReads(database, schema);
   const retention = new Retention(database, schema, { logger });
   const rates = new Rates(database, schema);
 
@@ -73,13 +70,13 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
 
   async function useSearch(on: boolean): Promise<void> {
     await writer.settled();
-    const { isOn, isMade } = await stateOfIndex(schema.over(database));
+    const { isOn, next } = await run(schema.over(database), stateOfIndex());
     // Most stores never had it on.
     if (on !== isOn) await write((sql) => switchIndex(sql, on));
-    else if (!on || isMade) return;
+    else if (!on || next === undefined) return;
     if (!on) return;
     // The store waits for its calls when it closes. The next process goes on.
-    while (await write(stepIndex)) calls.checkOpen();
+    while (await write((sql) => run(sql, stepIndex(search)))) calls.checkOpen();
   }
 
   return {
@@ -104,8 +101,8 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
       use: (on) => calls.run(() => useSearch(on)),
       find: (owner, query) => calls.readTogether((sql) => findTasks(sql, owner, query)),
     },
-    head: (scope, taskId) => calls.read((sql) => readHead(sql, scope, taskId)),
-    features: (scope, taskId, feature) => calls.read((sql) => readFeatures(sql, scope, taskId, feature)),
+    head: (scope, taskId) => calls.read((sql) => run(sql, readHead(dialect, scope, taskId))),
+    features: (scope, taskId, feature) => calls.read((sql) => run(sql, readFeatures(dialect, scope, taskId, feature))),
     dueFeatures: (query) => calls.read((sql) => readDue(sql, query)),
     nodes: {
       beat: (node, within) => calls.run(() => heartbeats.beat(node, within)),
@@ -128,14 +125,17 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
     claimable: (query) => calls.read((sql) => readClaimable(sql, query)),
     stranded: (query) => calls.read((sql) => readStranded(sql, query)),
     load: (scope, taskId, loading) =>
-      calls.readTogether((sql, most) => readTask(sql, kept, bounds, scope, taskId, loading, most), loading.room),
+      calls.steps((most) => readTask(reads, scope, taskId, loading, most), loading.room),
     async read(scope, taskId, reading) {
-      const found = await calls.run(() => reads.read(scope, taskId, reading));
+      const found = await calls.run(() => logReads.read(scope, taskId, reading));
       if (found !== "alone") return found;
-      return calls.readTogether((sql, most) => readLog(sql, bounds, scope, taskId, reading, most), reading.room);
+      return calls.steps((most) => readLog(reads, scope, taskId, reading, most), reading.room);
     },
     list: (scope, query) =>
-      calls.readTogether((sql, most) => readList(sql, { kept, bounds }, scope, query, most), query.room),
+      calls.readTogether(
+        async (sql, most) => run(sql, readPage(reads, await findListed(sql, scope, query), query, most)),
+        query.room,
+      ),
     conversation: (context, wanted) => calls.readTogether((sql) => readConversation(sql, context, wanted)),
     once: (owner, key, now) => calls.read((sql) => readOnce(sql, owner, key, now)),
     watch: (listener) => watch.add(listener),
@@ -182,6 +182,11 @@ export class Calls {
         this.#database.transaction({ mode: "read" }, (queries) => body(this.#schema.over(queries), most)),
       ),
     );
+  }
+
+  /** The same in steps. */
+  steps<T>(body: (most: number) => Steps<T>, room?: Room): Promise<T> {
+    return this.readTogether((sql, most) => run(sql, body(most)), room);
   }
 
   /** Throws once the store is closed. */

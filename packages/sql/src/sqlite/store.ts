@@ -8,21 +8,18 @@ import {
   type Store,
   type StoreCondition,
 } from "@parley/server/internal/store/index";
-import { KeptTasks } from "../shared/kept-tasks.ts";
-import { readConversation } from "./conversation.ts";
-import { Counts } from "./counts.ts";
+import type { Bounds } from "../shared/dialect.ts";
+import { readFeatures } from "../shared/effects.ts";
+import type { Steps } from "../shared/steps.ts";
+import { defaultBounds, KeptTasks, readHead, readKept, readLog, readPage, readTask } from "../shared/tasks.ts";
+import { dialect, run } from "./dialect.ts";
 import { isBusy, movedCode, retryWhileBusy, sqliteCode, type Driver } from "./driver.ts";
-import { readDue, readFeatures } from "./features.ts";
 import type { FileWatch } from "./files.ts";
-import { readOnce } from "./keys.ts";
-import { readList } from "./list.ts";
+import { Counts, findListed } from "./list.ts";
 import { conditionOfVersion } from "./migrations.ts";
-import { readNotes } from "./notes.ts";
-import { readClaimable, readHead, readLog, readStranded } from "./read.ts";
+import { readClaimable, readConversation, readDue, readNotes, readOnce, readStranded } from "./queries.ts";
 import { ScopeIds } from "./scopes.ts";
-import { isIndexed } from "./search-index.ts";
-import { findTasks } from "./search.ts";
-import { defaultBounds, readTask, type Bounds } from "./task.ts";
+import { findTasks, isIndexed } from "./search.ts";
 import type { Writer } from "./writer.ts";
 
 export interface DriverStoreOptions {
@@ -46,7 +43,8 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
   const { durable, bounds = defaultBounds, watchInterval } = options;
   const scopes = new ScopeIds(reader);
   const kept = new KeptTasks();
-  const counts = new Counts();
+  const reads = { dialect, kept, bounds };
+  const memory = { scopes, counts: new Counts() };
   const calls = new Calls(reader, options);
   const watch = new Watch(watchInterval, () => calls.run(() => writer.moved()));
 
@@ -74,8 +72,8 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
         }),
       find: (owner, query) => calls.readTogether(() => findTasks(reader, scopes, owner, query)),
     },
-    head: (scope, taskId) => calls.read(() => readHead(reader, scope, taskId)),
-    features: (scope, taskId, feature) => calls.read(() => readFeatures(reader, scope, taskId, feature)),
+    head: (scope, taskId) => calls.read(() => run(reader, readHead(dialect, scope, taskId))),
+    features: (scope, taskId, feature) => calls.read(() => run(reader, readFeatures(dialect, scope, taskId, feature))),
     dueFeatures: (query) => calls.readTogether(() => readDue(reader, scopes, query)),
     notes: {
       read: (keys, now) => calls.readTogether(() => readNotes(reader, keys, now)),
@@ -84,11 +82,18 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
     claimable: (query) => calls.readTogether(() => readClaimable(reader, scopes, query)),
     stranded: (query) => calls.readTogether(() => readStranded(reader, scopes, query)),
     load: (scope, taskId, loading) =>
-      calls.read((most) => readTask(reader, kept, bounds, scope, taskId, loading, most), loading.room),
-    read: (scope, taskId, reading) =>
-      calls.readTogether((most) => readLog(reader, bounds, scope, taskId, reading, most), reading.room),
+      calls.read((most) => {
+        // A task that is kept costs one statement and no transaction.
+        const { task, snapshot } = run(reader, readKept(reads, scope, taskId, loading, most));
+        if (task === undefined) return snapshot;
+        return reader.transaction("read", () => run(reader, readTask(reads, scope, taskId, loading, most)));
+      }, loading.room),
+    read: (scope, taskId, reading) => calls.steps((most) => readLog(reads, scope, taskId, reading, most), reading.room),
     list: (scope, query) =>
-      calls.readTogether((most) => readList(reader, { scopes, kept, counts, bounds }, scope, query, most), query.room),
+      calls.readTogether(
+        (most) => run(reader, readPage(reads, findListed(reader, memory, scope, query), query, most)),
+        query.room,
+      ),
     conversation: (context, wanted) => calls.readTogether(() => readConversation(reader, scopes, context, wanted)),
     // Asked for every message.
     once: (owner, key, now): OnceRecord | undefined | Promise<OnceRecord | undefined> =>
@@ -187,6 +192,11 @@ export class Calls {
   /** Reads with several statements in one transaction. */
   readTogether<T>(body: (most: number) => T, room?: Room): Promise<T> {
     return this.read((most) => this.#reader.transaction("read", () => body(most)), room);
+  }
+
+  /** The same in steps. */
+  steps<T>(body: (most: number) => Steps<T>, room?: Room): Promise<T> {
+    return this.readTogether((most) => run(this.#reader, body(most)), room);
   }
 
   /** Reads with one statement, without a promise unless the file is busy. */

@@ -1,8 +1,9 @@
 import type { Owner, Removed, RemovedTasks, TaskSelection } from "@parley/server/internal/store/index";
 import type { Driver, Row, Value } from "./driver.ts";
 import { count, encodeName, int, stateNumber, states, timeLimit } from "./rows.ts";
-import { dropWords } from "./search-index.ts";
-import { byTime, deleteContext, deleteTask, effortPerSweep } from "./sweep.ts";
+import { dropWords } from "./search.ts";
+import { effortPerSweep } from "../shared/upkeep.ts";
+import { byTime, deleteContext, deleteTask } from "./sweep.ts";
 
 /** What an operator deletes. */
 export type Tidying =

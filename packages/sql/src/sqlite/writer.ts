@@ -9,10 +9,11 @@ import {
 } from "@parley/server/internal/store/index";
 import { applyItems } from "./append.ts";
 import { retryWhileBusy, type Driver } from "./driver.ts";
-import { writeNotes } from "./notes.ts";
-import { stepIndex, type IndexStep } from "./search-index.ts";
+import { writeNotes } from "./queries.ts";
+import { stepIndex, type IndexStep } from "./search.ts";
 import { sweep } from "./sweep.ts";
-import { defaultBounds, type Bounds } from "./task.ts";
+import type { Bounds } from "../shared/dialect.ts";
+import { defaultBounds } from "../shared/tasks.ts";
 import { dataVersion, WriterMemory } from "./task-writer.ts";
 import type { Tidying } from "./tidy.ts";
 
