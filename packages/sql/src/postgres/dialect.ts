@@ -1,6 +1,15 @@
 import type { LoadOptions, StoredEvent } from "@parley/server/internal/store/index";
-import type { Dialect, LogRange, Pieces, PiecesOf } from "../shared/dialect.ts";
-import { all, change, query, type Query, type Steps } from "../shared/steps.ts";
+import {
+  all,
+  change,
+  query,
+  type Dialect,
+  type LogRange,
+  type Pieces,
+  type PiecesOf,
+  type Query,
+  type Steps,
+} from "../shared/dialect.ts";
 import {
   agentName,
   eventOf,

@@ -6,10 +6,11 @@ import {
   type OnceRecord,
 } from "@parley/server/internal/store/index";
 import { valueTables, type KeyPlace, type ValueTable } from "../shared/batch.ts";
-import { featureRow, onceRecord } from "../shared/effects.ts";
+import { featureRow, onceRecord } from "../shared/rows.ts";
 import type { Value } from "./driver.ts";
 import {
   bothNames,
+  columns,
   decodeName,
   encodeJson,
   encodeName,
@@ -23,7 +24,6 @@ import {
   timeLimit,
   wholeKey,
   write,
-  type Column,
   type TaskRow,
 } from "./rows.ts";
 import { together, type Sql } from "./schema.ts";
@@ -33,12 +33,7 @@ import { together, type Sql } from "./schema.ts";
 /** A task by its agent and its id, and a row of it. */
 export type WantedFeature = readonly [agent: number, taskId: string, feature: string, key: string];
 
-const wantedRows: readonly Column[] = [
-  ["agent", "bigint"],
-  ["id", "text"],
-  ["feature", "text"],
-  ["key", "text"],
-];
+const wantedRows = columns("agent bigint, id text, feature text, key text");
 const selectRows = `SELECT ${wholeKey}, f.value, f.due, f.task, f.feature FROM ${rowsOf(wantedRows)}
   JOIN parley.tasks t ON t.agent = v.agent AND t.id = v.id
   JOIN parley.features f ON f.task = t.number AND f.feature = v.feature AND f.key = v.key`;
@@ -46,24 +41,11 @@ const ofTasks = wantedRows.slice(0, 2);
 const countRows = `SELECT f.task, count(*) FROM (SELECT DISTINCT t.number FROM ${rowsOf(ofTasks)}
   JOIN parley.tasks t ON t.agent = v.agent AND t.id = v.id) n JOIN parley.features f ON f.task = n.number GROUP BY f.task`;
 
-const namedRow: readonly Column[] = [
-  ["task", "bigint"],
-  ["feature", "text"],
-  ["key", "text"],
-];
-const woken: readonly Column[] = [
-  ["task", "bigint"],
-  ["feature", "text"],
-  ["due", "bigint"],
-];
-const setting: readonly Column[] = [
-  ["agent", "bigint"],
-  ...namedRow,
-  ["long_key", "text"],
-  ["value", "text"],
-  ["due", "bigint"],
-  ["place", "bigint"],
-];
+const namedRow = columns("task bigint, feature text, key text");
+const woken = columns("task bigint, feature text, due bigint");
+const setting = columns(
+  "agent bigint, task bigint, feature text, key text, long_key text, value text, due bigint, place bigint",
+);
 const wakeRows = `UPDATE parley.features f SET due = v.due FROM ${rowsOf(woken)}
   WHERE f.task = v.task AND f.feature = v.feature AND f.due IS NULL`;
 const deleteRows = `DELETE FROM parley.features f USING ${rowsOf(namedRow)}
@@ -165,11 +147,8 @@ function nameOf(task: number, feature: string, key: string): string {
   return JSON.stringify([task, feature, key]);
 }
 
-const namedKey: readonly Column[] = [
-  ["owner", "bigint"],
-  ["name", "text"],
-];
-const wantedKeys: readonly Column[] = [...namedKey, ["now", "bigint"]];
+const namedKey = columns("owner bigint, name text");
+const wantedKeys = columns("owner bigint, name text, now bigint");
 /** Locked, so that a key that has expired is replaced by one transaction. Others only answer, and wait for nobody. */
 const lockExpired = `SELECT k.owner, k.name FROM ${rowsOf(wantedKeys)} JOIN parley.keys k ON k.owner = v.owner AND k.name = v.name
   WHERE k.until <= v.now ORDER BY k.owner, k.name FOR NO KEY UPDATE OF k`;
@@ -177,16 +156,9 @@ const lockExpired = `SELECT k.owner, k.name FROM ${rowsOf(wantedKeys)} JOIN parl
 const selectKeys = `SELECT ${onceColumns}, k.until, k.owner, k.name FROM ${rowsOf(namedKey)}
   JOIN parley.keys k LEFT JOIN parley.tasks t ON t.number = k.task ON k.owner = v.owner AND k.name = v.name`;
 
-const keyColumns: readonly Column[] = [
-  ["owner", "bigint"],
-  ["name", "text"],
-  ["hash", "text"],
-  ["task", "bigint"],
-  ["context", "bigint"],
-  ["seq", "integer"],
-  ["until", "bigint"],
-  ["answer", "text"],
-];
+const keyColumns = columns(
+  "owner bigint, name text, hash text, task bigint, context bigint, seq integer, until bigint, answer text",
+);
 const insertKeys = insertInto("keys", keyColumns, "owner, name", "ON CONFLICT (owner, name) DO NOTHING RETURNING 1");
 const replaceKeys = `UPDATE parley.keys k SET hash = v.hash, task = v.task, context = v.context, seq = v.seq, until = v.until,
   answer = v.answer FROM ${rowsOf(keyColumns)} WHERE k.owner = v.owner AND k.name = v.name`;
@@ -276,13 +248,10 @@ interface Statements {
 
 const statements = (Object.keys(valueTables) as ValueTable[]).map((table): Statements => {
   const key = valueTables[table];
-  const columns: readonly Column[] = [
-    [key, "bigint"],
-    ["value", "text"],
-  ];
+  const rows = columns(`${key} bigint, value text`);
   return {
     table,
-    upsert: insertInto(table, columns, key, `ON CONFLICT (${key}) DO UPDATE SET value = excluded.value`),
+    upsert: insertInto(table, rows, key, `ON CONFLICT (${key}) DO UPDATE SET value = excluded.value`),
     remove: `DELETE FROM parley.${table} WHERE ${key} = ANY($1::bigint[])`,
     lock: `SELECT 1 FROM parley.${table} WHERE ${key} = ANY($1::bigint[]) ORDER BY ${key} FOR UPDATE`,
   };

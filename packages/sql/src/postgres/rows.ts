@@ -47,7 +47,15 @@ export const neverHeld: number = -Number.MAX_SAFE_INTEGER;
 export const recordColumns = "seq, kind, state, time, actor, turn, attempt, extra, json";
 
 /** A column that is written, and its type. */
-export type Column = readonly [name: string, type: "bigint" | "integer" | "smallint" | "text"];
+export type Column = readonly [name: string, type: string];
+
+/** Columns as a table has them: `task bigint, seq integer`. */
+export function columns(list: string): readonly Column[] {
+  return list.split(", ").map((column): Column => {
+    const [name = "", type = ""] = column.split(" ");
+    return [name, type];
+  });
+}
 
 /** SQL of rows that are passed as one array for each column: `unnest($1::bigint[], …) AS v (task, …)`. */
 export function rowsOf(columns: readonly Column[], first = 1): string {

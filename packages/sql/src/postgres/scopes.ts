@@ -5,6 +5,7 @@ import type { Owner, TaskHead } from "@parley/server/internal/store/index";
 import type { Value } from "./driver.ts";
 import {
   bothNames,
+  columns,
   count,
   indexName,
   insertInto,
@@ -15,7 +16,6 @@ import {
   states,
   text,
   write,
-  type Column,
   type TaskRow,
 } from "./rows.ts";
 import type { Sql } from "./schema.ts";
@@ -26,12 +26,9 @@ const root = 0;
 /** Bytes of memory. */
 const maxBytes = 4 << 20;
 
-const named: readonly Column[] = [
-  ["parent", "bigint"],
-  ["name", "text"],
-];
+const named = columns("parent bigint, name text");
 const findScopes = `SELECT s.parent, s.name, s.id FROM ${rowsOf(named)} JOIN parley.scopes s USING (parent, name)`;
-const made: readonly Column[] = [...named, ["long_name", "text"], ["id", "bigint"]];
+const made = columns("parent bigint, name text, long_name text, id bigint");
 const insertScopes = insertInto("scopes", made, "parent, name", "ON CONFLICT DO NOTHING");
 /** How often ids are drawn. One that exists is as rare as two of a million in 2^48. */
 const maxDraws = 3;
@@ -176,7 +173,7 @@ export async function findPlace(sql: Sql, { agent, owner }: Owner, contextId: st
 }
 
 /** The columns of counts. */
-const tallies: readonly Column[] = states.map((_, index): Column => [`n${index}`, "bigint"]);
+const tallies = columns(states.map((_, index) => `n${index} bigint`).join(", "));
 const sums = tallies.map(([name]) => `coalesce(sum(${name}), 0)::bigint`).join(", ");
 
 /** How many tasks there are of each state, in the order of `states`. */
@@ -203,13 +200,8 @@ interface ContextChange {
 /** Rows of `counts` of a scope. Nodes that write at once take different ones, by their connection. */
 const shards = 16;
 
-const contextColumns: readonly Column[] = [
-  ["id", "bigint"],
-  ["owner", "bigint"],
-  ["name", "text"],
-  ["long_name", "text"],
-  ["tasks", "bigint"],
-  ["touched", "bigint"],
+const contextColumns = [
+  ...columns("id bigint, owner bigint, name text, long_name text, tasks bigint, touched bigint"),
   ...tallies,
 ];
 const added = (table: string): string =>
@@ -223,7 +215,7 @@ const upsertContexts = insertInto(
   // Those of an owner that was deleted are not created. `forgetOwner` waits for those that are being created.
   "EXISTS (SELECT 1 FROM parley.scopes s WHERE s.id = v.owner)",
 );
-const countColumns: readonly Column[] = [["scope", "bigint"], ...tallies];
+const countColumns = [...columns("scope bigint"), ...tallies];
 const tallyNames = tallies.map(([name]) => name).join(", ");
 const upsertCounts = `INSERT INTO parley.counts (scope, shard, ${tallyNames})
   SELECT scope, pg_backend_pid() % ${shards}, ${tallyNames} FROM ${rowsOf(countColumns)} ORDER BY scope

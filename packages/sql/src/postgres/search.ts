@@ -2,7 +2,7 @@ import { maxSnippets } from "@parley/server/internal/store/snippets";
 import { searchPoints } from "@parley/server/internal/store/search";
 import type { Owner, SearchPage, SearchQuery, SearchTerm } from "@parley/server/internal/store/index";
 import { checkReady, findTasks as findIn, indexed, maxTexts, type SearchDialect } from "../shared/search.ts";
-import { all, change, first, query, type Query, type Row } from "../shared/steps.ts";
+import { all, change, first, query, type Query, type Row } from "../shared/dialect.ts";
 import { dialect, run } from "./dialect.ts";
 import { int, taskId, text } from "./rows.ts";
 import type { Sql } from "./schema.ts";

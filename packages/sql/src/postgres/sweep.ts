@@ -3,6 +3,7 @@ import type { Bounds } from "../shared/dialect.ts";
 import { compactTask, effortPerSweep, pagesOf } from "../shared/upkeep.ts";
 import { dialect, run } from "./dialect.ts";
 import {
+  columns,
   count,
   decodeName,
   int,
@@ -14,7 +15,6 @@ import {
   text,
   timeLimit,
   write,
-  type Column,
   type TaskRow,
 } from "./rows.ts";
 import { together, type Sql } from "./schema.ts";
@@ -112,10 +112,7 @@ async function deleteExpired(sql: Sql, options: Sweeping): Promise<boolean> {
   return idle > limit || expired.length > limit;
 }
 
-const named: readonly Column[] = [
-  ["owner", "bigint"],
-  ["name", "text"],
-];
+const named = columns("owner bigint, name text");
 
 /** Terminal tasks with an older status, the oldest first. Those that were compacted and the others are in two lists. */
 async function lockOver(sql: Sql, before: number, limit: number, loose: boolean): Promise<readonly TaskRow[]> {
@@ -229,11 +226,7 @@ export async function rowsOfTasks(
 /** One list of tasks in the order of an index: of an agent or an owner, in a state, older than a time. */
 export type TaskList = readonly [scope: number, state: number, before: number];
 
-const listed: readonly Column[] = [
-  ["scope", "bigint"],
-  ["state", "smallint"],
-  ["before", "bigint"],
-];
+const listed = columns("scope bigint, state smallint, before bigint");
 
 /** Of each list the tasks with the oldest status. `and`: a condition, and what locks the rows. */
 export function selectLists(level: "agent" | "owner", columns: string, and: string): string {

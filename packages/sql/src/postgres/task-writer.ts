@@ -15,6 +15,7 @@ import {
 import type { Row, Value } from "./driver.ts";
 import {
   bothNames,
+  columns,
   encodeJson,
   insertInto,
   neverHeld,
@@ -34,23 +35,16 @@ export interface LockedTask extends KnownTask {
   readonly storedFeatures: boolean;
 }
 
-const types: Readonly<Record<string, Column[1]>> = {
-  id: "text",
-  long_id: "text",
-  holder: "text",
-  state: "smallint",
-  run_alone: "smallint",
-  has_metadata: "smallint",
-  has_features: "smallint",
-  status_seq: "integer",
-  seq: "integer",
-  first_seq: "integer",
-  run_turn: "integer",
-  run_attempt: "integer",
-  run_input: "integer",
-  run_deaths: "integer",
-};
-const typed = (names: readonly string[]): Column[] => names.map((name) => [name, types[name] ?? "bigint"]);
+/** The columns that are no `bigint`. */
+const types = new Map(
+  columns(
+    "id text, long_id text, holder text, base text, extra text, json text, " +
+      "kind smallint, actor smallint, state smallint, run_alone smallint, has_metadata smallint, has_features smallint, " +
+      "status_seq integer, seq integer, first_seq integer, turn integer, attempt integer, " +
+      "run_turn integer, run_attempt integer, run_input integer, run_deaths integer",
+  ),
+);
+const typed = (names: readonly string[]): Column[] => names.map((name) => [name, types.get(name) ?? "bigint"]);
 
 const changing = typed([...plain, ...placing, ...owning, "has_features", "touched"]);
 const insertColumns = [...typed(identity), ...typed(["long_id"]), ...changing];
@@ -121,23 +115,10 @@ function changingOf(task: LockedTask): readonly Value[] {
   return [...plainOf(task), ...placingOf(head), ...owningOf(head), hasFeatures ? 1 : 0, touched];
 }
 
-const longColumns: ReadonlySet<string> = new Set(["extra", "json"]);
-const logColumns: readonly Column[] = [
-  ["task", "bigint"],
-  ["seq", "integer"],
-  ["context", "bigint"],
-  ["place", "bigint"],
-  ["base", "text"],
-  ...recordValueColumns.map((name): Column => [name, longColumns.has(name) ? "text" : typeOfColumn(name)]),
-];
+const logColumns = typed(["task", "seq", "context", "place", "base", ...recordValueColumns]);
 const insertRecords = insertInto("log", logColumns, "task, seq");
 
-const replyColumns: readonly Column[] = [
-  ["context", "bigint"],
-  ["place", "bigint"],
-  ["time", "bigint"],
-  ["json", "text"],
-];
+const replyColumns = typed(["context", "place", "time", "json"]);
 const insertReplies = insertInto("replies", replyColumns, "context, place");
 
 /** About the most characters of one statement: the message of a statement has less than 1 GiB. */
@@ -202,9 +183,4 @@ export class ReplyWriter {
   write(sql: Sql): Promise<void> {
     return this.#rows.write(sql);
   }
-}
-
-function typeOfColumn(name: string): Column[1] {
-  if (name === "time") return "bigint";
-  return name === "turn" || name === "attempt" ? "integer" : "smallint";
 }

@@ -7,7 +7,7 @@ import { resolveNames } from "./batch-reads.ts";
 import type { Database } from "./database.ts";
 import { sqlState, type Queries } from "./driver.ts";
 import { isConflict, isLocked, isOutage, isReadOnly } from "./errors.ts";
-import { ensurePartitions } from "./partitions.ts";
+import { ensurePartitions } from "./retention.ts";
 import type { Schema } from "./schema.ts";
 import { ScopeGone, ScopeIds } from "./scopes.ts";
 

@@ -13,9 +13,8 @@ import {
   type SaidMessage,
   type StoredConversation,
 } from "@parley/server/internal/store/index";
-import { selectTask, type Dialect } from "./dialect.ts";
+import { all, first, query, selectTask, type Dialect, type Query, type Steps } from "./dialect.ts";
 import { eventOf, int, kindNumber, maxSeq, seqOf, text, type Row, type Value } from "./rows.ts";
-import { all, first, query, type Query, type Steps } from "./steps.ts";
 
 // Reads the newest entries of a conversation. Large texts are read only if they are returned.
 

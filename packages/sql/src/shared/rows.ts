@@ -1,12 +1,20 @@
-import type { TaskState } from "@parley/a2a/internal/model/index";
-import type { Actor, LogRecord, NewRecord, RecordKind } from "@parley/a2a/model";
 import {
   escaped as encodeName,
   unescaped as decodeName,
   wellFormed as encodeJson,
 } from "@parley/a2a/internal/base/json-text";
-import type { Owner, ReadRecord, StoredEvent, StoredRun, TaskHead } from "@parley/server/internal/store/index";
-import type { Row, Value } from "./steps.ts";
+import type { TaskState } from "@parley/a2a/internal/model/index";
+import type { Actor, LogRecord, NewRecord, RecordKind } from "@parley/a2a/model";
+import type {
+  FeatureRow,
+  OnceRecord,
+  Owner,
+  ReadRecord,
+  StoredEvent,
+  StoredRun,
+  TaskHead,
+} from "@parley/server/internal/store/index";
+import type { Row, Value } from "./dialect.ts";
 
 export type { Row, Value };
 
@@ -217,5 +225,26 @@ export function eventOf(kind: number, json: string): StoredEvent {
   return {
     kind: kind === kindNumber("task") ? "task" : kind === kindNumber("message") ? "message" : "statusUpdate",
     json,
+  };
+}
+
+// The rows of features and of idempotency keys.
+
+/** The columns: the key, the value, and when it is due. */
+export function featureRow(row: Row): FeatureRow {
+  const due = optional(row, 2);
+  const value = { key: decodeName(text(row, 0)), value: text(row, 1) };
+  return typeof due === "number" ? { ...value, due } : value;
+}
+
+/** The columns: the hash, the number of the record, the id of the task, and the answer. */
+export function onceRecord(key: string, row: Row): OnceRecord {
+  const [taskId, answer] = [optional(row, 2), optional(row, 3)];
+  return {
+    key,
+    hash: decodeName(text(row, 0)),
+    seq: int(row, 1),
+    ...(typeof taskId === "string" && { taskId: decodeName(taskId) }),
+    ...(typeof answer === "string" && { answer }),
   };
 }

@@ -16,9 +16,8 @@ import {
   type SearchQuery,
   type SearchTerm,
 } from "@parley/server/internal/store/index";
-import type { Dialect, LogRange } from "./dialect.ts";
+import { all, change, first, query, type Dialect, type LogRange, type Query, type Steps } from "./dialect.ts";
 import { decodeName, encodeName, eventOf, int, optional, seqOf, stateNumber, text, type Row } from "./rows.ts";
-import { all, change, first, query, type Query, type Steps } from "./steps.ts";
 
 // Full text search: finds tasks by their texts, and adds what a log has to the index.
 

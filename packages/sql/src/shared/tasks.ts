@@ -14,6 +14,7 @@ import {
   tooLarge,
   type ListedTask,
   type ListQuery,
+  type FeatureRow,
   type LoadOptions,
   type LogPage,
   type ReadOptions,
@@ -24,6 +25,9 @@ import {
   type TaskPieces,
 } from "@parley/server/internal/store/index";
 import {
+  all,
+  first,
+  query,
   selectNumber,
   selectTask,
   type Bounds,
@@ -31,11 +35,13 @@ import {
   type LogRange,
   type Pieces,
   type PiecesOf,
+  type Steps,
 } from "./dialect.ts";
 import {
   count,
   decodeName,
   encodeName,
+  featureRow,
   kindNumber,
   maxSeq,
   optional,
@@ -44,7 +50,6 @@ import {
   taskWidth,
   type TaskRow,
 } from "./rows.ts";
-import { all, first, type Steps } from "./steps.ts";
 
 // Reads tasks: heads, pages of their logs, whole tasks, and pages of lists.
 
@@ -110,6 +115,28 @@ export function* readHead(dialect: Dialect, scope: Scope, taskId: string): Steps
     ...(typeof checkpoint === "string" && { checkpoint }),
     ...(typeof taskState === "string" && { taskState }),
   };
+}
+
+export function* readFeatures(
+  { name, featureKey }: Dialect,
+  { agent, owner }: Scope,
+  taskId: string,
+  feature: string,
+): Steps<readonly FeatureRow[]> {
+  const rows = yield* all(
+    query(
+      `SELECT ${featureKey}, f.value, f.due
+       FROM parley.scopes a JOIN parley.tasks t ON t.agent = a.id JOIN parley.scopes o ON o.id = t.owner
+         JOIN parley.features f ON f.task = t.number
+       WHERE a.parent = 0 AND a.name = $1 AND t.id = $2 AND f.feature = $3 ${owner === undefined ? "" : "AND o.name = $4"}
+       ORDER BY f.id`,
+      name(agent),
+      name(taskId),
+      encodeName(feature),
+      ...(owner === undefined ? [] : [name(owner)]),
+    ),
+  );
+  return rows.map(featureRow);
 }
 
 /** Call it in a transaction. */

@@ -10,9 +10,8 @@ import {
   type TaskHead,
   type Upkeep,
 } from "@parley/server/internal/store/index";
-import type { Dialect } from "./dialect.ts";
+import { all, change, first, query, type Dialect, type Steps } from "./dialect.ts";
 import { count, decodeName, encodeJson, int, optional, seqOf, text, type TaskRow, type Value } from "./rows.ts";
-import { all, change, first, query, type Steps } from "./steps.ts";
 import { readPieces, type Reads } from "./tasks.ts";
 
 // Compacts tasks, and lists what owners have.

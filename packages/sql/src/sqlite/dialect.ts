@@ -1,7 +1,17 @@
 import type { LoadOptions, StoredEvent } from "@parley/server/internal/store/index";
-import type { Dialect, LogRange, Pieces, PiecesOf } from "../shared/dialect.ts";
+import {
+  all,
+  change,
+  query,
+  type Dialect,
+  type LogRange,
+  type Pieces,
+  type PiecesOf,
+  type Query,
+  type Row,
+  type Steps,
+} from "../shared/dialect.ts";
 import { eventOf, int, optional, taskColumns, text } from "../shared/rows.ts";
-import { all, change, query, type Query, type Row, type Steps } from "../shared/steps.ts";
 import type { Driver, Value } from "./driver.ts";
 import { encodeName, logKey, maxSeq, recordColumns, taskTables } from "./rows.ts";
 

@@ -5,7 +5,7 @@ import {
   type OnceRecord,
 } from "@parley/server/internal/store/index";
 import { valueTables, type KeyPlace, type KnownTask, type ValueTable } from "../shared/batch.ts";
-import { featureRow } from "../shared/effects.ts";
+import { featureRow } from "../shared/rows.ts";
 import type { Driver } from "./driver.ts";
 import { findOnce } from "./queries.ts";
 import { count, encodeJson, encodeName, insertInto, ManyRows } from "./rows.ts";

@@ -1,7 +1,6 @@
 import type { TaskState } from "@parley/a2a/internal/model/index";
 import type { ListPosition, ListQuery, Scope } from "@parley/server/internal/store/index";
-import { selectTask } from "../shared/dialect.ts";
-import { first } from "../shared/steps.ts";
+import { first, selectTask } from "../shared/dialect.ts";
 import type { Place } from "../shared/tasks.ts";
 import { dialect, run } from "./dialect.ts";
 import type { Driver, Value } from "./driver.ts";

@@ -13,7 +13,7 @@ import type {
   StrandedRuns,
 } from "@parley/server/internal/store/index";
 import { readConversation as conversationOf } from "../shared/conversation.ts";
-import { featureRow, onceRecord } from "../shared/effects.ts";
+import { featureRow, onceRecord } from "../shared/rows.ts";
 import { dialect, run } from "./dialect.ts";
 import type { Driver, Value } from "./driver.ts";
 import { decodeName, encodeName, int, optional, taskColumns, taskRow, taskTables, text, timeLimit } from "./rows.ts";

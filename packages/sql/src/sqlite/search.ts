@@ -10,7 +10,7 @@ import {
   stepIndex as stepIn,
   type SearchDialect,
 } from "../shared/search.ts";
-import { all, change, first, query, type Query, type Row } from "../shared/steps.ts";
+import { all, change, first, query, type Query, type Row } from "../shared/dialect.ts";
 import { ask, dialect, run } from "./dialect.ts";
 import type { Driver } from "./driver.ts";
 import { count, int, logKey, maxSeq, text } from "./rows.ts";

@@ -8,10 +8,17 @@ import {
   type Store,
   type StoreCondition,
 } from "@parley/server/internal/store/index";
-import type { Bounds } from "../shared/dialect.ts";
-import { readFeatures } from "../shared/effects.ts";
-import type { Steps } from "../shared/steps.ts";
-import { defaultBounds, KeptTasks, readHead, readKept, readLog, readPage, readTask } from "../shared/tasks.ts";
+import type { Bounds, Steps } from "../shared/dialect.ts";
+import {
+  defaultBounds,
+  KeptTasks,
+  readFeatures,
+  readHead,
+  readKept,
+  readLog,
+  readPage,
+  readTask,
+} from "../shared/tasks.ts";
 import { dialect, run } from "./dialect.ts";
 import { isBusy, movedCode, retryWhileBusy, sqliteCode, type Driver } from "./driver.ts";
 import type { FileWatch } from "./files.ts";

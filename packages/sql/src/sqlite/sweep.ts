@@ -1,6 +1,5 @@
 import { deletesBefore, sweptStates, type SweepOptions, type SweepReport } from "@parley/server/internal/store/index";
-import { selectNumber, type Bounds } from "../shared/dialect.ts";
-import { first } from "../shared/steps.ts";
+import { first, selectNumber, type Bounds } from "../shared/dialect.ts";
 import { compactTask, effortPerSweep, pagesOf } from "../shared/upkeep.ts";
 import { dialect, run } from "./dialect.ts";
 import type { Driver, Row } from "./driver.ts";

@@ -15,7 +15,7 @@ import { sweep } from "./sweep.ts";
 import type { Bounds } from "../shared/dialect.ts";
 import { defaultBounds } from "../shared/tasks.ts";
 import { dataVersion, WriterMemory } from "./task-writer.ts";
-import type { Tidying } from "./tidy.ts";
+import type { Tidying } from "./upkeep.ts";
 
 /**
  * Changes a database, in this thread or in one of its own. Calls take effect in the order in which they are made. They
@@ -106,14 +106,14 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
       }),
     async tidy(what) {
       // Loaded when it is first used.
-      const { tidy } = await import("./tidy.ts");
+      const { tidy } = await import("./upkeep.ts");
       return change(() => {
         memory.forget();
         return tidy(driver, what);
       });
     },
     async scrub() {
-      const { scrub } = await import("./tidy.ts");
+      const { scrub } = await import("./upkeep.ts");
       return inTurn(() => {
         check?.();
         scrub(driver);
