@@ -1,29 +1,17 @@
 import type {
   AppendOutcome,
-  ContextAppend,
+  ContextKey,
   ContextMessageEffect,
-  FeatureEffect,
-  OnceEffect,
-  OnceRecord,
   Owner,
   ReadRecord,
-  TaskAppend,
   TaskHead,
+  TaskKey,
 } from "@parley/server/internal/store/index";
-import {
-  applyAll,
-  isPause,
-  type Changes,
-  type Found,
-  type FoundContext,
-  type KeyPlace,
-  type ReadAppend,
-  type ValueTable,
-} from "../shared/batch.ts";
+import { applyAll, isPause, type Changes, type FoundContext, type ReadAppend } from "../shared/batch.ts";
 import { indexTask } from "../shared/search.ts";
 import { contextPath, readKnown, taskPath, type Known } from "./batch-reads.ts";
 import { run } from "./dialect.ts";
-import { ValueRows } from "./effects.ts";
+import { ValueRows, type FeatureRows, type Keys } from "./effects.ts";
 import { together, type Sql } from "./schema.ts";
 import { ScopeChanges, type ScopeNames } from "./scopes.ts";
 import { search } from "./search.ts";
@@ -59,7 +47,9 @@ class Batch implements Changes<LockedTask> {
   readonly #scopes = new ScopeChanges();
   readonly #log = new LogWriter();
   readonly #replies = new ReplyWriter();
-  readonly #values = new ValueRows();
+  readonly keys: Keys;
+  readonly features: FeatureRows;
+  readonly values = new ValueRows();
   /** Tasks that this batch has changed or created. */
   readonly #changed = new Set<LockedTask>();
   /** Tasks whose history has grown, where texts are indexed. */
@@ -67,32 +57,24 @@ class Batch implements Changes<LockedTask> {
 
   constructor(known: Known) {
     this.#known = known;
+    this.keys = known.keys;
+    this.features = known.features;
   }
 
-  find({ task: key, effects = [] }: TaskAppend): Found<LockedTask> {
-    const once = this.duplicate(key, effects);
-    const agent = this.#known.names.find(key.agent);
-    const task = agent === undefined ? undefined : this.#known.tasks.get(taskPath(agent, key.taskId));
-    const isOwn = task?.row.owner === this.#known.names.find(key.agent, key.owner);
-    return { ...(task !== undefined && { task: isOwn ? task : "foreign" }), ...(once !== undefined && { once }) };
+  /** What the items name was read before. */
+  isNew(): boolean {
+    return false;
   }
 
-  duplicate(
-    key: Owner,
-    effects: NonNullable<TaskAppend["effects"]> | ContextAppend["effects"],
-  ): OnceRecord | undefined {
-    const owner = this.#known.names.find(key.agent, key.owner);
-    if (owner === undefined) return undefined;
-    for (const effect of effects) {
-      if (effect.effect !== "once") continue;
-      const known = this.#known.keys.find(owner, effect.key, effect.now);
-      if (known !== undefined) return known;
-    }
-    return undefined;
+  find({ agent, owner, taskId }: TaskKey): LockedTask | "foreign" | undefined {
+    const agentId = this.#known.names.find(agent);
+    const task = agentId === undefined ? undefined : this.#known.tasks.get(taskPath(agentId, taskId));
+    if (task === undefined) return undefined;
+    return task.row.owner === this.ownerId({ agent, owner }) ? task : "foreign";
   }
 
-  refusalOf(task: LockedTask | undefined, effects: readonly FeatureEffect[]): "changed" | "full" | undefined {
-    return this.#known.features.refusalOf(task?.row.number, effects);
+  ownerId({ agent, owner }: Owner): number | undefined {
+    return this.#known.names.find(agent, owner);
   }
 
   create(head: TaskHead): LockedTask {
@@ -114,7 +96,7 @@ class Batch implements Changes<LockedTask> {
     return task;
   }
 
-  context({ agent, owner, contextId }: ContextAppend["context"]): FoundContext {
+  context({ agent, owner, contextId }: ContextKey): FoundContext {
     const context = this.#context(agent, owner, contextId);
     this.touch(context, 0);
     return context;
@@ -141,33 +123,19 @@ class Batch implements Changes<LockedTask> {
     this.#scopes.touch(id, owner, name, time);
   }
 
-  setValue(table: ValueTable, id: number, value: string | null): void {
-    this.#values.set(table, id, value);
-  }
-
-  addKey(effect: OnceEffect, place: KeyPlace, at: Pick<OnceRecord, "seq" | "taskId">): void {
-    this.#known.keys.add(effect, place, at);
-  }
-
-  applyFeature(task: LockedTask, effect: FeatureEffect): void {
-    task.hasFeatures ||= effect.op === "set";
-    if (task.hasFeatures) this.#known.features.apply(task.row, effect);
-  }
-
   /** Writes in an order that is the same for every transaction, so that none waits for one that waits for it. */
   async write(sql: Sql): Promise<void> {
     const tasks = new TaskWriter();
     for (const task of this.#changed) tasks.add(task);
-    const { keys, features } = this.#known;
     const counts = (): Promise<void> => this.#scopes.writeCounts(sql);
     const [contexts, , , newKeys, newTasks] = await together([
       this.#scopes.writeContexts(sql),
-      this.#values.write(sql),
+      this.values.write(sql),
       this.#replies.write(sql),
-      keys.write(sql),
+      this.keys.write(sql),
       tasks.write(sql),
       this.#log.write(sql),
-      features.write(sql),
+      this.features.write(sql),
       // Others wait for these rows, so nothing comes after them.
       this.#grown.size === 0 ? counts() : Promise.resolve(),
     ]);

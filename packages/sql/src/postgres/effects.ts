@@ -24,9 +24,9 @@ import {
   timeLimit,
   wholeKey,
   write,
-  type TaskRow,
 } from "./rows.ts";
 import { together, type Sql } from "./schema.ts";
+import type { LockedTask } from "./task-writer.ts";
 
 // What the effects of appends change: features, idempotency keys, checkpoints and states.
 
@@ -93,16 +93,19 @@ export class FeatureRows {
     for (const row of counts) this.#counts.set(int(row, 0), int(row, 1));
   }
 
-  /** The reason to refuse the effects of an item. `task` is absent where the item creates it. */
-  refusalOf(task: number | undefined, effects: readonly FeatureEffect[]): "changed" | "full" | undefined {
+  refusalOf(known: LockedTask | undefined, effects: readonly FeatureEffect[]): "changed" | "full" | undefined {
     if (effects.length === 0) return undefined;
+    const task = known?.row.number;
     return refuseFeatures(effects, {
       find: (feature, key) => (task === undefined ? undefined : this.#rows.get(nameOf(task, feature, key))?.state),
       count: () => (task === undefined ? 0 : (this.#counts.get(task) ?? 0)),
     });
   }
 
-  apply({ number: task, agent }: Pick<TaskRow, "number" | "agent">, effect: FeatureEffect): void {
+  apply(known: LockedTask, effect: FeatureEffect): void {
+    known.hasFeatures ||= effect.op === "set";
+    if (!known.hasFeatures) return;
+    const { number: task, agent } = known.row;
     const { feature } = effect;
     if (effect.op === "wake") {
       for (const row of this.#rows.values()) {

@@ -3,12 +3,12 @@ import {
   deletesAllBefore,
   lazyUpkeep,
   unavailable,
-  withRoom,
   type Room,
   type Store,
   type StoreCondition,
 } from "@parley/server/internal/store/index";
 import type { Wakeup } from "@parley/server/internal/store/wakeup";
+import { OpenCalls } from "../shared/calls.ts";
 import type { Bounds, Steps } from "../shared/dialect.ts";
 import { stateOfIndex, stepIndex } from "../shared/search.ts";
 import { defaultBounds, KeptTasks, readFeatures, readHead, readLog, readPage, readTask } from "../shared/tasks.ts";
@@ -159,24 +159,15 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
   };
 }
 
-/** The calls of a store: refused once it is closed. The database repeats them, and rejects in the words of the port. */
-export class Calls {
+/** The database repeats calls, and rejects in the words of the port. */
+export class Calls extends OpenCalls {
   readonly #database: Database;
   readonly #schema: Schema;
-  readonly #running = new Set<Promise<unknown>>();
-  #isClosed = false;
 
   constructor(database: Database, schema: Schema) {
+    super();
     this.#database = database;
     this.#schema = schema;
-  }
-
-  run<T>(body: () => Promise<T>): Promise<T> {
-    const call = this.#open(body);
-    this.#running.add(call);
-    const forget = (): void => void this.#running.delete(call);
-    call.then(forget, forget);
-    return call;
   }
 
   /** Reads with one statement, or with several that need not agree. */
@@ -186,38 +177,15 @@ export class Calls {
 
   /** Reads with several statements at one moment. `body` gets the number of bytes that it may read. */
   readTogether<T>(body: (sql: Sql, most: number) => Promise<T>, room?: Room): Promise<T> {
-    return this.run(() =>
-      withRoom(room, (most) =>
-        this.#database.transaction({ mode: "read" }, (queries) => body(this.#schema.over(queries), most)),
-      ),
+    return this.run(
+      (most) => this.#database.transaction({ mode: "read" }, (queries) => body(this.#schema.over(queries), most)),
+      room,
     );
   }
 
   /** The same in steps. */
   steps<T>(body: (most: number) => Steps<T>, room?: Room): Promise<T> {
     return this.readTogether((sql, most) => run(sql, body(most)), room);
-  }
-
-  /** Throws once the store is closed. */
-  checkOpen(): void {
-    if (this.#isClosed) throw unavailable("The store is closed");
-  }
-
-  async #open<T>(body: () => Promise<T>): Promise<T> {
-    this.checkOpen();
-    return body();
-  }
-
-  /** Refuses every further call. `false`: it was closed before. */
-  end(): boolean {
-    const wasOpen = !this.#isClosed;
-    this.#isClosed = true;
-    return wasOpen;
-  }
-
-  /** Resolves when no call is in progress. */
-  async ended(): Promise<void> {
-    while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
 }
 

@@ -5,6 +5,8 @@ import {
   decide,
   type AppendOutcome,
   type ContextAppend,
+  type ContextEffect,
+  type ContextKey,
   type ContextMessageEffect,
   type FeatureEffect,
   type OnceEffect,
@@ -13,7 +15,9 @@ import {
   type ReadItem,
   type ReadRecord,
   type TaskAppend,
+  type TaskEffect,
   type TaskHead,
+  type TaskKey,
 } from "@parley/server/internal/store/index";
 import { encodeName, maxSeq, stateNumber, trialOf, type TaskRow, type Value } from "./rows.ts";
 
@@ -111,13 +115,6 @@ export interface KeyPlace {
   readonly context: number | null;
 }
 
-/** What an item names, as it is known before the item is applied. */
-export interface Found<Task extends KnownTask> {
-  /** `foreign`: that of another owner. To anyone but its owner a task does not exist, except that its id cannot be used again. */
-  readonly task?: Task | "foreign";
-  readonly once?: OnceRecord;
-}
-
 /** The context of an item. */
 export interface FoundContext {
   readonly id: number;
@@ -125,19 +122,30 @@ export interface FoundContext {
   readonly name: string;
 }
 
-/** What a transaction knows and collects. */
+type Effects = readonly (TaskEffect | ContextEffect)[];
+
+/** What a transaction knows, and what it collects. */
 export interface Changes<Task extends KnownTask> {
-  find(item: TaskAppend): Found<Task>;
-  /** The record of an idempotency key of the effects. */
-  duplicate(
-    owner: Owner,
-    effects: NonNullable<TaskAppend["effects"]> | ContextAppend["effects"],
-  ): OnceRecord | undefined;
-  refusalOf(task: Task | undefined, effects: readonly FeatureEffect[]): "changed" | "full" | undefined;
+  readonly keys: {
+    find(owner: number, key: string, now: number): OnceRecord | undefined;
+    add(effect: OnceEffect, place: KeyPlace, at: Pick<OnceRecord, "seq" | "taskId">): void;
+  };
+  readonly features: {
+    /** `task`: absent if the item creates it. */
+    refusalOf(task: Task | undefined, effects: readonly FeatureEffect[]): "changed" | "full" | undefined;
+    apply(task: Task, effect: FeatureEffect): void;
+  };
+  /** `null` deletes a value. */
+  readonly values: { set(table: ValueTable, id: number, value: string | null): void };
+  /** Whether nothing exists that an item names, except its context. A store that knows it at once saves the other questions. */
+  isNew(item: TaskAppend): boolean;
+  /** `foreign`: that of another owner. To anyone but its owner a task does not exist, except that its id cannot be used again. */
+  find(key: TaskKey): Task | "foreign" | undefined;
+  ownerId(owner: Owner): number | undefined;
   /** A new task, without its records. */
   create(head: TaskHead): Task;
-  /** The id of a context, which is created if it is missing. */
-  context(key: ContextAppend["context"]): FoundContext;
+  /** A context, which is created if it is missing. */
+  context(key: ContextKey): FoundContext;
   /** The head of a task has changed. */
   changed(task: Task, before: TaskHead | undefined): void;
   /** A record of a task. `base`: of its first one. */
@@ -145,10 +153,6 @@ export interface Changes<Task extends KnownTask> {
   addReply(context: number, effect: ContextMessageEffect): void;
   /** A conversation was used at a time. */
   touch(context: FoundContext, time: number): void;
-  /** `null` deletes the value. */
-  setValue(table: ValueTable, id: number, value: string | null): void;
-  addKey(effect: OnceEffect, place: KeyPlace, at: Pick<OnceRecord, "seq" | "taskId">): void;
-  applyFeature(task: Task, effect: FeatureEffect): void;
 }
 
 /** Applies the items in their order. Each is decided by what is known after those before it. */
@@ -161,14 +165,17 @@ export function applyAll<Task extends KnownTask>(
 
 function appendTask<Task extends KnownTask>(changes: Changes<Task>, read: ReadItem): AppendOutcome {
   const { item } = read;
-  const found = changes.find(item);
-  const own = found.task === "foreign" ? undefined : found.task;
+  const { effects = [] } = item;
+  const isNew = changes.isNew(item);
+  const found = isNew ? undefined : changes.find(item.task);
+  const own = found === "foreign" ? undefined : found;
   const known = own && { head: own.head };
-  if (found.once !== undefined) return { ok: false, reason: "duplicate", once: found.once, ...known };
-  if (found.task === "foreign" && item.create !== undefined) return { ok: false, reason: "exists" };
+  const once = isNew ? undefined : duplicate(changes, item.task, effects);
+  if (once !== undefined) return { ok: false, reason: "duplicate", once, ...known };
+  if (found === "foreign" && item.create !== undefined) return { ok: false, reason: "exists" };
   const head = decide(read, own?.head);
   if (typeof head === "string") return { ok: false, reason: head, ...known };
-  const reason = changes.refusalOf(own, read.features);
+  const reason = changes.features.refusalOf(own, read.features);
   if (reason !== undefined) return { ok: false, reason, ...known };
   if (head.seq > maxSeq) throw new RangeError(`A task has at most ${maxSeq} records`);
 
@@ -182,25 +189,21 @@ function appendTask<Task extends KnownTask>(changes: Changes<Task>, read: ReadIt
     seq += 1;
     changes.addRecord(task, seq, record, seq === 1 ? baseOf(record.record) : undefined);
   }
-  applyToTask(changes, task, item.effects ?? []);
+  applyToTask(changes, task, effects);
   return { ok: true, seq: head.seq, fence: head.fence };
 }
 
 /** Leases and runs are in the head. */
-function applyToTask<Task extends KnownTask>(
-  changes: Changes<Task>,
-  task: Task,
-  effects: NonNullable<TaskAppend["effects"]>,
-): void {
+function applyToTask<Task extends KnownTask>(changes: Changes<Task>, task: Task, effects: readonly TaskEffect[]): void {
   const { number, owner, context } = task.row;
   for (const effect of effects) {
-    if (effect.effect === "checkpoint") changes.setValue("checkpoints", number, effect.value);
-    else if (effect.effect === "taskState") changes.setValue("task_states", number, effect.value);
-    else if (effect.effect === "contextState") changes.setValue("context_states", context, effect.value);
-    else if (effect.effect === "feature") changes.applyFeature(task, effect);
+    if (effect.effect === "checkpoint") changes.values.set("checkpoints", number, effect.value);
+    else if (effect.effect === "taskState") changes.values.set("task_states", number, effect.value);
+    else if (effect.effect === "contextState") changes.values.set("context_states", context, effect.value);
+    else if (effect.effect === "feature") changes.features.apply(task, effect);
     else if (effect.effect === "once") {
       const at = { seq: task.head.seq, taskId: task.head.task.taskId };
-      changes.addKey(effect, { owner, task: number, context: null }, at);
+      changes.keys.add(effect, { owner, task: number, context: null }, at);
     }
   }
 }
@@ -209,18 +212,33 @@ function appendContext<Task extends KnownTask>(
   changes: Changes<Task>,
   { context: key, effects }: ContextAppend,
 ): AppendOutcome {
-  const once = changes.duplicate(key, effects);
+  const once = duplicate(changes, key, effects);
   if (once !== undefined) return { ok: false, reason: "duplicate", once };
   const context = changes.context(key);
   for (const effect of effects) {
-    if (effect.effect === "contextState") changes.setValue("context_states", context.id, effect.value);
+    if (effect.effect === "contextState") changes.values.set("context_states", context.id, effect.value);
     else if (effect.effect === "contextMessage") {
       changes.addReply(context.id, effect);
       changes.touch(context, effect.time);
     } else {
-      changes.addKey(effect, { owner: context.owner, task: null, context: context.id }, { seq: 0 });
+      changes.keys.add(effect, { owner: context.owner, task: null, context: context.id }, { seq: 0 });
       changes.touch(context, Math.ceil(effect.now));
     }
   }
   return { ok: true, seq: 0, fence: 0 };
+}
+
+/** The record of an idempotency key of the effects. */
+function duplicate<Task extends KnownTask>(
+  changes: Changes<Task>,
+  key: Owner,
+  effects: Effects,
+): OnceRecord | undefined {
+  for (const effect of effects) {
+    if (effect.effect !== "once") continue;
+    const owner = changes.ownerId(key);
+    const known = owner === undefined ? undefined : changes.keys.find(owner, effect.key, effect.now);
+    if (known !== undefined) return known;
+  }
+  return undefined;
 }

@@ -2,11 +2,8 @@ import type { BoundedMap } from "@parley/a2a/internal/base/bounded-map";
 import { isTerminal } from "@parley/a2a/model";
 import type {
   AppendOutcome,
-  ContextAppend,
+  ContextKey,
   ContextMessageEffect,
-  FeatureEffect,
-  OnceEffect,
-  OnceRecord,
   Owner,
   ReadRecord,
   TaskAppend,
@@ -17,17 +14,14 @@ import {
   applyAll,
   isPause,
   type Changes,
-  type Found,
   type FoundContext,
-  type KeyPlace,
   type KnownTask,
   type ReadAppend,
-  type ValueTable,
 } from "../shared/batch.ts";
 import { indexTask } from "../shared/search.ts";
 import { run } from "./dialect.ts";
 import type { Driver } from "./driver.ts";
-import { applyFeature, Keys, refusalOf, Values } from "./effects.ts";
+import { Features, Keys, Values } from "./effects.ts";
 import {
   count,
   encodeJson,
@@ -80,8 +74,9 @@ class Batch implements Changes<KnownTask> {
   readonly #ids: ScopeIds;
   readonly #known: BoundedMap<KnownTask>;
   readonly #scopes: ScopeChanges;
-  readonly #keys: Keys;
-  readonly #values: Values;
+  readonly keys: Keys;
+  readonly features: Features;
+  readonly values: Values;
   readonly #taskRows: TaskWriter;
   readonly #newRecords: ManyRows;
   readonly #newReplies: ManyRows;
@@ -101,39 +96,34 @@ class Batch implements Changes<KnownTask> {
     this.#ids = scopes;
     this.#known = tasks;
     this.#scopes = new ScopeChanges(driver);
-    this.#keys = new Keys(driver);
-    this.#values = new Values(driver);
+    this.keys = new Keys(driver);
+    this.features = new Features(driver);
+    this.values = new Values(driver);
     this.#taskRows = new TaskWriter(driver);
     this.#newRecords = new ManyRows(driver, insertRecords);
     this.#newReplies = new ManyRows(driver, insertReplies);
     this.#grown = memory.indexes ? new Set() : undefined;
   }
 
-  find(item: TaskAppend): Found<KnownTask> {
+  isNew(item: TaskAppend): boolean {
     this.#site = this.#siteOf(item);
-    if (this.#site !== undefined) return {};
-    const task = this.#find(item.task);
-    const once = this.duplicate(item.task, item.effects ?? []);
-    return { ...(task !== undefined && { task }), ...(once !== undefined && { once }) };
+    return this.#site !== undefined;
   }
 
-  duplicate(
-    owner: Owner,
-    effects: NonNullable<TaskAppend["effects"]> | ContextAppend["effects"],
-  ): OnceRecord | undefined {
-    let scope: number | undefined;
-    for (const effect of effects) {
-      if (effect.effect !== "once") continue;
-      scope ??= this.#ids.find(owner.agent, owner.owner);
-      if (scope === undefined) return undefined;
-      const known = this.#keys.find(scope, effect.key, effect.now);
-      if (known !== undefined) return known;
-    }
-    return undefined;
+  find({ agent, owner, taskId }: TaskKey): KnownTask | "foreign" | undefined {
+    const agentId = this.#ids.find(agent);
+    if (agentId === undefined) return undefined;
+    // Ids are unique within an agent. Tasks that this batch created are not in the table yet.
+    const key = `${agentId}/${taskId}`;
+    const task = this.#tasks.get(key) ?? this.#known.get(key) ?? this.#select(agentId, { agent, owner, taskId });
+    if (task === undefined) return undefined;
+    if (task.row.owner !== this.#ids.find(agent, owner)) return "foreign";
+    this.#tasks.set(key, task);
+    return task;
   }
 
-  refusalOf(task: KnownTask | undefined, effects: readonly FeatureEffect[]): "changed" | "full" | undefined {
-    return refusalOf(this.#driver, task, effects);
+  ownerId({ agent, owner }: Owner): number | undefined {
+    return this.#ids.find(agent, owner);
   }
 
   create(head: TaskHead): KnownTask {
@@ -155,7 +145,7 @@ class Batch implements Changes<KnownTask> {
     return task;
   }
 
-  context({ agent, owner: ownerName, contextId: name }: ContextAppend["context"]): FoundContext {
+  context({ agent, owner: ownerName, contextId: name }: ContextKey): FoundContext {
     let owner = this.#ids.find(agent, ownerName);
     if (owner === undefined) {
       // The owner gets the next number of the table, which lacks the contexts of this batch until they are written.
@@ -186,18 +176,6 @@ class Batch implements Changes<KnownTask> {
     this.#scopes.touch(id, time);
   }
 
-  setValue(table: ValueTable, id: number, value: string | null): void {
-    this.#values.set(table, id, value);
-  }
-
-  addKey(effect: OnceEffect, place: KeyPlace, at: Pick<OnceRecord, "seq" | "taskId">): void {
-    this.#keys.add(effect, place, at);
-  }
-
-  applyFeature(task: KnownTask, effect: FeatureEffect): void {
-    applyFeature(this.#driver, task, effect);
-  }
-
   finish(): void {
     for (const [key, task] of this.#tasks) {
       this.#taskRows.write(task);
@@ -207,8 +185,8 @@ class Batch implements Changes<KnownTask> {
     this.#taskRows.end();
     this.#newRecords.write();
     this.#newReplies.write();
-    this.#keys.write();
-    this.#values.write((task) => task >= this.#firstNew);
+    this.keys.write();
+    this.values.write((task) => task >= this.#firstNew);
     this.#scopes.write();
     // After their records are written.
     for (const { row, head } of this.#grown ?? []) {
@@ -216,18 +194,6 @@ class Batch implements Changes<KnownTask> {
       const grown = { number: row.number, owner: row.owner, seq, isActive: !isPause(state), firstSeq };
       run(this.#driver, indexTask(search, grown));
     }
-  }
-
-  #find({ agent, owner, taskId }: TaskKey): KnownTask | "foreign" | undefined {
-    const agentId = this.#ids.find(agent);
-    if (agentId === undefined) return undefined;
-    // Ids are unique within an agent. Tasks that this batch created are not in the table yet.
-    const key = `${agentId}/${taskId}`;
-    const task = this.#tasks.get(key) ?? this.#known.get(key) ?? this.#select(agentId, { agent, owner, taskId });
-    if (task === undefined) return undefined;
-    if (task.row.owner !== this.#ids.find(agent, owner)) return "foreign";
-    this.#tasks.set(key, task);
-    return task;
   }
 
   #select(agentId: number, { agent, owner, taskId }: TaskKey): KnownTask | undefined {
@@ -248,7 +214,7 @@ class Batch implements Changes<KnownTask> {
     const agent = this.#ids.find(task.agent);
     const owner = this.#ids.find(task.agent, task.owner);
     if (once === undefined || more.length > 0 || agent === undefined || owner === undefined) return undefined;
-    if (this.#tasks.has(`${agent}/${task.taskId}`) || this.#keys.has(owner, once.key)) return undefined;
+    if (this.#tasks.has(`${agent}/${task.taskId}`) || this.keys.has(owner, once.key)) return undefined;
     const row = this.#driver
       .prepare(selectSite)
       .get(owner, encodeName(create.contextId), agent, encodeName(task.taskId), owner, encodeName(once.key));

@@ -13,50 +13,44 @@ import { count, encodeJson, encodeName, insertInto, ManyRows } from "./rows.ts";
 // What the effects of appends change: features, idempotency keys, checkpoints and states.
 
 const selectRow = "SELECT key, value, due FROM features WHERE task = ? AND feature = ? AND key = ?";
+const countRows = "SELECT count(*) FROM features WHERE task = ?";
 const setRow = `INSERT INTO features (agent, task, feature, key, value, due) VALUES (?, ?, ?, ?, ?, ?)
   ON CONFLICT (task, feature, key) DO UPDATE SET value = excluded.value, due = excluded.due`;
 const deleteRow = "DELETE FROM features WHERE task = ? AND feature = ? AND key = ?";
 const wakeRows = "UPDATE features SET due = ? WHERE task = ? AND feature = ? AND due IS NULL";
 
-/** The reason to refuse the effects of an item. `task` is absent if the item creates it. */
-export function refusalOf(
-  driver: Driver,
-  task: KnownTask | undefined,
-  effects: readonly FeatureEffect[],
-): "changed" | "full" | undefined {
-  if (effects.length === 0) return undefined;
-  const number = task?.hasFeatures === true ? task.row.number : undefined;
-  return refuseFeatures(effects, {
-    find(feature, key) {
-      if (number === undefined) return undefined;
-      const row = driver.prepare(selectRow).get(number, encodeName(feature), encodeName(key));
-      return row && featureRow(row);
-    },
-    count() {
-      if (number === undefined) return 0;
-      return count(driver.prepare("SELECT count(*) FROM features WHERE task = ?").get(number));
-    },
-  });
-}
+/** The rows of features. Runs no statement for a task that never had rows. */
+export class Features {
+  readonly #driver: Driver;
 
-/** Runs no statement for a task that never had rows. */
-export function applyFeature(driver: Driver, task: KnownTask, effect: FeatureEffect): void {
-  task.hasFeatures ||= effect.op === "set";
-  if (!task.hasFeatures) return;
-  const { number, agent } = task.row;
-  const feature = encodeName(effect.feature);
-  switch (effect.op) {
-    case "set": {
+  constructor(driver: Driver) {
+    this.#driver = driver;
+  }
+
+  refusalOf(task: KnownTask | undefined, effects: readonly FeatureEffect[]): "changed" | "full" | undefined {
+    if (effects.length === 0) return undefined;
+    const number = task?.hasFeatures === true ? task.row.number : undefined;
+    return refuseFeatures(effects, {
+      find: (feature, key) => {
+        if (number === undefined) return undefined;
+        const row = this.#driver.prepare(selectRow).get(number, encodeName(feature), encodeName(key));
+        return row && featureRow(row);
+      },
+      count: () => (number === undefined ? 0 : count(this.#driver.prepare(countRows).get(number))),
+    });
+  }
+
+  apply(task: KnownTask, effect: FeatureEffect): void {
+    task.hasFeatures ||= effect.op === "set";
+    if (!task.hasFeatures) return;
+    const { number, agent } = task.row;
+    const feature = encodeName(effect.feature);
+    if (effect.op === "wake") this.#driver.prepare(wakeRows).run(effect.due, number, feature);
+    else if (effect.op === "delete") this.#driver.prepare(deleteRow).run(number, feature, encodeName(effect.key));
+    else {
       const { key, value, due } = effect;
-      driver.prepare(setRow).run(agent, number, feature, encodeName(key), encodeJson(value), due ?? null);
-      break;
+      this.#driver.prepare(setRow).run(agent, number, feature, encodeName(key), encodeJson(value), due ?? null);
     }
-    case "delete":
-      driver.prepare(deleteRow).run(number, feature, encodeName(effect.key));
-      break;
-    case "wake":
-      driver.prepare(wakeRows).run(effect.due, number, feature);
-      break;
   }
 }
 

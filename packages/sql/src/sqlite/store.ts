@@ -1,13 +1,12 @@
 import {
   lazyUpkeep,
-  NeedsRoom,
-  roomless,
   unavailable,
   type OnceRecord,
   type Room,
   type Store,
   type StoreCondition,
 } from "@parley/server/internal/store/index";
+import { OpenCalls } from "../shared/calls.ts";
 import type { Bounds, Steps } from "../shared/dialect.ts";
 import {
   defaultBounds,
@@ -129,46 +128,20 @@ function sentenceOf(code: string): string {
   return isReadOnly ? "The file of the database is read-only" : "The store cannot be reached now";
 }
 
-/** The calls of a store: refused once it is closed, repeated while the file is busy, and rejected in the words of the port. */
-export class Calls {
+/** Calls are repeated while the file is busy, and reject in the words of the port. */
+export class Calls extends OpenCalls {
   readonly #reader: Driver;
   readonly #busyTimeout: number;
   readonly #files: FileWatch | undefined;
-  #inProgress = 0;
-  #isClosed = false;
-  /** The last write has failed for want of room. */
+  /** Whether the last write has failed for want of room. */
   #isFull = false;
   #probing: Promise<void> | undefined;
-  #onIdle: (() => void) | undefined;
 
   constructor(reader: Driver, { busyTimeout, files }: DriverStoreOptions) {
+    super();
     this.#reader = reader;
     this.#busyTimeout = busyTimeout;
     this.#files = files;
-  }
-
-  /**
-   * `body` gets the number of bytes that it may read. It throws `NeedsRoom` where it has to read more, and runs again once
-   * `room` has reserved that. The same as `withRoom`, with one promise less.
-   */
-  async run<T>(body: (most: number) => Promise<T>, room?: Room): Promise<T> {
-    this.checkOpen();
-    this.#inProgress += 1;
-    try {
-      for (let most = room === undefined ? Infinity : roomless; ;) {
-        try {
-          return await body(most);
-        } catch (thrown) {
-          if (room === undefined || !(thrown instanceof NeedsRoom)) throw this.#readable(thrown);
-          most = thrown.bytes;
-        }
-        await room.reserve(most);
-        this.checkOpen();
-      }
-    } finally {
-      this.#inProgress -= 1;
-      if (this.#inProgress === 0) this.#onIdle?.();
-    }
   }
 
   /** Writes. Notes whether there is room. */
@@ -178,7 +151,7 @@ export class Calls {
     return written;
   }
 
-  /** Why nothing can be written for want of room, where a write has failed for that: finds out by `probe`. One probe at a time. */
+  /** If the last write found no room, finds out by `probe` whether that is still so. One probe at a time. */
   async whyFull(probe: () => Promise<void>): Promise<string | undefined> {
     if (!this.#isFull) return undefined;
     this.#probing ??= this.write(probe)
@@ -208,35 +181,17 @@ export class Calls {
 
   /** Reads with one statement, without a promise unless the file is busy. */
   readAtOnce<T>(body: () => T): T | Promise<T> {
-    if (this.#isClosed) return this.read(body);
+    if (this.isClosed) return this.read(body);
     try {
       this.#files?.check();
       return body();
     } catch (thrown) {
       if (isBusy(sqliteCode(thrown))) return this.read(body);
-      throw this.#readable(thrown);
+      throw this.readable(thrown);
     }
   }
 
-  /** Refuses every further call. `false`: it was closed before. */
-  end(): boolean {
-    const wasOpen = !this.#isClosed;
-    this.#isClosed = true;
-    return wasOpen;
-  }
-
-  /** Resolves when no call is in progress. */
-  async ended(): Promise<void> {
-    if (this.#inProgress > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
-  }
-
-  /** Throws once the store is closed. */
-  checkOpen(): void {
-    if (this.#isClosed) throw unavailable("The store is closed");
-  }
-
-  /** An error of SQLite as an `A2AError`. */
-  #readable(thrown: unknown): unknown {
+  protected override readable(thrown: unknown): unknown {
     const code = sqliteCode(thrown);
     if (code === movedCode) this.#files?.note(thrown);
     if (code === undefined) return thrown;
