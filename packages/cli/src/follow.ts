@@ -2,12 +2,11 @@ import type { Artifact, JsonObject, Message, StreamResponse, Task, TaskState } f
 import { isInterrupted, isTerminal } from "@parley/a2a/model";
 import { readAuthorization, type FileFetch } from "@parley/a2a/internal/client/index";
 import { Saver } from "./artifacts.ts";
-import { fill } from "./form/fill.ts";
-import { formIn, type Field } from "./form/schema.ts";
+import { type Field, fill, formIn } from "./form.ts";
 import type { Hints } from "./hints.ts";
 import type { Io, Signal } from "./io.ts";
 import { terminalProgress, type Progress } from "./output/progress.ts";
-import { endedBadly } from "./output/states.ts";
+import { endedBadly } from "./output/text.ts";
 import { jsonLine, line } from "@parley/a2a/internal/base/display";
 
 export interface FollowOptions {

@@ -8,13 +8,12 @@ import {
 } from "@parley/a2a/credentials";
 import { line } from "@parley/a2a/internal/base/display";
 import { loopbackRedirect } from "@parley/node";
-import { answerTo } from "./ask.ts";
+import { answerTo } from "./files.ts";
 import { CommandError } from "./errors.ts";
 import type { Io } from "./io.ts";
 import type { Login } from "./logins/logins.ts";
-import { endpointsOf, oauthOptions } from "./logins/providers.ts";
+import { endpointsOf, NewTokens, oauthOptions } from "./logins/providers.ts";
 import { flowsOf, type Flow, type NamedScheme } from "./logins/schemes.ts";
-import { NewTokens } from "./logins/tokens.ts";
 import type { EnteredLogin } from "./login.ts";
 
 /** Options of `parley login` for OAuth. */

@@ -4,7 +4,7 @@ import { signIn, type CredentialProvider } from "@parley/a2a/credentials";
 import { jsonLine, line } from "@parley/a2a/internal/base/display";
 import { hasCode } from "@parley/a2a/model";
 import { isLoopback } from "@parley/a2a/internal/base/index";
-import { answerTo } from "./ask.ts";
+import { answerTo } from "./files.ts";
 import { callHeaders, connectWith, type CallOptions } from "./connection.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
@@ -12,7 +12,7 @@ import type { OAuthLoginOptions } from "./login-oauth.ts";
 import { Logins, loginUrl, type Login, type Secrets } from "./logins/logins.ts";
 import { simpleProvider } from "./logins/providers.ts";
 import { alternatives, flowsOf, kindOf, type NamedScheme } from "./logins/schemes.ts";
-import { schemeKind } from "./output/card.ts";
+import { schemeKind } from "./output/show.ts";
 import { longest, styleFor, table } from "./output/text.ts";
 
 export interface LoginOptions extends CallOptions, OAuthLoginOptions {

@@ -6,13 +6,14 @@ import { memoryStore, type Store } from "@parley/server/internal/store/index";
 import { isLoopback, silentLogger, type Logger } from "@parley/a2a/internal/base/index";
 import type { PrivateCardKey } from "@parley/a2a/cards";
 import { serve as serveAgents, type ServeOptions as HostOptions, type Server } from "@parley/node";
+import { defined } from "@parley/a2a/internal/base/defined";
 import { authenticatorOf, type CallerOptions } from "./callers.ts";
 import { UsageError } from "./errors.ts";
+import { jsonOf } from "./files.ts";
 import type { Io } from "./io.ts";
 import { loadAgents } from "./modules.ts";
-import { openFile } from "./stored.ts";
-import { logTo, type LogFormat, type logLevels } from "./log.ts";
-import { styleFor } from "./output/text.ts";
+import { openFile } from "./stores.ts";
+import { logTo, styleFor, type LogFormat, type logLevels } from "./output/text.ts";
 import { jsonLine, line } from "@parley/a2a/internal/base/display";
 
 export interface ServeOptions extends CallerOptions {
@@ -48,11 +49,7 @@ async function openStore(io: Io, where: string, logger: Logger): Promise<Store> 
 }
 
 function announce(io: Io, server: Server, json: boolean): void {
-  const agents = server.agents.map(({ card, url, tenant }) => ({
-    name: card.name,
-    url,
-    ...(tenant === undefined ? {} : { tenant }),
-  }));
+  const agents = server.agents.map(({ card, url, tenant }) => ({ name: card.name, url, ...defined({ tenant }) }));
   if (json) {
     io.stdout.write(`${jsonLine({ url: server.url, port: server.port, agents })}\n`);
     return;
@@ -85,10 +82,14 @@ function checkReach(options: ServeOptions, open: boolean): void {
   }
 }
 
+function tlsOf({ cwd }: Io, { tlsCert, tlsKey }: ServeOptions): HostOptions["tls"] {
+  if (tlsCert === undefined || tlsKey === undefined) return undefined;
+  return { certFile: resolve(cwd, tlsCert), keyFile: resolve(cwd, tlsKey) };
+}
+
 /** The keys of `--card-key`, which sign the cards. */
 async function cardKeys(io: Io, files: readonly string[] = []): Promise<Pick<HostOptions, "signCards">> {
   if (files.length === 0) return {};
-  const { jsonOf } = await import("./signing.ts");
   const keys: PrivateCardKey[] = [];
   for (const file of files) keys.push((await jsonOf(file, io.cwd)) as PrivateCardKey);
   return { signCards: { keys } };
@@ -121,20 +122,20 @@ export async function serve(io: Io, file: string, options: ServeOptions, around?
         logger,
         signals: false,
         grace: options.grace * 1000,
-        ...(options.drainDelay === undefined ? {} : { drainDelay: options.drainDelay * 1000 }),
-        ...(processes === undefined ? {} : { processes }),
-        ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }),
         ...signing,
-        ...(authenticator === undefined ? {} : { authenticator }),
-        ...(options.audit === true ? { audit: auditLog(logger) } : {}),
-        ...(options.cors === undefined ? {} : { cors: { origins: options.cors.includes("*") ? "*" : options.cors } }),
-        ...(options.grpc === true ? { grpc: true } : {}),
-        ...(options.push === true ? { push: true } : {}),
-        ...(options.tlsCert === undefined || options.tlsKey === undefined
-          ? {}
-          : { tls: { certFile: resolve(io.cwd, options.tlsCert), keyFile: resolve(io.cwd, options.tlsKey) } }),
-        ...(options.trustProxy === undefined ? {} : { trustProxy: options.trustProxy }),
-        ...(options.insecure === true ? { insecure: true } : {}),
+        ...defined({
+          drainDelay: options.drainDelay === undefined ? undefined : options.drainDelay * 1000,
+          processes,
+          publicUrl: options.publicUrl,
+          authenticator,
+          audit: options.audit === true ? auditLog(logger) : undefined,
+          cors: options.cors && { origins: options.cors.includes("*") ? ("*" as const) : options.cors },
+          grpc: options.grpc,
+          push: options.push,
+          tls: tlsOf(io, options),
+          trustProxy: options.trustProxy,
+          insecure: options.insecure,
+        }),
       }),
     );
     const stopped = new Promise<void>((done) => io.onInterrupt(() => done()));

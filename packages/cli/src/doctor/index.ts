@@ -1,18 +1,14 @@
 import { jsonLine } from "@parley/a2a/internal/base/display";
 import type { CallOptions } from "../connection.ts";
-import { quote } from "../hints.ts";
 import type { Io } from "../io.ts";
-import { styleFor } from "../output/text.ts";
-import { checkAddresses, checkVersions } from "./addresses.ts";
-import { checkCard } from "./card.ts";
-import { checkClients } from "./clients.ts";
-import { checkClock } from "./clock.ts";
-import { type Finding, showFinding } from "./finding.ts";
+import { showFinding, type Finding } from "../output/show.ts";
+import { quote, styleFor } from "../output/text.ts";
+import { checkAddresses, checkClients, checkVersions } from "./addresses.ts";
+import { checkCard, checkClock, checkTls } from "./server.ts";
 import { checkStreams } from "./streams.ts";
-import { checkTls } from "./tls.ts";
 
 /** Options of `parley doctor`. */
-export interface DoctorOptions extends CallOptions {
+interface DoctorOptions extends CallOptions {
   readonly message?: string;
 }
 

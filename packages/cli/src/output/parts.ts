@@ -1,10 +1,9 @@
 import type { JsonValue, Part, RawPart } from "@parley/a2a/internal/model/index";
 import { readAuthorization } from "@parley/a2a/internal/client/index";
 import { line, plain } from "@parley/a2a/internal/base/display";
-import { isForm } from "../form/schema.ts";
+import { isForm } from "../form.ts";
 import type { Out } from "../io.ts";
-import { byteSize } from "./text.ts";
-import { fitted } from "./width.ts";
+import { byteSize, fitted } from "./text.ts";
 
 /** Size in bytes of base64 text once decoded. */
 function rawSize(raw: string): number {

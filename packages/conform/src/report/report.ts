@@ -208,6 +208,7 @@ export class ConformError extends Error {
   /** What went wrong. */
   readonly code: ConformErrorCode;
 
+  /** `message`: a sentence for people. */
   constructor(code: ConformErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
     this.code = code;

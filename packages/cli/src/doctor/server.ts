@@ -1,12 +1,69 @@
-import type { AgentCard } from "@parley/a2a/internal/model/index";
+import { once } from "node:events";
+import { connect } from "node:tls";
 import { lintCard } from "@parley/a2a/cards";
-import { limited, readCard } from "../card-document.ts";
+import { isLoopback } from "@parley/a2a/internal/base/index";
+import type { AgentCard } from "@parley/a2a/internal/model/index";
+import { limited, readCard } from "../card.ts";
 import { callHeaders, open, type CallOptions } from "../connection.ts";
-import { explain } from "../errors.ts";
-import { quote } from "../hints.ts";
+import { explain, systemReason } from "../errors.ts";
 import type { Io } from "../io.ts";
-import { byteSize } from "../output/text.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "../output/show.ts";
+import { byteSize, quote } from "../output/text.ts";
+
+/* Checks of the server itself: its TLS, its card, its clock. */
+
+const day = 86_400_000;
+const timeout = 10_000;
+
+/** Whether the connection is encrypted, by a certificate that clients accept. */
+export async function* checkTls(url: URL): AsyncGenerator<Finding> {
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  if (url.protocol === "http:") {
+    if (isLoopback(host)) return;
+    const seen = `${url.origin} is not encrypted: everyone on the way can read and change what is said`;
+    const cure =
+      "Serve it by TLS: tls of serve() or --tls-cert, or a proxy that ends TLS (trustProxy), and an https address in publicUrl";
+    yield { subject: "tls", verdict: "broken", seen, cure };
+    return;
+  }
+  const socket = connect({
+    host,
+    port: Number(url.port || 443),
+    ALPNProtocols: ["h2", "http/1.1"],
+    ...(/^[\d.]+$|:/.test(host) ? {} : { servername: host }),
+  });
+  try {
+    await once(socket, "secureConnect", { signal: AbortSignal.timeout(timeout) });
+    yield accepted(socket.getProtocol() ?? "TLS", Date.parse(socket.getPeerCertificate().valid_to), Date.now());
+  } catch (error) {
+    const reason = systemReason(error) ?? (error instanceof Error ? error.message : String(error));
+    yield { subject: "tls", verdict: "broken", seen: `no encrypted connection: ${reason}`, cure: tlsCureOf(reason) };
+  } finally {
+    socket.destroy();
+  }
+}
+
+function accepted(protocol: string, expires: number, now: number): Finding {
+  const days = Math.floor((expires - now) / day);
+  const seen = `${protocol}, the certificate is good for ${days} days`;
+  if (days >= 14) return { subject: "tls", verdict: "ok", seen };
+  return {
+    subject: "tls",
+    verdict: "warning",
+    seen,
+    cure: "Renew it, and see that it renews itself: clients will refuse it",
+  };
+}
+
+function tlsCureOf(reason: string): string {
+  if (/self-signed|cannot be verified/.test(reason)) {
+    return "Serve a certificate of a public authority with its intermediates, or give the authority to clients: NODE_EXTRA_CA_CERTS=ca.pem";
+  }
+  if (/expired/.test(reason)) return "Renew the certificate, and load it: files of tls are read again when they change";
+  if (/another host/.test(reason)) return "Get a certificate for this host name, or correct the name";
+  if (/does not speak TLS/.test(reason)) return "Call http:// there, or end TLS at the server or at a proxy";
+  return "See that the server, or the proxy in front of it, listens there with TLS";
+}
 
 /** What the card's server says of the time, and when it was asked. Milliseconds since the Unix epoch, on the clock of this machine. */
 export interface ServerDate {
@@ -31,10 +88,10 @@ export async function checkCard(io: Io, at: string, options: CallOptions): Promi
     document = await readCard(io, at, anyBinding);
   } catch (error) {
     const seen = explain(error, { url: at });
-    return { findings: [{ subject: "card", verdict: "broken", seen, cure: cureOf(seen, at) }] };
+    return { findings: [{ subject: "card", verdict: "broken", seen, cure: cardCureOf(seen, at) }] };
   }
   const address = document.address ?? at;
-  const { finding, date } = await lookAt(address, callHeaders(options, io.env));
+  const { finding, date } = await probe(address, callHeaders(options, io.env));
   const findings = [finding, ...lint(document.card, at)];
   try {
     const { card } = await open(io, at, anyBinding, { retry: false });
@@ -51,7 +108,7 @@ function withoutBinding({ binding: _, ...options }: CallOptions): CallOptions {
   return options;
 }
 
-function cureOf(seen: string, at: string): string {
+function cardCureOf(seen: string, at: string): string {
   if (/refused/.test(seen)) return "Start the server, or correct the port. A firewall may refuse too";
   if (/unknown host|looked up/.test(seen)) return "Correct the host name, or its DNS record";
   if (/certificate|TLS/.test(seen)) return "See tls above: clients refuse to connect";
@@ -62,7 +119,7 @@ function cureOf(seen: string, at: string): string {
 }
 
 /** Asks for the card once more, for its headers. */
-async function lookAt(
+async function probe(
   address: string,
   headers: Readonly<Record<string, string>>,
 ): Promise<{ readonly finding: Finding; readonly date?: ServerDate }> {
@@ -101,4 +158,28 @@ function lint(card: object, at: string): readonly Finding[] {
     const seen = `${all.length} ${level}${all.length === 1 ? "" : "s"} in the card: ${`${first.field} ${first.message}`.trim()}`;
     return [{ subject: "card", verdict: level === "error" ? "broken" : "warning", seen, cure } as const];
   });
+}
+
+/** From how many milliseconds on a difference is worth a warning. Tokens and signatures are usually allowed a minute. */
+const tolerated = 5_000;
+const refused = 60_000;
+
+/** How far the clock of the server differs from that of this machine, from the `Date` of an answer (RFC 9110 §6.6.1). */
+export function checkClock({ said, asked, answered }: ServerDate): Finding {
+  // The header has whole seconds, and was written somewhere between the request and the answer.
+  const early = asked - (said + 1000);
+  const late = said - answered;
+  const off = Math.max(early, late, 0);
+  if (off < tolerated)
+    return { subject: "clock", verdict: "ok", seen: "the clocks of the server and of this machine agree" };
+  const seen = `the clock of the server is ${duration(off)} ${early > late ? "behind" : "ahead of"} that of this machine`;
+  const cure =
+    "Set both by NTP, such as with timedatectl set-ntp true. Tokens, signatures and times of tasks are wrong otherwise";
+  return { subject: "clock", verdict: off < refused ? "warning" : "broken", seen, cure };
+}
+
+function duration(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 120) return `${seconds} s`;
+  return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
 }

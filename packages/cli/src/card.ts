@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import {
   cardKeySet,
@@ -13,26 +13,37 @@ import {
   type SignatureVerdict,
   type TrustedKeys,
 } from "@parley/a2a/cards";
+import { defined } from "@parley/a2a/internal/base/defined";
 import { jsonLine, line } from "@parley/a2a/internal/base/display";
-import { nodeDialer } from "@parley/node";
-import { readCard } from "./card-document.ts";
-import type { CallOptions } from "./connection.ts";
+import type { FetchLike } from "@parley/a2a/internal/client/index";
+import { toA2AError } from "@parley/a2a/model";
+import { open, type CallOptions } from "./connection.ts";
 import { CommandError, UsageError } from "./errors.ts";
-import { fileReason } from "./files.ts";
+import { fileReason, jsonOf, readAll, readBytes } from "./files.ts";
 import type { Io } from "./io.ts";
+import { showCard } from "./output/show.ts";
 import { longest, styleFor, type Style } from "./output/text.ts";
 
-export interface VerifyOptions extends CallOptions {
+/** `parley card show`. */
+export async function show(io: Io, at: string, options: CallOptions): Promise<number> {
+  const client = await open(io, at, options);
+  io.stdout.write(
+    options.json === true ? `${jsonLine(client.card)}\n` : showCard(client.card, styleFor(io.stdout, io.env)),
+  );
+  return 0;
+}
+
+interface VerifyOptions extends CallOptions {
   readonly keys: readonly string[];
 }
 
-export interface SignOptions {
+interface SignOptions {
   readonly key: readonly string[];
   readonly jku?: string;
   readonly reduced?: boolean;
 }
 
-export interface KeyOptions {
+interface KeyOptions {
   readonly algorithm: CardAlgorithm;
 }
 
@@ -41,6 +52,7 @@ export async function verify(io: Io, at: string, options: VerifyOptions): Promis
   const keys: TrustedKeys[] = [];
   for (const place of options.keys) keys.push({ keySet: await keySetAt(place, io.cwd) });
   const { card, address } = await readCard(io, at, options);
+  const { nodeDialer } = await import("@parley/node");
   const verdict = await verifyCard(card, { keys, dialer: nodeDialer() }, address === undefined ? {} : { address });
   io.stdout.write(options.json === true ? `${jsonLine(verdict)}\n` : showVerdict(verdict, styleFor(io.stdout, io.env)));
   return verdict.trusted ? 0 : 1;
@@ -88,10 +100,7 @@ export async function sign(io: Io, file: string, { key, jku, reduced }: SignOpti
   const keys: PrivateCardKey[] = [];
   for (const path of key) keys.push((await jsonOf(path, io.cwd)) as PrivateCardKey);
   const { card } = await readCard(io, file, {});
-  const signed = await signCard(card, keys, {
-    ...(jku !== undefined && { jku }),
-    ...(reduced !== undefined && { reduced }),
-  });
+  const signed = await signCard(card, keys, defined({ jku, reduced }));
   io.stdout.write(`${jsonLine(signed)}\n`);
   return 0;
 }
@@ -121,19 +130,68 @@ async function keySetAt(place: string, cwd: string): Promise<TrustedKeys["keySet
   throw new UsageError(`${place} has no key set: {"keys":[…]}`);
 }
 
-/** A file that holds an object as JSON. */
-export async function jsonOf(file: string, cwd: string): Promise<object> {
-  let text: string;
-  try {
-    text = await readFile(resolve(cwd, file), "utf8");
-  } catch (error) {
-    throw new UsageError(`cannot read ${file}: ${fileReason(error)}`, { cause: error });
+/** A card as it was written: nothing is added, and nothing is left out. */
+export interface CardDocument {
+  readonly card: object;
+  /** Where it was found. Absent: it is a file. */
+  readonly address?: string;
+}
+
+/** Largest card in bytes, as for clients. */
+const maxCardBytes = 1 << 20;
+
+/** Reads the card of an agent, of a file, or of standard input for `-`. */
+export async function readCard(io: Io, at: string, options: CallOptions): Promise<CardDocument> {
+  if (/^https?:\/\//i.test(at)) {
+    if (!URL.canParse(at)) throw new UsageError(`<card> cannot be ${JSON.stringify(at)}: it is not a URL`);
+    return fetchCard(io, at, options);
   }
+  const text = at === "-" ? await readAll(io.stdin) : (await readBytes(at, io.cwd)).toString("utf8");
+  return { card: parse(text, at) };
+}
+
+/** Finds the card as every client does, and keeps what the server sent. */
+async function fetchCard(io: Io, at: string, options: CallOptions): Promise<CardDocument> {
+  let found: { readonly text: string; readonly url: string } | undefined;
+  const recording: FetchLike = async (url, init) => {
+    const response = await fetch(url, init);
+    const body = await limited(response);
+    if (response.status === 200 && body !== undefined) found = { text: new TextDecoder().decode(body), url };
+    return body === undefined ? response : new Response(body, { status: response.status, headers: response.headers });
+  };
+  try {
+    await open(io, at, options, { fetch: recording, retry: false });
+  } catch (error) {
+    // A card that a client cannot use is still a card. One that was found at the root of a host can be that of another agent.
+    if (found === undefined || (error instanceof Error && isMissing(error))) throw error;
+  }
+  if (found === undefined) throw new UsageError(`${at} has no card`);
+  return { card: parse(found.text, found.url), address: found.url };
+}
+
+function isMissing(error: Error): boolean {
+  return toA2AError(error).metadata["httpStatus"] === "404";
+}
+
+/** The body of a response, up to the largest size of a card; `undefined` where it can have none. */
+export async function limited(response: Response): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  if (response.body === null || response.status === 204 || response.status === 304) return undefined;
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+    size += chunk.byteLength;
+    if (size > maxCardBytes) throw new UsageError(`the card at ${response.url} is larger than ${maxCardBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Uint8Array.from(Buffer.concat(chunks));
+}
+
+function parse(text: string, at: string): object {
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null) return value;
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
   } catch {
-    // The error of JSON.parse() shows what is in the file, which may be a key.
+    // Told below.
   }
-  throw new UsageError(`${file} is not JSON`);
+  throw new UsageError(`${at} has no card: it is not a JSON object`);
 }

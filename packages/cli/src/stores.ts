@@ -1,12 +1,39 @@
-import { stat } from "node:fs/promises";
+import { access, stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { blobsBelongTo } from "@parley/server/internal/blobs/mark";
 import { deleteBlobsOf, deleteIncomingBlobs } from "@parley/server/internal/blobs/delete";
 import { withBlobs } from "@parley/server/internal/blobs/deliver";
+import { blobsBelongTo } from "@parley/server/internal/blobs/mark";
 import type { BlobStore } from "@parley/server/internal/blobs/port";
 import type { Store } from "@parley/server/internal/store/index";
+import type * as sqlite from "@parley/sql/sqlite";
 import { CommandError, UsageError } from "./errors.ts";
 import { fileReason } from "./files.ts";
+import type { Io } from "./io.ts";
+
+/* The stores of servers: their databases, and the large files outside of them. */
+
+/** Opens a store on a file. `name`: the file as the user named it, for the error. */
+export async function openFile(name: string, open: (module: typeof sqlite) => Promise<Store>): Promise<Store> {
+  try {
+    return await open(await import("@parley/sql/sqlite"));
+  } catch (cause) {
+    throw new CommandError(`cannot open the store ${name}: ${fileReason(cause)}`, { cause });
+  }
+}
+
+/** Opens the file that a server has made. It must exist: a new one would have no tasks. `hint`: what to pass if it does not. */
+export async function openServed(io: Io, name: string, hint: string): Promise<Store> {
+  if (name === "memory")
+    throw new UsageError("a store in memory can be seen by its server alone: --store takes a file");
+  const path = resolve(io.cwd, name);
+  try {
+    await access(path);
+  } catch (cause) {
+    throw new CommandError(`cannot open the store ${name}: ${fileReason(cause)}. ${hint}`, { cause });
+  }
+  // A thread takes longer to start than all that a command does.
+  return openFile(name, ({ sqliteStore }) => sqliteStore({ path, create: false, thread: false }));
+}
 
 const methods = ["put", "get", "delete", "list"] as const;
 

@@ -1,24 +1,16 @@
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join, relative, resolve } from "node:path";
-import { CommandError, UsageError } from "../errors.ts";
-import { fileReason } from "../files.ts";
-import { quote } from "../hints.ts";
-import type { Io } from "../io.ts";
-import type { Program } from "../options.ts";
-import { version } from "../version.ts";
-
-export function addInit({ io, command, finish }: Program): void {
-  command("init", { summary: "Write a small agent project that runs", examples: ["parley init my-agent"] })
-    .argument("[folder]", "a new or empty folder", ".")
-    .option("--link <folder>", "take Parley's packages from this checkout, not from the registry")
-    .action(async (folder: string, options: InitOptions) => finish(await init(io, folder, options)));
-}
+import { CommandError, UsageError } from "./errors.ts";
+import { fileReason } from "./files.ts";
+import { quote } from "./output/text.ts";
+import { version } from "./invocation.ts";
+import type { Io } from "./io.ts";
 
 interface InitOptions {
   readonly link?: string;
 }
 
-const templates = new URL("../../templates/agent/", import.meta.url);
+const templates = new URL("../templates/agent/", import.meta.url);
 
 /** Files of a new project, and what they are called here where npm would treat the real name specially. */
 const files: Readonly<Record<string, string>> = {
@@ -84,7 +76,8 @@ async function prepare(folder: string, shown: string): Promise<void> {
   if (there.length > 0) throw new UsageError(`${shown} is not empty: parley init writes into a new or an empty folder`);
 }
 
-async function init(io: Io, where: string, options: InitOptions): Promise<number> {
+/** `parley init`. */
+export async function init(io: Io, where: string, options: InitOptions): Promise<number> {
   const folder = resolve(io.cwd, where);
   const link = options.link === undefined ? undefined : resolve(io.cwd, options.link);
   try {
