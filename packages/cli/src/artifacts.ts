@@ -11,8 +11,8 @@ import { byteSize, longest } from "./output/text.ts";
 
 /** Where artifacts are saved. */
 export interface SaveOptions {
-  /** A folder, or a file. */
-  readonly out: string;
+  /** A folder, or a file. Absent: nothing is saved. */
+  readonly out?: string;
   /** Whether files that exist are replaced. */
   readonly overwrite?: boolean;
   /** Reads files that the agent gives as a URL. Absent: none is read. */
@@ -26,7 +26,7 @@ interface Place {
 }
 
 /** A path that exists and is no folder is a file, and so is one with an extension. */
-async function placeOf(io: Io, { out, overwrite = false }: SaveOptions): Promise<Place> {
+async function placeOf(io: Io, { out, overwrite = false }: SaveOptions & { readonly out: string }): Promise<Place> {
   const path = resolve(io.cwd, out);
   const found = await stat(path).catch(() => undefined);
   const isFolder = found?.isDirectory() ?? (/[/\\]$/.test(out) || extname(path) === "");
@@ -68,8 +68,9 @@ export class Saver {
    * @param note - Told where each file went.
    * @throws UsageError where the file exists that is to be written.
    */
-  static async at(io: Io, options: SaveOptions, note: (text: string) => void): Promise<Saver> {
-    return new Saver(io, await placeOf(io, options), options, note);
+  static async for(io: Io, options: SaveOptions, note: (text: string) => void): Promise<Saver | undefined> {
+    const { out } = options;
+    return out === undefined ? undefined : new Saver(io, await placeOf(io, { ...options, out }), options, note);
   }
 
   /** The artifacts of a task that is known already. They are saved only where they grow. */

@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Principal } from "@parley/a2a/internal/protocol/index";
 import { anyOf, apiKey, bearer, hashKey, hashPassword, openIdConnect, type Authenticator } from "@parley/a2a/auth";
-import { jsonLine } from "@parley/a2a/internal/base/display";
 import { UsageError } from "./errors.ts";
 import { answerTo } from "./files.ts";
 import type { Io } from "./io.ts";
+import { print } from "./output/text.ts";
 
 /** Options of `parley serve` that say who may call. */
 export interface CallerOptions {
@@ -68,7 +68,8 @@ interface KeyOptions {
 }
 
 /** `parley key`. */
-export async function key(io: Io, { hash, password, json }: KeyOptions): Promise<number> {
+export async function key(io: Io, options: KeyOptions): Promise<number> {
+  const { hash, password } = options;
   if (hash === true && password === true) throw new UsageError("give either --hash or --password");
   let made: Readonly<Record<string, string>>;
   if (password === true) made = { hash: await hashPassword(await answerTo(io, "Password: ", true)) };
@@ -78,6 +79,6 @@ export async function key(io: Io, { hash, password, json }: KeyOptions): Promise
     made = { key: fresh, hash: await hashKey(fresh) };
   }
   const text = Object.entries(made).map(([name, value]) => (made["key"] === undefined ? value : `${name}  ${value}`));
-  io.stdout.write(json === true ? `${jsonLine(made)}\n` : `${text.join("\n")}\n`);
+  print(io, options, made, text.join("\n"));
   return 0;
 }

@@ -22,14 +22,12 @@ import { CommandError, UsageError } from "./errors.ts";
 import { fileReason, jsonOf, readAll, readBytes } from "./files.ts";
 import type { Io } from "./io.ts";
 import { showCard } from "./output/show.ts";
-import { longest, styleFor, type Style } from "./output/text.ts";
+import { longest, print, type Style } from "./output/text.ts";
 
 /** `parley card show`. */
 export async function show(io: Io, at: string, options: CallOptions): Promise<number> {
   const client = await open(io, at, options);
-  io.stdout.write(
-    options.json === true ? `${jsonLine(client.card)}\n` : showCard(client.card, styleFor(io.stdout, io.env)),
-  );
+  print(io, options, client.card, (style) => showCard(client.card, style));
   return 0;
 }
 
@@ -53,8 +51,8 @@ export async function verify(io: Io, at: string, options: VerifyOptions): Promis
   for (const place of options.keys) keys.push({ keySet: await keySetAt(place, io.cwd) });
   const { card, address } = await readCard(io, at, options);
   const { nodeDialer } = await import("@parley/node");
-  const verdict = await verifyCard(card, { keys, dialer: nodeDialer() }, address === undefined ? {} : { address });
-  io.stdout.write(options.json === true ? `${jsonLine(verdict)}\n` : showVerdict(verdict, styleFor(io.stdout, io.env)));
+  const verdict = await verifyCard(card, { keys, dialer: nodeDialer() }, defined({ address }));
+  print(io, options, verdict, (style) => showVerdict(verdict, style));
   return verdict.trusted ? 0 : 1;
 }
 
@@ -83,10 +81,9 @@ function showSignature({ outcome, kid, alg, reading, reason }: SignatureVerdict,
 export async function lint(io: Io, at: string, options: CallOptions): Promise<number> {
   const { card } = await readCard(io, at, options);
   const findings = lintCard(card);
-  const style = styleFor(io.stdout, io.env);
-  if (options.json === true) io.stdout.write(`${jsonLine({ findings })}\n`);
-  else if (findings.length === 0) io.stdout.write("Nothing was found.\n");
-  else io.stdout.write(findings.map((finding) => showFinding(finding, style)).join(""));
+  print(io, options, { findings }, (style) =>
+    findings.length === 0 ? "Nothing was found.\n" : findings.map((finding) => showFinding(finding, style)).join(""),
+  );
   return findings.some(({ level }) => level === "error") ? 1 : 0;
 }
 
@@ -97,12 +94,17 @@ function showFinding({ level, field, message }: CardFinding, style: Style): stri
 
 /** `parley card sign`. Returns the exit code. */
 export async function sign(io: Io, file: string, { key, jku, reduced }: SignOptions): Promise<number> {
-  const keys: PrivateCardKey[] = [];
-  for (const path of key) keys.push((await jsonOf(path, io.cwd)) as PrivateCardKey);
   const { card } = await readCard(io, file, {});
-  const signed = await signCard(card, keys, defined({ jku, reduced }));
+  const signed = await signCard(card, await privateKeys(key, io.cwd), defined({ jku, reduced }));
   io.stdout.write(`${jsonLine(signed)}\n`);
   return 0;
+}
+
+/** The private keys in files. */
+export async function privateKeys(files: readonly string[], cwd: string): Promise<readonly PrivateCardKey[]> {
+  const keys: PrivateCardKey[] = [];
+  for (const file of files) keys.push((await jsonOf(file, cwd)) as PrivateCardKey);
+  return keys;
 }
 
 /** `parley card key`. Returns the exit code. */

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { defined } from "@parley/a2a/internal/base/defined";
-import { jsonLine, line } from "@parley/a2a/internal/base/display";
+import { line } from "@parley/a2a/internal/base/display";
 import { A2AError, type TaskState } from "@parley/a2a/internal/model/index";
 import {
   eraseOwner,
@@ -16,6 +16,7 @@ import { CommandError, UsageError } from "./errors.ts";
 import { writeNewFile } from "./files.ts";
 import type { Io } from "./io.ts";
 import { defaultStore } from "./options.ts";
+import { counted, print } from "./output/text.ts";
 import { openFiles, openServed } from "./stores.ts";
 
 /* `parley db`: the tables of PostgreSQL, and what operators delete, export and resume. Servers may run on the same database. */
@@ -36,7 +37,7 @@ export async function migrate(io: Io, options: MigrateOptions): Promise<number> 
   if (options.dryRun === true) return plan(io, options);
   const { migratePostgres } = await import("@parley/sql/postgres");
   const { found, newest } = await migratePostgres({ database: urlOf(io, options), schema: options.schema });
-  print(io, options, { found, newest }, done(options.schema, { found, newest }));
+  print(io, options, { schema: options.schema, found, newest }, done(options.schema, { found, newest }));
   return 0;
 }
 
@@ -53,7 +54,7 @@ async function plan(io: Io, options: DatabaseOptions): Promise<number> {
   const { schema } = options;
   const text = statements.map((each, at) => `-- version ${found + at + 1} of schema ${schema}\n${each.trim()}\n`);
   const nothing = `-- nothing to do: schema ${schema} has version ${found}, and this release version ${newest}`;
-  print(io, options, { found, newest, statements }, text.length === 0 ? nothing : text.join("\n").trimEnd());
+  print(io, options, { schema, found, newest, statements }, text.length === 0 ? nothing : text.join("\n").trimEnd());
   return 0;
 }
 
@@ -61,7 +62,12 @@ async function plan(io: Io, options: DatabaseOptions): Promise<number> {
 export async function status(io: Io, options: DatabaseOptions): Promise<number> {
   const { postgresPlan } = await import("@parley/sql/postgres");
   const { found, newest, usable } = await postgresPlan({ database: urlOf(io, options), schema: options.schema });
-  print(io, options, { found, newest, usable }, sentenceOf(options.schema, { found, newest, usable }));
+  print(
+    io,
+    options,
+    { schema: options.schema, found, newest, usable },
+    sentenceOf(options.schema, { found, newest, usable }),
+  );
   return usable ? 0 : 1;
 }
 
@@ -83,10 +89,6 @@ function ahead(schema: string, { found, newest }: PostgresVersion): string {
 function urlOf(io: Io, { databaseUrl = io.env["DATABASE_URL"] }: DatabaseOptions): string {
   if (databaseUrl !== undefined && databaseUrl !== "") return databaseUrl;
   throw new UsageError("no database: pass --database-url, or set DATABASE_URL");
-}
-
-function print(io: Io, { schema, json }: DatabaseOptions, version: object, sentence: string): void {
-  io.stdout.write(json === true ? `${jsonLine({ schema, ...version })}\n` : `${sentence}\n`);
 }
 
 interface PlaceOptions extends DatabaseOptions {
@@ -221,14 +223,6 @@ function progress(io: Io, done: number, all: number): void {
   if (io.stderr.terminal) io.stderr.write(`\rDeleted ${done} of ${all} tasks`);
 }
 
-function tasksOf(count: number): string {
-  return count === 1 ? "1 task" : `${count} tasks`;
-}
-
-function conversationsOf(count: number): string {
-  return count === 1 ? "1 conversation" : `${count} conversations`;
-}
-
 /** Lists suspended tasks. */
 export async function suspended(io: Io, { agent, ...options }: SuspendedOptions): Promise<number> {
   return opened(io, options, async ({ store }) => {
@@ -237,7 +231,7 @@ export async function suspended(io: Io, { agent, ...options }: SuspendedOptions)
       found += 1;
       const about = { agent: task.agent, taskId: task.taskId, contextId, deaths: run?.deaths ?? 0 };
       const text = `${about.taskId}  agent ${about.agent}  deaths ${about.deaths}`;
-      io.stdout.write(options.json === true ? `${jsonLine(about)}\n` : `${line(text)}\n`);
+      print(io, options, about, line(text));
     }
     if (found === 0) io.stderr.write("No task is suspended.\n");
     return 0;
@@ -251,7 +245,7 @@ export async function resume(io: Io, taskId: string, options: ResumeOptions): Pr
       throw new CommandError(`the agent ${options.agent} has no suspended task ${taskId}. See parley db suspended`);
     }
     const text = "Resumed. A running server takes the task over at once.";
-    io.stdout.write(options.json === true ? `${jsonLine({ agent: options.agent, taskId })}\n` : `${text}\n`);
+    print(io, options, { agent: options.agent, taskId }, text);
     return 0;
   });
 }
@@ -271,19 +265,13 @@ export async function purge(io: Io, options: PurgeOptions): Promise<number> {
   };
   return opened(io, options, async ({ upkeep }) => {
     const found = await upkeep.count(selection);
-    const tell = (deleted: number, conversations: number): void =>
-      io.stdout.write(
-        options.json === true
-          ? `${jsonLine({ found, deleted, conversations, dryRun })}\n`
-          : dryRun
-            ? `${tasksOf(found)} would be deleted.\n`
-            : `${tasksOf(deleted)} and ${conversationsOf(conversations)} without tasks deleted.\n`,
-      );
+    const tell = (deleted: number, conversations: number, text: string): void =>
+      print(io, options, { found, deleted, conversations, dryRun }, text);
     if (dryRun) {
-      tell(0, 0);
+      tell(0, 0, `${counted(found, "task")} would be deleted.`);
       return 0;
     }
-    const question = `Delete ${tasksOf(found)} with all that belongs to them, and conversations without tasks?`;
+    const question = `Delete ${counted(found, "task")} with all that belongs to them, and conversations without tasks?`;
     if (!(await confirmed(io, question, yes))) return 1;
     let [deleted, conversations, left] = [0, 0, 0];
     for (let tries = 0; tries <= maxTries;) {
@@ -299,8 +287,10 @@ export async function purge(io: Io, options: PurgeOptions): Promise<number> {
       await pause(betweenTries);
     }
     if (io.stderr.terminal) io.stderr.write("\n");
-    tell(deleted, conversations);
-    if (left > 0) throw new CommandError(`${tasksOf(left)} left, which another process holds. Run the command again`);
+    const text = `${counted(deleted, "task")} and ${counted(conversations, "conversation")} without tasks deleted.`;
+    tell(deleted, conversations, text);
+    if (left > 0)
+      throw new CommandError(`${counted(left, "task")} left, which another process holds. Run the command again`);
     return 0;
   });
 }
@@ -308,7 +298,7 @@ export async function purge(io: Io, options: PurgeOptions): Promise<number> {
 /** Deletes all that an owner has. */
 export async function erase(io: Io, options: EraseOptions): Promise<number> {
   const name = requiredOwner(options);
-  const { dryRun = false, json, yes, scrub = false } = options;
+  const { dryRun = false, yes, scrub = false } = options;
   return opened(io, options, async ({ store, upkeep }) => {
     const files = await filesOf(io, options, store);
     const owners = await ownersOf(upkeep, name, options);
@@ -317,13 +307,12 @@ export async function erase(io: Io, options: EraseOptions): Promise<number> {
     const agents = owners.map(({ agent }) => agent);
     if (owners.length === 0) throw new CommandError(`nothing is stored of the owner ${name}`);
     if (dryRun) {
-      const text = `${tasksOf(found)} of ${name} would be deleted, with everything else that it has with ${agents.join(", ")}.`;
-      io.stdout.write(
-        json === true ? `${jsonLine({ owner: name, agents, found, deleted: 0, canceled: 0, dryRun })}\n` : `${text}\n`,
-      );
+      const text = `${counted(found, "task")} of ${name} would be deleted, with everything else that it has with ${agents.join(", ")}.`;
+      print(io, options, { owner: name, agents, found, deleted: 0, canceled: 0, dryRun }, text);
       return 0;
     }
-    if (!(await confirmed(io, `Delete ${tasksOf(found)} of ${name}, and everything else that it has?`, yes))) return 1;
+    if (!(await confirmed(io, `Delete ${counted(found, "task")} of ${name}, and everything else that it has?`, yes)))
+      return 1;
     let [deleted, canceled] = [0, 0];
     // Before the rest: after it nobody would know whose they are, if this is interrupted.
     let deletedFiles = await files?.deleteOf(name, agents);
@@ -336,10 +325,10 @@ export async function erase(io: Io, options: EraseOptions): Promise<number> {
     if (files !== undefined) deletedFiles = (deletedFiles ?? 0) + (await files.deleteOf(name, agents));
     if (scrub) await upkeep.scrub();
     if (io.stderr.terminal) io.stderr.write("\n");
-    const outside = deletedFiles === undefined ? "" : `, and ${deletedFiles} ${deletedFiles === 1 ? "file" : "files"}`;
-    const text = `${tasksOf(deleted)} of ${name} deleted${outside}, with everything else that it had. ${tasksOf(canceled)} canceled first.`;
+    const outside = deletedFiles === undefined ? "" : `, and ${counted(deletedFiles, "file")}`;
+    const text = `${counted(deleted, "task")} of ${name} deleted${outside}, with everything else that it had. ${counted(canceled, "task")} canceled first.`;
     const counts = { found, deleted, canceled, ...defined({ files: deletedFiles }), dryRun };
-    io.stdout.write(json === true ? `${jsonLine({ owner: name, agents, ...counts })}\n` : `${text}\n`);
+    print(io, options, { owner: name, agents, ...counts }, text);
     return 0;
   });
 }
@@ -348,7 +337,7 @@ export async function erase(io: Io, options: EraseOptions): Promise<number> {
 export async function scrub(io: Io, options: PlaceOptions): Promise<number> {
   return opened(io, options, async ({ upkeep }) => {
     await upkeep.scrub();
-    io.stdout.write(options.json === true ? `${jsonLine({ scrubbed: true })}\n` : "Nothing of deleted data is left.\n");
+    print(io, options, { scrubbed: true }, "Nothing of deleted data is left.");
     return 0;
   });
 }

@@ -149,10 +149,8 @@ class FollowedCall {
 
   /** Finds where artifacts are saved, before anything is sent. */
   async prepare(): Promise<void> {
-    const { out, overwrite = false } = this.#how.options;
-    if (out === undefined) return;
-    const { fetch } = this.#how;
-    this.#saver = await Saver.at(this.#io, { out, overwrite, fetch }, (text) => this.progress.note(text));
+    const { fetch, options } = this.#how;
+    this.#saver = await Saver.for(this.#io, { ...options, fetch }, (text) => this.progress.note(text));
   }
 
   /** Removes files that are not complete. */

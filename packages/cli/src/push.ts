@@ -8,7 +8,7 @@ import { CommandError } from "./errors.ts";
 import { fileReason } from "./files.ts";
 import type { Io } from "./io.ts";
 import { showWebhook, showWebhooks } from "./output/show.ts";
-import { commandLine, styleFor } from "./output/text.ts";
+import { commandLine, print, styleFor } from "./output/text.ts";
 import { defaultStore, rootAgent } from "./options.ts";
 import { openServed } from "./stores.ts";
 
@@ -90,7 +90,7 @@ function again(
 export async function show(io: Io, id: string, options: StoreOptions): Promise<number> {
   const found = await withOperator(io, options, (operator) => operator.show(options.agent, id));
   if (found.length === 0) throw noWebhooks(id, options);
-  print(io, found, options);
+  printAll(io, found, options);
   return 0;
 }
 
@@ -100,9 +100,8 @@ function noWebhooks(id: string, { agent, store }: StoreOptions): CommandError {
   );
 }
 
-function print(io: Io, found: readonly PushEntry[], { json }: Pick<StoreOptions, "json">): void {
-  if (json === true) io.stdout.write(`${jsonLine({ webhooks: found })}\n`);
-  else io.stdout.write(found.map((entry) => showWebhook(entry, styleFor(io.stdout, io.env))).join("\n"));
+function printAll(io: Io, webhooks: readonly PushEntry[], options: Pick<StoreOptions, "json">): void {
+  print(io, options, { webhooks }, (style) => webhooks.map((entry) => showWebhook(entry, style)).join("\n"));
 }
 
 /** `parley push retry`. */
@@ -134,7 +133,7 @@ async function change(
     }
     const left = await operator.show(agent, id);
     const entry = left.find((each) => each.configId === config);
-    if (options.json === true) print(io, left, options);
+    if (options.json === true) printAll(io, left, options);
     else io.stderr.write(`${done(what, seq, entry)}\n`);
     return 0;
   };

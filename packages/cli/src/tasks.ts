@@ -8,7 +8,7 @@ import type { FollowOptions } from "./follow.ts";
 import type { Io } from "./io.ts";
 import { foldFor } from "./output/parts.ts";
 import { showTask, showTasks } from "./output/show.ts";
-import { commandLine, styleFor } from "./output/text.ts";
+import { commandLine, print, styleFor } from "./output/text.ts";
 
 /* `parley tasks`, `task` and `cancel`. */
 
@@ -62,18 +62,10 @@ interface TaskOptions extends CallOptions, FollowOptions {
 
 export async function task(io: Io, at: string, id: string, options: TaskOptions): Promise<number> {
   const client = await open(io, at, options);
-  const { out: folder, overwrite = false } = options;
   const fetch = fileFetchOf(client, at, options.fetchUrls === true);
-  const saver =
-    folder === undefined
-      ? undefined
-      : await Saver.at(io, { out: folder, overwrite, fetch }, (text) => io.stderr.write(`${text}\n`));
+  const saver = await Saver.for(io, { ...options, fetch }, (text) => io.stderr.write(`${text}\n`));
   const found = await client.getTask({ id, historyLength: options.history });
-  io.stdout.write(
-    options.json === true
-      ? `${jsonLine(found)}\n`
-      : showTask(found, styleFor(io.stdout, io.env), foldFor(io.stdout, options.full)),
-  );
+  print(io, options, found, (style) => showTask(found, style, foldFor(io.stdout, options.full)));
   for (const artifact of found.artifacts ?? []) await saver?.save(artifact);
   return 0;
 }
@@ -81,8 +73,6 @@ export async function task(io: Io, at: string, id: string, options: TaskOptions)
 export async function cancel(io: Io, at: string, id: string, options: CallOptions): Promise<number> {
   const client = await open(io, at, options);
   const task = await client.cancelTask(id);
-  io.stdout.write(
-    options.json === true ? `${jsonLine(task)}\n` : showTask(task, styleFor(io.stdout, io.env), foldFor(io.stdout)),
-  );
+  print(io, options, task, (style) => showTask(task, style, foldFor(io.stdout)));
   return 0;
 }

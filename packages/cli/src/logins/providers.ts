@@ -10,6 +10,7 @@ import {
   type TokenKey,
   type TokenStore,
 } from "@parley/a2a/credentials";
+import { defined } from "@parley/a2a/internal/base/defined";
 import type { SecurityScheme } from "@parley/a2a/model";
 import type { Login, Logins, Secrets } from "./logins.ts";
 
@@ -47,9 +48,7 @@ export async function oauthOptions(
     store,
     dialer: nodeDialer(),
     scopes: scopes.split(" ").filter((scope) => scope !== ""),
-    ...(issuer !== undefined && { issuer }),
-    ...(resource !== undefined && { resource }),
-    ...(hasSecret === "yes" && { clientSecret }),
+    ...defined({ issuer, resource, clientSecret: hasSecret === "yes" ? clientSecret : undefined }),
     ...(dpop === "yes" && { dpop: true }),
   };
 }

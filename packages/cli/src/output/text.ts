@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 import type { Logger } from "@parley/a2a/internal/base/index";
-import { line } from "@parley/a2a/internal/base/display";
+import { jsonLine, line } from "@parley/a2a/internal/base/display";
 import type { TaskState } from "@parley/a2a/internal/model/index";
 import { isTerminal, taskStates } from "@parley/a2a/model";
 import type { LogLevel, LogStream } from "@parley/node";
@@ -24,6 +24,22 @@ export function hasColours(out: Out, env: Io["env"]): boolean {
   if (force !== undefined) return force !== "0" && force !== "false";
   if (env["NO_COLOR"] !== undefined && env["NO_COLOR"] !== "") return false;
   return out.terminal && env["TERM"] !== "dumb";
+}
+
+/** Writes a value to standard output: as a line of JSON with `--json`, else as text. */
+export function print(
+  { stdout, env }: Io,
+  options: { readonly json?: boolean },
+  value: unknown,
+  text: string | ((style: Style) => string),
+): void {
+  if (options.json === true) stdout.write(`${jsonLine(value)}\n`);
+  else stdout.write(typeof text === "string" ? `${text}\n` : text(styleFor(stdout, env)));
+}
+
+/** `1 task`, `2 tasks`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** A number of bytes as `12 B`, `3.4 kB` or `1.2 MB`. */
