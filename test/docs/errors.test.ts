@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createHandler, defineAgent, memoryStore, type HandlerOptions } from "@parley/server";
 import { wireErrorCodes, wireErrors, wireStatuses, type A2AErrorCode, type ClientErrorCode } from "@parley/a2a/model";
 import { serve, type ServeOptions } from "@parley/node";
-import { format } from "prettier";
+import { format } from "oxfmt";
 import { developmentKey } from "../../packages/node/src/development-key.ts";
 import { root } from "./pages.ts";
 
@@ -37,7 +37,7 @@ function tableOfCodes(): string {
 
 describe("docs/errors.md", () => {
   test("has the numbers of every code of a server, as the code has them", async () => {
-    const table = await format(tableOfCodes(), { parser: "markdown", printWidth: 120 });
+    const { code: table } = await format("table.md", tableOfCodes(), { printWidth: 120 });
     const [, shown] = /<!-- codes -->\n\n([\s\S]*?\n)\n<!-- \/codes -->/.exec(page) ?? [];
     expect(shown).toBe(table);
   });
