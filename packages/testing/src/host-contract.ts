@@ -3,7 +3,7 @@ import { ServedHost, type ContractHost, type ContractHostOptions, type HostCases
 import { mountCases } from "./host/mount-cases.ts";
 import { routeCases } from "./host/route-cases.ts";
 import { serviceCases } from "./host/service-cases.ts";
-import { plainExpect } from "./store/equality.ts";
+import { plainExpect } from "./store/given.ts";
 import type { Runner } from "./store-contract.ts";
 
 export type { ContractHost, ContractHostOptions };
