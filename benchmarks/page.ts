@@ -23,7 +23,7 @@ export async function writePage(files: readonly string[], cases: readonly Case[]
     template: read("../page.md"),
     versions: versions(),
   });
-  writeFileSync(at, (await format(at, page, { printWidth: 120 })).code);
+  writeFileSync(at, (await format("benchmarks.md", page, { printWidth: 120 })).code);
 }
 
 interface Page {
