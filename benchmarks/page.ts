@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { format } from "prettier";
+import { format } from "oxfmt";
 import type { Case } from "./case.ts";
 import { markdownOf, missedOf } from "./report.ts";
 import { casesIn, newestFirst, runOf, type Run } from "./runs.ts";
@@ -23,7 +23,7 @@ export async function writePage(files: readonly string[], cases: readonly Case[]
     template: read("../page.md"),
     versions: versions(),
   });
-  writeFileSync(at, await format(page, { parser: "markdown", printWidth: 120 }));
+  writeFileSync(at, (await format("benchmarks.md", page, { printWidth: 120 })).code);
 }
 
 interface Page {

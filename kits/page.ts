@@ -195,7 +195,7 @@ function those(names: readonly string[], others: readonly string[]): string {
     .join(", ");
 }
 
-/** A table as prettier writes it: columns of equal width. */
+/** A table as oxfmt writes it: columns of equal width. */
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((title, at) => Math.max(title.length, 3, ...rows.map((row) => row[at]?.length ?? 0)));
   const line = (cells: readonly string[]): string =>

@@ -81,7 +81,7 @@ export function faults(
   ];
 }
 
-/** Whether the text has the title on a line of its own, as prettier breaks `test.each(…)(…)`. */
+/** Whether the text has the title on a line of its own, as oxfmt breaks `test.each(…)(…)`. */
 function isTableTitle(text: string, title: string): boolean {
   return text.split("\n").some((line) => line.trim() === `"${title}",`);
 }

@@ -67,7 +67,7 @@ const types = { name: "types", run: () => script("types") };
 /** @type {readonly Check[]} */
 const others = [
   { name: "lint", run: () => script("lint") },
-  { name: "format", run: () => tool("prettier", ["--check", "--log-level=warn", "."]) },
+  { name: "format", run: () => tool("oxfmt", ["--check"]) },
   { name: "unused", run: () => script("unused") },
   ...publishedPackages().map((of) => ({ name: `package ${basename(of.folder)}`, run: () => checkPackage(of) })),
   { name: "size", run: () => tool("size-limit", [], join(root, "packages", "a2a")) },

@@ -54,9 +54,9 @@ async function writeConfiguration() {
   // Loaded here, because what it needs may just have been installed.
   const { withOptions } = await import("./options.mjs");
   const file = join(root, "docs", "configuration.md");
-  const { format } = await import("prettier");
+  const { format } = await import("oxfmt");
   const page = withOptions(readFileSync(file, "utf8"));
-  writeFileSync(file, await format(page, { parser: "markdown", printWidth: 120 }));
+  writeFileSync(file, (await format(file, page, { printWidth: 120 })).code);
 }
 
 async function main() {

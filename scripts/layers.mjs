@@ -90,7 +90,7 @@ export const rooms = inLists({
     "engine/log": "engine/shared protocol store blobs push model",
     "engine/shared": "protocol store blobs push intask extensions model",
     server:
-      "protocol transport/server transport/discovery transport/router wire auth cards limits extensions push intask blobs seal webhooks engine model",
+      "protocol transport/server transport/discovery transport/router wire auth cards limits extensions push intask blobs seal page webhooks engine model",
   },
   extensions: {
     a2ui: "extensions protocol model",
@@ -125,6 +125,7 @@ export const composition = inLists({
     "index.ts": "*",
     "store.ts": "base store push blobs",
     "handler.ts": "*",
+    "host.ts": "*",
   },
 });
 

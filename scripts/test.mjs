@@ -11,15 +11,20 @@ const projects = wanted.some((arg) => arg.startsWith("--project"))
   ? []
   : ["--project=unit", "--project=alone", "--project=long"];
 
-/** A sixth of the time of all tests, most of it waiting for processes: they run at full length only, or when they are named. */
+/** A third of the time of all tests: these run in `npm run test:long` only, or when they are named. */
 const slow = [
+  "packages/a2a/test/cards/changes.test.ts",
   "packages/conform/test/mutants.test.ts",
+  "packages/sql/test/sqlite/huge.test.ts",
   "test/crash/client-restart.test.ts",
   "test/crash/delegated.test.ts",
   "test/crash/members.test.ts",
   "test/crash/steps.test.ts",
   "test/crash/suspects.test.ts",
   "test/crash/webhooks.test.ts",
+  "test/fuzz/fuzz.test.ts",
+  "test/fuzz/grpc.test.ts",
+  "test/fuzz/older.test.ts",
 ];
 const isShort = wanted.length === args.length && projects.length > 0 && wanted.every((arg) => arg.startsWith("-"));
 const without = isShort ? slow.map((path) => `--exclude=${path}`) : [];

@@ -35,7 +35,7 @@ export function topics() {
     page === undefined ? [] : [{ text: title, link: addressOf(page.page) }],
   );
   return [
-    ...first.filter(({ text }) => ["Start", "Guides", "Cookbook", "Operating"].includes(text)),
+    ...first.filter(({ text }) => ["Start", "Guides", "Operating", "Reference"].includes(text)),
     { text: "API", link: "/api/", activeMatch: "/api/" },
   ];
 }

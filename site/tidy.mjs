@@ -2,17 +2,14 @@
 
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { format } from "prettier";
+import { format } from "oxfmt";
 
 const width = 88;
 
 /** @param {string} code @returns {Promise<string | undefined>} `undefined` where it is no program. */
 async function formatted(code) {
-  try {
-    return await format(code, { parser: "typescript", printWidth: width });
-  } catch {
-    return undefined;
-  }
+  const { code: result, errors } = await format("code.ts", code, { printWidth: width });
+  return errors.length === 0 ? result : undefined;
 }
 
 /** A declaration, or a member of one, formatted. @param {string} code @returns {Promise<string>} */

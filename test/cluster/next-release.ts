@@ -1,7 +1,6 @@
 import { connect } from "../../packages/sql/src/postgres/connect.ts";
-import { migrate as migratePostgres } from "../../packages/sql/src/postgres/migrations.ts";
+import { migrate as migratePostgres, versions as postgresVersions } from "../../packages/sql/src/postgres/migrations.ts";
 import { Schema } from "../../packages/sql/src/postgres/schema.ts";
-import { versions as postgresVersions } from "../../packages/sql/src/postgres/versions.ts";
 import { retryWhileBusy } from "../../packages/sql/src/sqlite/driver.ts";
 import { defaultDriver, loadDriver, openConnection } from "../../packages/sql/src/sqlite/drivers/load.ts";
 import { migrate as migrateSqlite, versions as sqliteVersions } from "../../packages/sql/src/sqlite/migrations.ts";

@@ -9,7 +9,7 @@ import { createHandler, defineAgent, memoryStore, type HandlerOptions } from "@p
 import { wireErrorCodes, wireErrors, type A2AErrorCode } from "@parley/a2a/model";
 import { wireStatuses, type ClientErrorCode } from "@parley/a2a/internal/model/index";
 import { serve, type ServeOptions } from "@parley/node";
-import { format } from "prettier";
+import { format } from "oxfmt";
 import { developmentKey } from "../../packages/node/src/development-key.ts";
 import { root } from "./pages.ts";
 
@@ -38,7 +38,7 @@ function tableOfCodes(): string {
 
 describe("docs/errors.md", () => {
   test("has the numbers of every code of a server, as the code has them", async () => {
-    const table = await format(tableOfCodes(), { parser: "markdown", printWidth: 120 });
+    const { code: table } = await format("table.md", tableOfCodes(), { printWidth: 120 });
     const [, shown] = /<!-- codes -->\n\n([\s\S]*?\n)\n<!-- \/codes -->/.exec(page) ?? [];
     expect(shown).toBe(table);
   });

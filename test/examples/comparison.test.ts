@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "@parley/a2a";
-import { format, resolveConfig } from "prettier";
+import { format } from "oxfmt";
 import { describe, expect, it, onTestFinished, test } from "vitest";
 import { linesOf } from "./lines.ts";
 import { examples, official, ours, Program } from "./program.ts";
@@ -47,7 +47,7 @@ describe("the lines of the examples", () => {
   test.each(sources)("$name is at most half as long as with the official SDK", async (example) => {
     for (const path of [...example.ours, ...example.official]) {
       const source = readFileSync(path, "utf8");
-      expect(await format(source, { ...(await resolveConfig(path)), filepath: path })).toBe(source);
+      expect((await format(path, source, { printWidth: 120 })).code).toBe(source);
     }
     expect(linesOf(example.ours)).toBeLessThanOrEqual(linesOf(example.official) / 2);
   });

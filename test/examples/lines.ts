@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { parseSync } from "oxc-parser";
 
 /**
- * How many lines of code a program has: those of its sources that have something in them besides comments and imports, as prettier
+ * How many lines of code a program has: those of its sources that have something in them besides comments and imports, as oxfmt
  * formats them here (120 columns).
  */
 export function linesOf(paths: readonly string[]): number {

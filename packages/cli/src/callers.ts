@@ -1,8 +1,10 @@
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import type { Principal } from "@parley/a2a/internal/protocol/index";
-import { anyOf, apiKey, bearer, openIdConnect, type Authenticator } from "@parley/a2a/auth";
+import { anyOf, apiKey, bearer, hashKey, hashPassword, openIdConnect, type Authenticator } from "@parley/a2a/auth";
 import { UsageError } from "./errors.ts";
+import { answerTo } from "./files.ts";
 import type { Io } from "./io.ts";
+import { print } from "./output/text.ts";
 
 /** Options of `parley serve` that say who may call. */
 export interface CallerOptions {
@@ -57,4 +59,26 @@ export function authenticatorOf(options: CallerOptions, env: Io["env"]): Authent
       : [openIdConnect({ issuer, ...(audience && { audience }), ...(scope && { scopes: scope }) })]),
   ];
   return schemes.length > 1 ? anyOf(...schemes) : schemes[0];
+}
+
+interface KeyOptions {
+  readonly hash?: boolean;
+  readonly password?: boolean;
+  readonly json?: boolean;
+}
+
+/** `parley key`. */
+export async function key(io: Io, options: KeyOptions): Promise<number> {
+  const { hash, password } = options;
+  if (hash === true && password === true) throw new UsageError("give either --hash or --password");
+  let made: Readonly<Record<string, string>>;
+  if (password === true) made = { hash: await hashPassword(await answerTo(io, "Password: ", true)) };
+  else if (hash === true) made = { hash: await hashKey(await answerTo(io, "Key: ", true)) };
+  else {
+    const fresh = randomBytes(32).toString("base64url");
+    made = { key: fresh, hash: await hashKey(fresh) };
+  }
+  const text = Object.entries(made).map(([name, value]) => (made["key"] === undefined ? value : `${name}  ${value}`));
+  print(io, options, made, text.join("\n"));
+  return 0;
 }

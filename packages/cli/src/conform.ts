@@ -15,6 +15,7 @@ import {
   type Report,
   type Suite,
 } from "@parley/conform";
+import { defined } from "@parley/a2a/internal/base/defined";
 import { line } from "@parley/a2a/internal/base/display";
 import { callHeaders, loginHeaders, type CallOptions } from "./connection.ts";
 import { CommandError, UsageError } from "./errors.ts";
@@ -89,27 +90,28 @@ export async function conform(io: Io, url: string, options: ConformOptions): Pro
 
 /** The options of the runner that stand for those of the command line. */
 async function runOptions(io: Io, url: string, options: ConformOptions): Promise<RunOptions> {
-  const { acts, protocol, binding, level, filter, tag, behaviors, otherToken, webhook } = options;
+  const { acts, protocol, binding, otherToken } = options;
   const variables = variablesOf(options.var ?? []);
   const given = callHeaders(options, io.env);
   const headers = given["authorization"] === undefined ? { ...(await loginHeaders(io, url, {})), ...given } : given;
   const style = styleFor(io.stderr, io.env);
   return {
-    ...(typeof acts === "string" ? { suites: await readTests(resolve(io.cwd, acts)) } : {}),
-    ...(protocol === undefined ? {} : { versions: [protocol] }),
-    ...(binding === undefined ? {} : { bindings: [binding] }),
-    ...(level === undefined ? {} : { level }),
-    ...(filter === undefined ? {} : { filter }),
-    ...(tag === undefined ? {} : { tags: tag }),
-    ...behaviorsOf(behaviors ?? (acts === true ? "all" : undefined)),
+    ...defined({
+      suites: typeof acts === "string" ? await readTests(resolve(io.cwd, acts)) : undefined,
+      versions: protocol === undefined ? undefined : [protocol],
+      bindings: binding === undefined ? undefined : [binding],
+      level: options.level,
+      filter: options.filter,
+      tags: options.tag,
+      behaviors: behaviorsOf(options.behaviors ?? (acts === true ? "all" : undefined)),
+      otherHeaders:
+        otherToken === undefined ? undefined : callHeaders({ token: otherToken }, {}, "--other-token <token>"),
+      clientBindings: options.client && (await loadClients(options.client, io.cwd)),
+      webhook: options.webhook,
+    }),
     headers,
-    ...(otherToken === undefined
-      ? {}
-      : { otherHeaders: callHeaders({ token: otherToken }, {}, "--other-token <token>") }),
-    ...(options.client === undefined ? {} : { clientBindings: await loadClients(options.client, io.cwd) }),
     variables,
     env: io.env,
-    ...(webhook === undefined ? {} : { webhook }),
     stepTimeout: options.timeout * 1000,
     timeout: options.timeLimit * 60_000,
     concurrency: options.concurrency,
@@ -119,10 +121,9 @@ async function runOptions(io: Io, url: string, options: ConformOptions): Promise
   };
 }
 
-function behaviorsOf(given: string | undefined): Pick<RunOptions, "behaviors"> {
-  if (given === undefined) return {};
-  if (given === "all") return { behaviors: "all" };
-  return { behaviors: given === "none" ? [] : given.split(",").map((one) => one.trim()) };
+function behaviorsOf(given: string | undefined): RunOptions["behaviors"] {
+  if (given === undefined || given === "all") return given;
+  return given === "none" ? [] : given.split(",").map((one) => one.trim());
 }
 
 function isClientBinding(value: unknown): value is ClientBinding {

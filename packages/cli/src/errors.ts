@@ -1,8 +1,7 @@
 import { type A2AError, toA2AError } from "@parley/a2a/internal/model/index";
 // The class itself would load the server.
 import { cut, line } from "@parley/a2a/internal/base/display";
-import { quote } from "./hints.ts";
-import { longest } from "./output/text.ts";
+import { longest, quote } from "./output/text.ts";
 
 /** A mistake on the command line. Exit code 2. */
 export class UsageError extends Error {

@@ -1,31 +1,10 @@
-import { readFile } from "node:fs/promises";
-import { basename, resolve } from "node:path";
-import type { Part } from "@parley/a2a/internal/model/index";
-import { Mime } from "mime/lite";
-import standardTypes from "mime/types/standard.js";
-import { UsageError } from "./errors.ts";
-
-// Types that agents often get and the standard table lacks. In that table `ts` is a video stream.
-const types = new Mime(standardTypes, { "application/vnd.apache.parquet": ["parquet"] });
-types.define(
-  {
-    "application/x-ndjson": ["ndjson", "jsonl"],
-    "text/x-python": ["py"],
-    "video/x-msvideo": ["avi"],
-    "text/x-typescript": ["ts", "tsx", "mts"],
-  },
-  true,
-);
-
-/** Media type by the extension of a file name. */
-function mediaTypeOf(name: string): string | undefined {
-  return types.getType(name) ?? undefined;
-}
-
-/** A file extension for a media type, without its dot. */
-export function extensionOf(mediaType: string): string | undefined {
-  return types.getExtension(mediaType) ?? undefined;
-}
+import { createWriteStream } from "node:fs";
+import { readFile, rm } from "node:fs/promises";
+import { once } from "node:events";
+import { resolve } from "node:path";
+import { finished } from "node:stream/promises";
+import { CommandError, UsageError } from "./errors.ts";
+import type { Io } from "./io.ts";
 
 /** Why a file cannot be used, in words for the user. */
 export function fileReason(error: unknown): string {
@@ -48,39 +27,71 @@ export function fileReason(error: unknown): string {
   }
 }
 
-function isText(bytes: Uint8Array): boolean {
-  if (bytes.includes(0)) return false;
+/** A file that the user named. Throws UsageError if it cannot be read; `hint`: what else to say then. */
+export async function readBytes(file: string, cwd: string, hint = ""): Promise<Buffer> {
   try {
-    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    return true;
-  } catch {
-    return false;
+    return await readFile(resolve(cwd, file));
+  } catch (cause) {
+    throw new UsageError(`cannot read ${file}: ${fileReason(cause)}${hint}`, { cause });
   }
 }
 
-/**
- * The part for a value of `--file`: the bytes of a file, or an http(s) URL as it is. The media type may follow
- * (`table.dat;type=text/csv`); otherwise it comes from the extension.
- */
-export async function filePart(value: string, cwd: string): Promise<Part> {
-  const [, name = value, given] = /^(.*?)(?:;type=([^;]+))?$/s.exec(value) ?? [];
-  if (name === "") throw new UsageError("--file <file> needs a path or a URL");
-  if (/^https?:\/\//i.test(name)) {
-    if (!URL.canParse(name)) throw new UsageError(`--file <file> cannot be ${JSON.stringify(name)}: it is not a URL`);
-    const filename = basename(new URL(name).pathname);
-    const mediaType = given ?? mediaTypeOf(filename);
-    return {
-      url: name,
-      ...(filename === "" ? {} : { filename }),
-      ...(mediaType === undefined ? {} : { mediaType }),
-    };
-  }
-  let bytes: Buffer;
+/** All of standard input as text. */
+export async function readAll(stdin: Io["stdin"]): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of stdin) text += typeof chunk === "string" ? chunk : decoder.decode(chunk, { stream: true });
+  return text + decoder.decode();
+}
+
+/** What the user answers. Throws UsageError where that is nothing. */
+export async function answerTo(io: Io, question: string, hidden: boolean): Promise<string> {
+  const text = (await io.ask(question, { hidden }))?.replace(/\r$/, "");
+  if (text === undefined || text === "") throw new UsageError(`nothing was given for "${question.replace(/: $/, "")}"`);
+  return text;
+}
+
+/** A file that holds an object as JSON. */
+export async function jsonOf(file: string, cwd: string): Promise<object> {
+  const text = (await readBytes(file, cwd)).toString("utf8");
   try {
-    bytes = await readFile(resolve(cwd, name));
-  } catch (error) {
-    throw new UsageError(`cannot read ${name}: ${fileReason(error)}`, { cause: error });
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null) return value;
+  } catch {
+    // The error of JSON.parse() shows what is in the file, which may be a key.
   }
-  const mediaType = given ?? mediaTypeOf(name) ?? (isText(bytes) ? "text/plain" : "application/octet-stream");
-  return { raw: bytes.toString("base64"), filename: basename(name), mediaType };
+  throw new UsageError(`${file} is not JSON`);
+}
+
+/**
+ * Writes a file that must not exist, and that only the user may read. Half of it is none, and would be in the way of the next one: it is
+ * removed where something fails or the user interrupts. `false`: the user did.
+ */
+export async function writeNewFile(io: Io, out: string, pieces: AsyncIterable<string>): Promise<boolean> {
+  const path = resolve(io.cwd, out);
+  const file = createWriteStream(path, { flags: "wx", mode: 0o600 });
+  const written = finished(file);
+  // It may fail while the first page is read. That is thrown below.
+  written.catch(() => undefined);
+  let [isOwn, isInterrupted] = [false, false];
+  const release = io.onInterrupt(() => (isInterrupted = true));
+  try {
+    await once(file, "open");
+    isOwn = true;
+    for await (const piece of pieces) {
+      if (isInterrupted) break;
+      if (!file.write(piece)) await Promise.race([once(file, "drain"), written]);
+    }
+    file.end();
+    await written;
+    if (isInterrupted) await rm(path, { force: true });
+    return !isInterrupted;
+  } catch (cause) {
+    file.destroy();
+    await written.catch(() => undefined);
+    if (isOwn) await rm(path, { force: true });
+    throw new CommandError(`cannot write ${out}: ${fileReason(cause)}`, { cause });
+  } finally {
+    release();
+  }
 }

@@ -2,12 +2,11 @@ import type { Artifact, JsonObject, Message, StreamResponse, Task, TaskState } f
 import { isInterrupted, isTerminal } from "@parley/a2a/model";
 import { readAuthorization, type FileFetch } from "@parley/a2a/internal/client/index";
 import { Saver } from "./artifacts.ts";
-import { fill } from "./form/fill.ts";
-import { formIn, type Field } from "./form/schema.ts";
+import { type Field, fill, formIn } from "./form.ts";
 import type { Hints } from "./hints.ts";
 import type { Io, Signal } from "./io.ts";
 import { terminalProgress, type Progress } from "./output/progress.ts";
-import { endedBadly } from "./output/states.ts";
+import { endedBadly } from "./output/text.ts";
 import { jsonLine, line } from "@parley/a2a/internal/base/display";
 
 export interface FollowOptions {
@@ -150,10 +149,8 @@ class FollowedCall {
 
   /** Finds where artifacts are saved, before anything is sent. */
   async prepare(): Promise<void> {
-    const { out, overwrite = false } = this.#how.options;
-    if (out === undefined) return;
-    const { fetch } = this.#how;
-    this.#saver = await Saver.at(this.#io, { out, overwrite, fetch }, (text) => this.progress.note(text));
+    const { fetch, options } = this.#how;
+    this.#saver = await Saver.for(this.#io, { ...options, fetch }, (text) => this.progress.note(text));
   }
 
   /** Removes files that are not complete. */

@@ -1,20 +1,6 @@
 import type { JsonValue } from "@parley/a2a/internal/model/index";
-import { line } from "@parley/a2a/internal/base/display";
 import type { CallOptions } from "./connection.ts";
-
-/**
- * Quotes one word of a command line for a POSIX shell. Ids come from the agent: without quotes a copied command could run what the
- * agent wrote.
- */
-export function quote(word: string): string {
-  // Not cut: the command has to work.
-  const shown = line(word, Number.POSITIVE_INFINITY);
-  return /^[\w@%+=:,./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`;
-}
-
-export function commandLine(words: readonly string[]): string {
-  return words.map(quote).join(" ");
-}
+import { commandLine, quote } from "./output/text.ts";
 
 /** Command lines that continue a task, ready to be copied. */
 export interface Hints {

@@ -1,8 +1,14 @@
 import { readFileSync } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, relative, resolve, sep } from "node:path";
-import { quote } from "./hints.ts";
+import { quote } from "./output/text.ts";
 
-/** What is known of how this program was started. */
+const manifest: unknown = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+
+/** Version of this package; all packages of Parley share it. */
+export const version: string =
+  typeof manifest === "object" && manifest !== null && "version" in manifest ? String(manifest.version) : "0.0.0";
+
+/** How this program was started. */
 export interface Invocation {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** `process.argv[1]`. */

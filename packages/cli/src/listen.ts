@@ -15,17 +15,22 @@ import {
 } from "@parley/a2a/webhooks";
 import { line } from "@parley/a2a/internal/base/display";
 import { nodeListener } from "@parley/node";
-import type { ListenOptions } from "./commands/listen.ts";
-import { partsOf } from "./commands/send.ts";
-import { open } from "./connection.ts";
+import { fileFetchOf, open, type CallOptions } from "./connection.ts";
 import { CommandError, UsageError } from "./errors.ts";
-import { fileFetchOf } from "./file-fetch.ts";
-import { follow } from "./follow.ts";
+import { follow, type FollowOptions } from "./follow.ts";
 import { hintsFor } from "./hints.ts";
 import type { Io } from "./io.ts";
+import { partsOf, type MessageOptions } from "./message.ts";
 import { styleFor } from "./output/text.ts";
 
-/** Shows the webhooks of a task until it ends. Returns the exit code. */
+/** Options of `parley listen`. */
+interface ListenOptions extends CallOptions, FollowOptions, MessageOptions {
+  readonly message?: string;
+  readonly port: number;
+  readonly publicUrl?: string;
+}
+
+/** `parley listen`. Shows the webhooks of a task until it ends. Returns the exit code. */
 export async function listen(io: Io, at: string, task: string | undefined, options: ListenOptions): Promise<number> {
   const { message, publicUrl } = options;
   const begins = message !== undefined || options.file !== undefined || options.data !== undefined;

@@ -6,15 +6,15 @@ import {
   type DevicePrompt,
   type LoggedInUser,
 } from "@parley/a2a/credentials";
+import { defined } from "@parley/a2a/internal/base/defined";
 import { line } from "@parley/a2a/internal/base/display";
 import { loopbackRedirect } from "@parley/node";
-import { answerTo } from "./ask.ts";
+import { answerTo } from "./files.ts";
 import { CommandError } from "./errors.ts";
 import type { Io } from "./io.ts";
 import type { Login } from "./logins/logins.ts";
-import { endpointsOf, oauthOptions } from "./logins/providers.ts";
+import { endpointsOf, NewTokens, oauthOptions } from "./logins/providers.ts";
 import { flowsOf, type Flow, type NamedScheme } from "./logins/schemes.ts";
-import { NewTokens } from "./logins/tokens.ts";
 import type { EnteredLogin } from "./login.ts";
 
 /** Options of `parley login` for OAuth. */
@@ -58,8 +58,7 @@ export async function enterOAuth(
       flow,
       clientId,
       endpoints: endpointsOf(named.scheme),
-      ...(options.issuer !== undefined && { issuer: options.issuer }),
-      ...(options.scope !== undefined && { scopes: options.scope.join(" ") }),
+      ...defined({ issuer: options.issuer, scopes: options.scope?.join(" ") }),
       ...(options.resource === false && { resource: "" }),
       ...(withSecret && { hasSecret: "yes" }),
       ...(options.dpop === true && { dpop: "yes" }),
@@ -72,7 +71,7 @@ export async function enterOAuth(
     login: () => ({
       ...login,
       // Later commands may name a path below the agent. The token stays that of this resource.
-      settings: { ...login.settings, ...(tokens.key !== undefined && { resource: tokens.key.resource }) },
+      settings: { ...login.settings, ...defined({ resource: tokens.key?.resource }) },
       account: accountOf(flow === "client" ? clientId : nameOf(user), tokens.key?.issuer),
     }),
     secrets: () => tokens.secrets,

@@ -1,10 +1,10 @@
 import type { AgentCard } from "@parley/a2a/internal/model/index";
 import type { Client } from "@parley/a2a/internal/client/index";
 import { signIn, type CredentialProvider } from "@parley/a2a/credentials";
-import { jsonLine, line } from "@parley/a2a/internal/base/display";
+import { line } from "@parley/a2a/internal/base/display";
 import { hasCode } from "@parley/a2a/model";
 import { isLoopback } from "@parley/a2a/internal/base/index";
-import { answerTo } from "./ask.ts";
+import { answerTo } from "./files.ts";
 import { callHeaders, connectWith, type CallOptions } from "./connection.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
@@ -12,8 +12,8 @@ import type { OAuthLoginOptions } from "./login-oauth.ts";
 import { Logins, loginUrl, type Login, type Secrets } from "./logins/logins.ts";
 import { simpleProvider } from "./logins/providers.ts";
 import { alternatives, flowsOf, kindOf, type NamedScheme } from "./logins/schemes.ts";
-import { schemeKind } from "./output/card.ts";
-import { longest, styleFor, table } from "./output/text.ts";
+import { schemeKind } from "./output/show.ts";
+import { longest, print, type Style, table } from "./output/text.ts";
 
 export interface LoginOptions extends CallOptions, OAuthLoginOptions {
   readonly scheme?: string;
@@ -213,22 +213,21 @@ const kindNames: Readonly<Record<Login["kind"], string>> = {
 export async function whoami(io: Io, at: string | undefined, { json }: ListLoginsOptions): Promise<number> {
   const logins = loginsOf(io);
   const found = at === undefined ? await logins.list() : await logins.for(at);
-  if (json === true) {
-    io.stdout.write(`${jsonLine({ logins: found })}\n`);
-  } else if (found.length === 0) {
+  if (found.length === 0 && json !== true)
     io.stderr.write(`You are not logged in${at === undefined ? "" : ` to ${at}`}.\n`);
-  } else {
-    const style = styleFor(io.stdout, io.env);
-    const rows = found.map(({ url, scheme, kind, account = "", secretsIn, since }) => [
-      line(url),
-      line(scheme, longest.name),
-      kindNames[kind],
-      line(account, longest.name),
-      secretsIn,
-      line(since),
-    ]);
-    const header = ["AGENT", "SCHEME", "KIND", "ACCOUNT", "SECRET IN", "SINCE"];
-    io.stdout.write(table([header, ...rows], (cell, row) => (row === 0 ? style("dim", cell) : cell)));
-  }
+  else print(io, { json: json === true }, { logins: found }, (style) => showLogins(found, style));
   return found.length === 0 && at !== undefined ? 1 : 0;
+}
+
+function showLogins(logins: readonly Login[], style: Style): string {
+  const rows = logins.map(({ url, scheme, kind, account = "", secretsIn, since }) => [
+    line(url),
+    line(scheme, longest.name),
+    kindNames[kind],
+    line(account, longest.name),
+    secretsIn,
+    line(since),
+  ]);
+  const header = ["AGENT", "SCHEME", "KIND", "ACCOUNT", "SECRET IN", "SINCE"];
+  return table([header, ...rows], (cell, row) => (row === 0 ? style("dim", cell) : cell));
 }

@@ -1,44 +1,45 @@
-import { Command, CommanderError, type CommandOptions } from "commander";
-import { addCard } from "./commands/card.ts";
-import { addConform } from "./commands/conform.ts";
-import { addDb } from "./commands/db.ts";
-import { addDev } from "./commands/dev.ts";
-import { addDoctor } from "./commands/doctor.ts";
-import { addInit } from "./commands/init.ts";
-import { addKey } from "./commands/key.ts";
-import { addListen } from "./commands/listen.ts";
-import { addLogin, addLogout, addWhoami } from "./commands/login.ts";
-import { addPush } from "./commands/push.ts";
-import { addSend } from "./commands/send.ts";
-import { addServe } from "./commands/serve.ts";
-import { addCancel, addTask, addTasks } from "./commands/tasks.ts";
-import { addWatch } from "./commands/watch.ts";
+import { Command, CommanderError, type Argument } from "commander";
+import {
+  card,
+  cancel,
+  conform,
+  doctor,
+  listen,
+  login,
+  logout,
+  send,
+  task,
+  tasks,
+  watch,
+  whoami,
+} from "./commands/agents.ts";
+import { db, push } from "./commands/operators.ts";
+import { dev, init, key, serve } from "./commands/servers.ts";
 import { explain, UsageError } from "./errors.ts";
+import { version } from "./invocation.ts";
 import type { Io } from "./io.ts";
-import { mistake } from "./mistakes.ts";
-import type { Help, Program } from "./options.ts";
-import { version } from "./version.ts";
+import type { CommandSpec } from "./options.ts";
 
 /** In the order of the help. */
-const commands = [
-  addServe,
-  addDev,
-  addCard,
-  addSend,
-  addWatch,
-  addListen,
-  addTasks,
-  addTask,
-  addCancel,
-  addLogin,
-  addLogout,
-  addWhoami,
-  addKey,
-  addPush,
-  addDb,
-  addDoctor,
-  addConform,
-  addInit,
+const commands: readonly CommandSpec[] = [
+  serve,
+  dev,
+  card,
+  send,
+  watch,
+  listen,
+  tasks,
+  task,
+  cancel,
+  login,
+  logout,
+  whoami,
+  key,
+  push,
+  db,
+  doctor,
+  conform,
+  init,
 ];
 
 const general = `
@@ -79,25 +80,29 @@ export function createProgram(io: Io, finish: (code: number) => void): Command {
       getErrHasColors: () => false,
     })
     .addHelpText("after", general);
-  const command: Program["command"] = (name, help, parent = program, options = {}) =>
-    addCommand(parent, name, help, options);
-  for (const add of commands) add({ io, command, finish });
+  for (const command of commands) addCommand(program, command, io, finish);
   return program;
 }
 
-function addCommand(
-  parent: Command,
-  name: string,
-  { summary, description, examples }: Help,
-  options: CommandOptions,
-): Command {
-  const command = parent.command(name, options);
-  return command
+function addCommand(parent: Command, spec: CommandSpec, io: Io, finish: (code: number) => void): void {
+  const { name, summary, description, examples, isDefault = false, load } = spec;
+  const { arguments: given = [], options = [], commands: parts = [] } = spec;
+  const command = parent.command(name, { isDefault });
+  command
     .configureOutput({ outputError: (text, write) => write(`parley: ${mistake(text, command)}`) })
     .summary(summary)
     .description(description === undefined ? `${summary}.` : `${summary}. ${description}`)
     .helpOption("-h, --help", "show this help")
     .addHelpText("after", `\nExamples:\n${examples.map((example) => `  $ ${example}`).join("\n")}`);
+  for (const each of given) command.addArgument(each);
+  for (const each of options) command.addOption(each);
+  for (const part of parts) addCommand(command, part, io, finish);
+  if (load === undefined) return;
+  command.action(async (...all: unknown[]) => {
+    const run = await load();
+    // Commander also passes the command.
+    finish(await run(io, ...(all.slice(0, given.length + 1) as never[])));
+  });
 }
 
 /** Runs one command line, without the name of the program. Returns the exit code; never throws. */
@@ -125,4 +130,73 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     io.stderr.write(`parley: ${explain(error, { ...explained, program: io.program })}\n`);
     return error instanceof UsageError ? 2 : 1;
   }
+}
+
+/** A message of commander, and what is said in its place. */
+type Wording = readonly [pattern: RegExp, say: (match: readonly string[], command: Command) => string];
+
+const wordings: readonly Wording[] = [
+  [
+    /^command-argument value '([^]*)' is invalid for argument '([^']+)'\. ([^]*)$/,
+    ([, value = "", name = "", why = ""], command) => invalid(argumentNamed(name, command), value, why),
+  ],
+  [
+    /^option '([^']+)' argument '([^]*)' is invalid\. ([^]*)$/,
+    ([, flags = "", value = "", why = ""]) => invalid(flags, value, why),
+  ],
+  [
+    /^missing required argument '([^']+)'$/,
+    ([, name = ""], command) => `${argumentNamed(name, command)} is missing\n${usageOf(command)}`,
+  ],
+  [/^option '([^']+)' argument missing$/, ([, flags = ""]) => `${flags} has no value`],
+  [
+    /^required option '([^']+)' not specified$/,
+    ([, flags = ""], command) => `${flags} is missing\n${usageOf(command)}`,
+  ],
+  [
+    /^too many arguments(?: for '[^']+')?\. Expected (\d+) arguments? but got (\d+)\.$/,
+    ([, expected, got], command) =>
+      `there ${got === "1" ? "is 1 argument" : `are ${got} arguments`}, and ${takes(expected, command)}\n${usageOf(command)}`,
+  ],
+];
+
+/** What is said of a mistake. `text`: what commander says of it, with or without its `error: `. */
+function mistake(text: string, command: Command): string {
+  const said = text.trimEnd().replace(/^error: /, "");
+  for (const [pattern, say] of wordings) {
+    const match = pattern.exec(said);
+    if (match !== null) return `${say(match, command)}\n`;
+  }
+  return `${said}\n`;
+}
+
+function invalid(name: string, value: string, why: string): string {
+  // The reasons are sentences for `InvalidArgumentError`.
+  const reason = why.replace(/\.$/, "").replace(/^[A-Z]/, (letter) => letter.toLowerCase());
+  return `${name} cannot be ${JSON.stringify(value)}: ${reason}`;
+}
+
+function argumentNamed(name: string, command: Command): string {
+  const argument = command.registeredArguments.find((each) => each.name() === name);
+  return argument === undefined ? name : shown(argument);
+}
+
+/** An argument as the usage shows it. */
+function shown(argument: Argument): string {
+  const name = argument.variadic ? `${argument.name()}...` : argument.name();
+  return argument.required ? `<${name}>` : `[${name}]`;
+}
+
+function takes(expected: string | undefined, command: Command): string {
+  const names = command.registeredArguments.map(shown);
+  if (names.length === 0) return `${nameOf(command)} takes none`;
+  return `${nameOf(command)} takes ${expected}: ${names.join(" ")}. A text with spaces needs quotes`;
+}
+
+function nameOf(command: Command): string {
+  return command.parent === null ? command.name() : `${nameOf(command.parent)} ${command.name()}`;
+}
+
+function usageOf(command: Command): string {
+  return `Usage: ${nameOf(command)} ${command.usage()}`;
 }

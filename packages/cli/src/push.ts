@@ -1,59 +1,44 @@
-import { access, open } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { resolve } from "node:path";
 import type { PushEntry, PushOperator, PushOperatorOptions } from "@parley/server/internal/push/index";
+import { defined } from "@parley/a2a/internal/base/defined";
 import { jsonLine, line } from "@parley/a2a/internal/base/display";
-import { CommandError, UsageError } from "./errors.ts";
+import { CommandError } from "./errors.ts";
 import { fileReason } from "./files.ts";
-import { commandLine } from "./hints.ts";
 import type { Io } from "./io.ts";
-import { showWebhook, showWebhooks } from "./output/webhooks.ts";
-import { styleFor } from "./output/text.ts";
-import { defaultFile, openFile } from "./stored.ts";
+import { showWebhook, showWebhooks } from "./output/show.ts";
+import { commandLine, print, styleFor } from "./output/text.ts";
+import { defaultStore, rootAgent } from "./options.ts";
+import { openServed } from "./stores.ts";
 
-/** The id of an agent that is served alone, at the root of its server. */
-export const rootAgent = "/";
-
-export interface StoreOptions {
+interface StoreOptions {
   readonly store: string;
   readonly agent: string;
   readonly json?: boolean;
   readonly verbose?: boolean;
 }
 
-export interface ListOptions extends Omit<StoreOptions, "agent"> {
+interface ListOptions extends Omit<StoreOptions, "agent"> {
   readonly agent?: string;
   readonly state?: "due" | "parked";
   readonly limit: number;
 }
 
-export interface ChangeOptions extends StoreOptions {
+interface ChangeOptions extends StoreOptions {
   readonly seq?: number;
   /** File to which a record of the change is appended. */
   readonly audit?: string;
 }
 
-/** Opens the file that a server has made. Another file is not made: it would have no webhooks. */
 async function withOperator<T>(
   io: Io,
-  { store: where }: Pick<StoreOptions, "store">,
+  { store: name }: Pick<StoreOptions, "store">,
   run: (operator: PushOperator) => Promise<T>,
   auditing: PushOperatorOptions = {},
 ): Promise<T> {
-  if (where === "memory")
-    throw new UsageError("a store in memory can be seen by its server alone: --store takes a file");
-  const path = resolve(io.cwd, where);
-  try {
-    await access(path);
-  } catch (error) {
-    throw new CommandError(
-      `cannot open the store ${where}: ${fileReason(error)}. Pass --store with the file of the server`,
-      { cause: error },
-    );
-  }
+  const store = await openServed(io, name, "Pass --store with the file of the server");
   const { pushOperator } = await import("@parley/server/internal/push/index");
-  // A thread takes longer to start than all that is done here.
-  const store = await openFile(where, ({ sqliteStore }) => sqliteStore({ path, create: false, thread: false }));
   try {
     return await run(pushOperator(store, auditing));
   } finally {
@@ -61,10 +46,9 @@ async function withOperator<T>(
   }
 }
 
+/** `parley push list`. */
 export async function list(io: Io, { agent, state, limit, ...options }: ListOptions): Promise<number> {
-  const found = await withOperator(io, options, (operator) =>
-    operator.list({ limit, ...(agent !== undefined && { agent }), ...(state !== undefined && { state }) }),
-  );
+  const found = await withOperator(io, options, (operator) => operator.list({ limit, ...defined({ agent, state }) }));
   if (options.json === true) {
     io.stdout.write(`${jsonLine({ webhooks: found })}\n`);
     return 0;
@@ -94,7 +78,7 @@ function again(
   ...ids: readonly string[]
 ): string {
   const flags = [
-    ...(store === defaultFile ? [] : [`--store=${store}`]),
+    ...(store === defaultStore ? [] : [`--store=${store}`]),
     ...(agent === rootAgent ? [] : [`--agent=${agent}`]),
   ];
   // Callers choose ids of webhooks. One that begins with a dash would be parsed as an option.
@@ -102,10 +86,11 @@ function again(
   return `${program} ${commandLine(["push", what, ...flags, ...words])}`;
 }
 
+/** `parley push show`. */
 export async function show(io: Io, id: string, options: StoreOptions): Promise<number> {
   const found = await withOperator(io, options, (operator) => operator.show(options.agent, id));
   if (found.length === 0) throw noWebhooks(id, options);
-  print(io, found, options);
+  printAll(io, found, options);
   return 0;
 }
 
@@ -115,12 +100,21 @@ function noWebhooks(id: string, { agent, store }: StoreOptions): CommandError {
   );
 }
 
-function print(io: Io, found: readonly PushEntry[], { json }: Pick<StoreOptions, "json">): void {
-  if (json === true) io.stdout.write(`${jsonLine({ webhooks: found })}\n`);
-  else io.stdout.write(found.map((entry) => showWebhook(entry, styleFor(io.stdout, io.env))).join("\n"));
+function printAll(io: Io, webhooks: readonly PushEntry[], options: Pick<StoreOptions, "json">): void {
+  print(io, options, { webhooks }, (style) => webhooks.map((entry) => showWebhook(entry, style)).join("\n"));
 }
 
-export async function change(
+/** `parley push retry`. */
+export function retry(io: Io, id: string, config: string, options: ChangeOptions): Promise<number> {
+  return change(io, "retry", { id, config }, options);
+}
+
+/** `parley push drop`. */
+export function drop(io: Io, id: string, config: string, options: ChangeOptions): Promise<number> {
+  return change(io, "drop", { id, config }, options);
+}
+
+async function change(
   io: Io,
   what: "retry" | "drop",
   { id, config }: { readonly id: string; readonly config: string },
@@ -128,8 +122,7 @@ export async function change(
 ): Promise<number> {
   const { agent, seq } = options;
   const act = async (operator: PushOperator): Promise<number> => {
-    const of = seq === undefined ? {} : { seq };
-    if (!(await operator[what](agent, id, config, of))) {
+    if (!(await operator[what](agent, id, config, defined({ seq })))) {
       const others = await operator.show(agent, id);
       if (others.length === 0) throw noWebhooks(id, options);
       const known = others.some((entry) => entry.configId === config);
@@ -140,7 +133,7 @@ export async function change(
     }
     const left = await operator.show(agent, id);
     const entry = left.find((each) => each.configId === config);
-    if (options.json === true) print(io, left, options);
+    if (options.json === true) printAll(io, left, options);
     else io.stderr.write(`${done(what, seq, entry)}\n`);
     return 0;
   };

@@ -4,16 +4,15 @@ import { dirname, resolve } from "node:path";
 import { auditLog } from "@parley/a2a/internal/protocol/index";
 import { memoryStore, type Store } from "@parley/server/internal/store/index";
 import { isLoopback, silentLogger, type Logger } from "@parley/a2a/internal/base/index";
-import type { PrivateCardKey } from "@parley/a2a/cards";
 import { serve as serveAgents, type ServeOptions as HostOptions, type Server } from "@parley/node";
+import { defined } from "@parley/a2a/internal/base/defined";
 import { authenticatorOf, type CallerOptions } from "./callers.ts";
 import { UsageError } from "./errors.ts";
 import type { Io } from "./io.ts";
 import { loadAgents } from "./modules.ts";
-import { openFile } from "./stored.ts";
-import { logTo, type LogFormat, type logLevels } from "./log.ts";
-import { styleFor } from "./output/text.ts";
-import { jsonLine, line } from "@parley/a2a/internal/base/display";
+import { openFile } from "./stores.ts";
+import { type LogFormat, type logLevels, logTo, print } from "./output/text.ts";
+import { line } from "@parley/a2a/internal/base/display";
 
 export interface ServeOptions extends CallerOptions {
   readonly port: number;
@@ -47,22 +46,16 @@ async function openStore(io: Io, where: string, logger: Logger): Promise<Store> 
   });
 }
 
-function announce(io: Io, server: Server, json: boolean): void {
-  const agents = server.agents.map(({ card, url, tenant }) => ({
-    name: card.name,
-    url,
-    ...(tenant === undefined ? {} : { tenant }),
-  }));
-  if (json) {
-    io.stdout.write(`${jsonLine({ url: server.url, port: server.port, agents })}\n`);
-    return;
-  }
-  const style = styleFor(io.stdout, io.env);
-  const lines = agents.map(({ name, url, tenant }) => {
-    const where = tenant === undefined ? "" : ` (tenant ${line(tenant)})`;
-    return `${style("bold", line(name))} is ready at ${style("cyan", url)}${where}\n`;
-  });
-  io.stdout.write(lines.join(""));
+function announce(io: Io, server: Server, options: ServeOptions): void {
+  const agents = server.agents.map(({ card, url, tenant }) => ({ name: card.name, url, ...defined({ tenant }) }));
+  print(io, options, { url: server.url, port: server.port, agents }, (style) =>
+    agents
+      .map(({ name, url, tenant }) => {
+        const where = tenant === undefined ? "" : ` (tenant ${line(tenant)})`;
+        return `${style("bold", line(name))} is ready at ${style("cyan", url)}${where}\n`;
+      })
+      .join(""),
+  );
 }
 
 /** Refuses to serve other machines where nobody has said how. */
@@ -85,13 +78,16 @@ function checkReach(options: ServeOptions, open: boolean): void {
   }
 }
 
+function tlsOf({ cwd }: Io, { tlsCert, tlsKey }: ServeOptions): HostOptions["tls"] {
+  if (tlsCert === undefined || tlsKey === undefined) return undefined;
+  return { certFile: resolve(cwd, tlsCert), keyFile: resolve(cwd, tlsKey) };
+}
+
 /** The keys of `--card-key`, which sign the cards. */
 async function cardKeys(io: Io, files: readonly string[] = []): Promise<Pick<HostOptions, "signCards">> {
   if (files.length === 0) return {};
-  const { jsonOf } = await import("./signing.ts");
-  const keys: PrivateCardKey[] = [];
-  for (const file of files) keys.push((await jsonOf(file, io.cwd)) as PrivateCardKey);
-  return { signCards: { keys } };
+  const { privateKeys } = await import("./card.ts");
+  return { signCards: { keys: await privateKeys(files, io.cwd) } };
 }
 
 /** What stands around the moment at which a server begins to listen. `parley dev` waits there for the server before. */
@@ -121,24 +117,24 @@ export async function serve(io: Io, file: string, options: ServeOptions, around?
         logger,
         signals: false,
         grace: options.grace * 1000,
-        ...(options.drainDelay === undefined ? {} : { drainDelay: options.drainDelay * 1000 }),
-        ...(processes === undefined ? {} : { processes }),
-        ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }),
         ...signing,
-        ...(authenticator === undefined ? {} : { authenticator }),
-        ...(options.audit === true ? { audit: auditLog(logger) } : {}),
-        ...(options.cors === undefined ? {} : { cors: { origins: options.cors.includes("*") ? "*" : options.cors } }),
-        ...(options.grpc === true ? { grpc: true } : {}),
-        ...(options.push === true ? { push: true } : {}),
-        ...(options.tlsCert === undefined || options.tlsKey === undefined
-          ? {}
-          : { tls: { certFile: resolve(io.cwd, options.tlsCert), keyFile: resolve(io.cwd, options.tlsKey) } }),
-        ...(options.trustProxy === undefined ? {} : { trustProxy: options.trustProxy }),
-        ...(options.insecure === true ? { insecure: true } : {}),
+        ...defined({
+          drainDelay: options.drainDelay === undefined ? undefined : options.drainDelay * 1000,
+          processes,
+          publicUrl: options.publicUrl,
+          authenticator,
+          audit: options.audit === true ? auditLog(logger) : undefined,
+          cors: options.cors && { origins: options.cors.includes("*") ? ("*" as const) : options.cors },
+          grpc: options.grpc,
+          push: options.push,
+          tls: tlsOf(io, options),
+          trustProxy: options.trustProxy,
+          insecure: options.insecure,
+        }),
       }),
     );
     const stopped = new Promise<void>((done) => io.onInterrupt(() => done()));
-    if (cluster.isPrimary) announce(io, server, options.json === true);
+    if (cluster.isPrimary) announce(io, server, options);
     await stopped;
     const stopping = around === undefined ? "Stopping; once more to stop at once." : "Finishing the tasks that run.";
     // A program that reads JSON lines must find nothing else there.

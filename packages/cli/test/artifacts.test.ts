@@ -15,8 +15,8 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-function saver(out: string, overwrite = false): Promise<Saver> {
-  return Saver.at(recordedIo({ cwd: folder }).io, { out, overwrite }, (text) => void notes.push(text));
+async function saver(out: string, overwrite = false): Promise<Saver> {
+  return (await Saver.for(recordedIo({ cwd: folder }).io, { out, overwrite }, (text) => void notes.push(text)))!;
 }
 
 async function save(out: string, artifact: Artifact): Promise<void> {

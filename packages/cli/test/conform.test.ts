@@ -454,7 +454,7 @@ describe("a mistake of a test is no failure of the server", () => {
   test("but a variable that nobody has set fails its step (ACTS §12.2)", async () => {
     expect(await one('{ id: a, operation: get_task, params: { id: "{{nobody}}" } }')).toMatchObject({
       result: "fail",
-      failure: { message: "nothing has set the variable nobody", step_id: "a" },
+      failure: { message: "the variable nobody is not set", step_id: "a" },
     });
   });
 

@@ -3,8 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { partsOf } from "../src/commands/send.ts";
-import { problemAt } from "../src/data.ts";
+import { partsOf, problemAt } from "../src/message.ts";
 import { recordedIo } from "./support/io.ts";
 
 async function sent(files: Readonly<Record<string, string>>, data: readonly string[], stdin = "", text?: string) {

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile, mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { filePart } from "../src/files.ts";
+import { filePart } from "../src/message.ts";
 
 let folder = "";
 beforeAll(async () => {

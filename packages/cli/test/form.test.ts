@@ -2,8 +2,7 @@ import { data, text, type JsonObject, type Part, type StreamResponse, type TaskS
 import { defineAgent, type Server } from "@parley/node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
-import { formIn, isForm } from "../src/form/schema.ts";
-import { fill } from "../src/form/fill.ts";
+import { formIn, isForm, fill } from "../src/form.ts";
 import { follow } from "../src/follow.ts";
 import { hintsFor } from "../src/hints.ts";
 import { run } from "../src/program.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { libsqlVersion, packageName, toolVersions } from "../src/commands/init.ts";
+import { libsqlVersion, packageName, toolVersions } from "../src/init.ts";
 import { run } from "../src/program.ts";
 import { recordedIo } from "./support/io.ts";
 

@@ -2,7 +2,7 @@ import { mkdtemp, open, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { PartFile } from "../src/growing-files.ts";
+import { PartFile } from "../src/artifacts.ts";
 
 test("a file has all of its bytes where the system writes a part of them at a time", async () => {
   const folder = await mkdtemp(join(tmpdir(), "parley-part-"));

@@ -1,6 +1,6 @@
 import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
-import { askerOn } from "../src/terminal.ts";
+import { askerOn } from "../src/io.ts";
 
 /** A terminal that shows what it is asked, and what is typed. */
 function terminal() {

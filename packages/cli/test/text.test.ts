@@ -1,8 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { byteSize, styleFor, table } from "../src/output/text.ts";
-import { commandLine, quote } from "../src/hints.ts";
-import { showTasks } from "../src/output/task.ts";
-import { fitted, widthOf } from "../src/output/width.ts";
+import { byteSize, commandLine, fitted, quote, styleFor, table, widthOf } from "../src/output/text.ts";
+import { showTasks } from "../src/output/show.ts";
 import { execFileSync } from "node:child_process";
 
 test("columns of a table line up, whatever their colour", () => {

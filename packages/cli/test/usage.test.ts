@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
 import { createProgram, run } from "../src/program.ts";
-import { timeOption } from "../src/options.ts";
+import { timeAt } from "../src/options.ts";
 import { recordedIo } from "./support/io.ts";
 
 const url = "http://127.0.0.1:1";
@@ -125,13 +125,13 @@ describe("a time", () => {
   const now = Date.parse("2026-01-31T12:00:00Z");
 
   test("is ISO 8601, or how long ago", () => {
-    expect(timeOption("2026-01-31T12:00Z", now)).toBe("2026-01-31T12:00:00.000Z");
-    expect(timeOption("90s", now)).toBe("2026-01-31T11:58:30.000Z");
-    expect(timeOption("2h", now)).toBe("2026-01-31T10:00:00.000Z");
-    expect(timeOption("1w", now)).toBe("2026-01-24T12:00:00.000Z");
+    expect(timeAt("2026-01-31T12:00Z", now)).toBe("2026-01-31T12:00:00.000Z");
+    expect(timeAt("90s", now)).toBe("2026-01-31T11:58:30.000Z");
+    expect(timeAt("2h", now)).toBe("2026-01-31T10:00:00.000Z");
+    expect(timeAt("1w", now)).toBe("2026-01-24T12:00:00.000Z");
   });
 
   test("that lies beyond all calendars is none", () => {
-    expect(() => timeOption("99999999999w", now)).toThrow(/neither a time/);
+    expect(() => timeAt("99999999999w", now)).toThrow(/neither a time/);
   });
 });

@@ -1,11 +1,11 @@
 import { setMaxListeners } from "node:events";
+import { defined } from "@parley/a2a/internal/base/defined";
 import type { JsonMap, Test } from "./acts/format.ts";
 import { ownSuites } from "./acts/read.ts";
 import { Webhooks } from "./call/webhooks.ts";
-import { ConformError } from "./error.ts";
 import { checkOptions, choose, limitsOf, type ConformOptions, type Limits } from "./options.ts";
-import type { BindingReport, Report, TestReport } from "./report/report.ts";
-import { verdictOf } from "./report/verdict.ts";
+import { ConformError, type BindingReport, type Report, type TestReport } from "./report/report.ts";
+import { verdictOf } from "./report/summary.ts";
 import { planRuns, type PlannedRun } from "./run/plan.ts";
 import { askOne, TimeIsUp } from "./run/run-test.ts";
 import { offeredBehaviors, type Target } from "./run/target.ts";
@@ -135,14 +135,12 @@ function targetOf(run: PlannedRun, options: ConformOptions, limits: Limits, webh
     card: run.card,
     caller: run.caller,
     headers: lowerCase(headers),
-    ...(otherHeaders === undefined ? {} : { otherHeaders: lowerCase(otherHeaders) }),
     variables: { baseUrl: run.url, SUT_BASE_URL: run.url, ...variables },
     env,
     webhooks,
     timeout: limits.stepTimeout,
     patience: { left: longestRateLimit },
-    ...(known === undefined ? {} : { behaviors: known }),
-    ...(words === undefined ? {} : { words }),
+    ...defined({ otherHeaders: otherHeaders && lowerCase(otherHeaders), behaviors: known, words }),
   };
 }
 

@@ -4,15 +4,16 @@
  */
 
 export { conform } from "./conform.ts";
-export { ConformError, type ConformErrorCode } from "./error.ts";
 export type { ConformOptions, Progress } from "./options.ts";
 export { levels, type Json, type JsonMap, type Level, type Suite, type Test } from "./acts/format.ts";
 export { parseSuites, readSuites } from "./acts/read.ts";
 export {
+  ConformError,
   failuresOf,
   nameOf,
   testsOf,
   type BindingReport,
+  type ConformErrorCode,
   type FailedTest,
   type Failure,
   type MissingOption,
@@ -25,8 +26,5 @@ export {
   type TestReport,
   type Verdict,
 } from "./report/report.ts";
-export { describeVerdict } from "./report/verdict.ts";
-export { jsonReport } from "./report/json.ts";
-export { junitReport } from "./report/junit.ts";
-export { textReport } from "./report/text.ts";
-export type { ReporterOptions } from "./report/reporter.ts";
+export { describeVerdict, type ReporterOptions } from "./report/summary.ts";
+export { jsonReport, junitReport, textReport } from "./report/writers.ts";

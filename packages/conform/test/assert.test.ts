@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { check } from "../src/judge/assert.ts";
 import type { Json } from "../src/acts/format.ts";
-import { find, findAll, holds } from "../src/acts/path.ts";
+import { find, findAll, holds } from "../src/acts/values.ts";
 
 const value: Json = {
   name: "Ada",

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import type { Json } from "../src/acts/format.ts";
-import { readEvents } from "../src/call/sse.ts";
-import { LiveStream } from "../src/call/stream.ts";
+import { LiveStream, readEvents } from "../src/call/stream.ts";
 
 function streamOf(...chunks: readonly string[]): LiveStream {
   const body = (async function* () {

@@ -18,7 +18,6 @@ const own: Readonly<Record<Own, 1>> = {
   logLevel: 1,
   port: 1,
   processes: 1,
-  routes: 1,
   signals: 1,
   stallTimeout: 1,
   tls: 1,

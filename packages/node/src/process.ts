@@ -80,12 +80,19 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The times of the options, with the defaults of `serve`. */
-export function closingTimes(
-  { drainDelay = 0, grace = 10_000 }: Pick<ServeOptions, "drainDelay" | "grace">,
-  own: CloseOptions,
-): Required<CloseOptions> {
-  return { drainDelay: own.drainDelay ?? drainDelay, grace: own.grace ?? grace };
+/** `close` of a server, which ends it once: when it is called, and at SIGTERM and SIGINT where `signals` is not false. */
+export function closeOnce(
+  { drainDelay = 0, grace = 10_000, signals = true }: Pick<ServeOptions, "drainDelay" | "grace" | "signals">,
+  end: (times: Required<CloseOptions>) => Promise<void>,
+): (own?: CloseOptions) => Promise<void> {
+  let closing: Promise<void> | undefined;
+  let forget = (): void => {};
+  const close = (own: CloseOptions = {}): Promise<void> => {
+    forget();
+    return (closing ??= end({ drainDelay: own.drainDelay ?? drainDelay, grace: own.grace ?? grace }));
+  };
+  if (signals) forget = onStopSignal(close);
+  return close;
 }
 
 const stopSignals = ["SIGTERM", "SIGINT"] as const;
@@ -94,7 +101,7 @@ const stopSignals = ["SIGTERM", "SIGINT"] as const;
  * Calls `close` at SIGTERM and SIGINT, and then lets the signal end the process. A second signal does not wait for `close`. The
  * returned function removes the listeners.
  */
-export function onStopSignal(close: () => Promise<void>): () => void {
+function onStopSignal(close: () => Promise<void>): () => void {
   let closing = false;
   const forget = (): void => {
     for (const signal of stopSignals) process.off(signal, stop);

@@ -5,7 +5,6 @@ import type { Store } from "@parley/server/internal/store/index";
 import type { HttpOptions } from "./http.ts";
 import type { BindingOnPort } from "./listen.ts";
 import type { LogLevel } from "./logger.ts";
-import type { Routes } from "./routes.ts";
 import type { TlsFiles } from "./tls.ts";
 
 /** How `serve` speaks gRPC. */
@@ -81,12 +80,6 @@ export interface ServeOptions
    */
   readonly insecure?: boolean;
   /**
-   * What your application answers on the same port, where nothing of the agents is: a `Response`, or `undefined` for the usual 404. The
-   * URL of the request has the origin of `publicUrl`. The second argument is what the server knows of the client. `allowedHosts`,
-   * `limits.bodyBytes`, TLS and its headers hold here, too; authenticator, rates and `cors` do not. Default: nothing.
-   */
-  readonly routes?: Routes;
-  /**
    * Whether webhooks may use a key of the file `.parley/development-key` below the working directory, which is made when it is missing, so that
    * they survive a restart. Only where nothing else has keys, only this machine reaches the server, and its store is durable; never where
    * `NODE_ENV` is `production`. `false`: the key ends with the process. Default true.
@@ -124,6 +117,17 @@ export interface Server {
   readonly ports: Readonly<Record<string, number>>;
   /** The agents, with their addresses and cards. */
   readonly agents: readonly ServedAgent[];
+  /**
+   * The agents, to add, replace and remove while the server runs. With `processes`, each process that serves has its own.
+   *
+   * @example
+   * ```ts
+   * const server = await serve([{ agent, path: "/weather" }]);
+   * server.mounts.add({ agent: travel, path: "/travel" });
+   * await server.mounts.remove("/weather");
+   * ```
+   */
+  readonly mounts: Handler["mounts"];
   /**
    * Tells a task of something that has happened outside, for `turn.waitFor()`: as `signal` of the handler.
    *

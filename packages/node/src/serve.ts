@@ -1,5 +1,14 @@
-import { createHandler, type AgentMount, type Handler, type HandlerOptions } from "@parley/server/internal/handler";
+import {
+  createHandler,
+  createHost,
+  type AgentMount,
+  type Handler,
+  type Host,
+  type HostedService,
+  type ServerBinding,
+} from "@parley/server/internal/handler";
 import { isLoopback, systemClock, type Clock, type Logger } from "@parley/a2a/internal/base/index";
+import { A2AError } from "@parley/a2a/internal/model/index";
 import type { Agent, UniversalHandler } from "@parley/a2a/internal/protocol/index";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Store } from "@parley/server/internal/store/index";
@@ -18,10 +27,11 @@ import {
   refuseOpenDoor,
   urlOf,
   warnOfMutualTls,
+  type BindingOnPort,
 } from "./listen.ts";
 import { authorizationOn, blobsOn, pushOn, withDevelopmentKey } from "./push.ts";
 import { checkServeOptions, forHandler } from "./option-names.ts";
-import { closingTimes, onStopSignal, processLease } from "./process.ts";
+import { closeOnce, processLease } from "./process.ts";
 import type { Member } from "./processes/member.ts";
 import type { CloseOptions, ServeOptions, Server } from "./serve-options.ts";
 import type { TransportSecurity } from "./transport-security.ts";
@@ -34,109 +44,206 @@ const closeTimeout = 1_000;
 const settleTimeout = 1_000;
 
 /**
- * Serves one agent at the root, or several agents by path and by tenant. Everything is on one port, over HTTP/1.1 and HTTP/2:
+ * Serves one agent at the root, or several agents, and services of your own, by path and by tenant. Everything is on one port, over HTTP/1.1 and HTTP/2:
  * JSON-RPC, REST and, with the option `grpc`, gRPC. Rejects where an option is missing or wrong, and where the server cannot listen.
  */
-export async function serve(agents: Agent | readonly AgentMount[], options: ServeOptions = {}): Promise<Server> {
+export async function serve(agents: Served, options: ServeOptions = {}): Promise<Server> {
   checkServeOptions(options);
   if (options.processes === undefined || options.processes === 1) return serveHere(agents, options);
   const { serveProcesses } = await import("./processes/index.ts");
   return serveProcesses(options, (own, member) => serveHere(agents, own, member));
 }
 
-/** Serves in this process. `member`: it is one of several. */
-async function serveHere(
-  agents: Agent | readonly AgentMount[],
-  options: ServeOptions,
-  member?: Member,
-): Promise<Server> {
+/** Serves in this process: settings, then storage, ports, the handler, and what answers. `member`: it is one of several. */
+async function serveHere(agents: Served, options: ServeOptions, member?: Member): Promise<Server> {
+  const settings = await settingsOf(options, member);
+  const ports = await portsOf(settings);
+  const storage = await storageOf(agents, settings);
+  try {
+    const numbers = await listen(ports, settings);
+    const handler = await handlerOf(agents, { settings, ports, storage, numbers });
+    // No `await` between here and the end: a request that came before would have no handler.
+    return running({ settings, ports, storage, numbers, handler });
+  } catch (error) {
+    for (const port of ports.all) port.drain();
+    await storage.release();
+    throw error;
+  }
+}
+
+/** Agents, alone or at their addresses. */
+type Served = Agent | readonly (AgentMount | HostedService)[];
+
+type Settings = Awaited<ReturnType<typeof settingsOf>>;
+
+/** Where the server listens, its log, and how its connections are secured. Refuses what is not safe. */
+async function settingsOf(options: ServeOptions, member: Member | undefined) {
   const usual = defaultLogger(options);
   const logger = options.logger === undefined ? (member?.logger(usual) ?? usual) : usual;
-  const { host = "127.0.0.1", signals = true } = options;
+  const { host = "127.0.0.1" } = options;
   const address = await addressOf(host);
   refuseOpenDoor(host, address, options);
   refuseHostUser(options);
   const security = await securityOf(options, address, logger);
-  const tls = security?.tls;
-  const own = options.routes && (await import("./routes.ts"));
-  const pushing = pushOn(options.push, isLoopback(address));
+  const push = pushOn(options.push, isLoopback(address));
+  return { options, member, logger, host, address, security, push };
+}
 
+/** The ports: the main one, and those of bindings that have one of their own. */
+interface Ports {
+  readonly main: Port;
+  readonly others: readonly (BindingOnPort & { readonly own: Port })[];
+  readonly all: readonly Port[];
+  readonly bindings: readonly (ServerBinding | BindingOnPort)[];
+}
+
+async function portsOf({ options, security }: Settings): Promise<Ports> {
   const bindings = await bindingsOf(options);
-  const newPort = (): Port => new Port({ ...(tls !== undefined && { tls }) });
+  const newPort = (): Port => new Port({ ...(security?.tls !== undefined && { tls: security.tls }) });
   const main = newPort();
   const others = bindings.filter(hasOwnPort).map((each) => ({ ...each, own: newPort() }));
-  const ports = [main, ...others.map(({ own }) => own)];
-  const { store, release } = await openStore(options, logger);
+  return { main, others, all: [main, ...others.map(({ own }) => own)], bindings };
+}
 
-  let port: number;
-  const bound: Record<string, number> = {};
-  let handler: Handler;
-  let publicUrl: string;
-  try {
-    const push = await withDevelopmentKey(pushing, options, { isLocal: isLoopback(address), store, logger });
-    const numbers = [options.port ?? 4000, ...others.map((other) => other.port)];
-    const found = await (member?.join(ports) ?? bindAll(ports, address, numbers));
-    port = found[0] as number;
-    for (const [at, { binding }] of others.entries()) bound[binding.name] = found[at + 1] as number;
-    publicUrl = options.publicUrl ?? urlOf(host, port, tls !== undefined);
-    const onCards = bindings.map((each) => (hasOwnPort(each) ? elsewhere(each.binding, bound) : each));
-    const isLocal = URL.canParse(publicUrl) && isLoopback(new URL(publicUrl).hostname);
-    const authorization = authorizationOn(options.authorization, push);
-    const blobs = blobsOn(options.blobs, push, isLocal ? member?.secret : undefined);
-    const shared = member?.share(store) ?? store;
-    const known = { bindings: onCards, logger, store: shared, publicUrl, ...(push !== undefined && { push }) };
-    handler = createHandler(agents, {
-      ...handlerOptions(options, host, address, member),
-      ...known,
-      ...(authorization !== undefined && { authorization }),
-      ...(blobs !== undefined && { blobs }),
-    });
-  } catch (error) {
-    for (const each of ports) each.drain();
-    await release();
-    throw error;
-  }
-  // No `await` between here and `answer()`: a request that came before would have no handler.
-  const upgrades = new Upgrades(handler, bindings, logger, security);
-  const responders: Responder[] = [];
-  const responder = (handle: UniversalHandler): Responder => {
-    const guarded = security?.around(handle, handler.isProbe) ?? handle;
-    const isLast = (): boolean => main.connections.last;
-    const created = new Responder(guarded, { ...options, logger }, security?.proxies, isLast);
-    responders.push(created);
-    return created;
-  };
-  const answers = options.routes && own?.withRoutes(options.routes, { handler, publicUrl });
-  main.answer(dispatch(main, responder(answers ?? handler.handle), upgrades), logger);
-  const endpoints = others.map(({ binding, own }) => {
-    const endpoint = binding.openAnyPath(handler.host);
-    own.answer(dispatch(own, responder(beforeRouter([endpoint], nothingElse))), logger);
-    return endpoint;
+/** Where tasks are kept. `store` is absent where every agent is a service of its own, and no store was given. */
+interface Storage {
+  readonly store: Store | undefined;
+  release(): Promise<void>;
+}
+
+async function storageOf(agents: Served, { options, logger }: Settings): Promise<Storage> {
+  if (options.store !== undefined || servicesIn(agents).length === 0) return openStore(options, logger);
+  return { store: undefined, release: async () => {} };
+}
+
+/** The mounts, where each of them is a service of its own, so that nothing needs a store; else none. */
+function servicesIn(agents: Served): readonly HostedService[] {
+  const isService = (mount: AgentMount | HostedService): mount is HostedService => "service" in mount;
+  return Array.isArray(agents) && agents.every(isService) ? agents : [];
+}
+
+/** A host as a handler, which refuses what an engine does. */
+function withoutEngine(host: Host): Handler {
+  const refuse = (): Promise<never> =>
+    Promise.reject(new A2AError("UnsupportedOperation", "This server runs no agents: it has no engine"));
+  return Object.assign(host, {
+    signal: refuse,
+    deleteOwner: refuse,
+    wake: async () => ({}),
+    exportOwner: () => ({ [Symbol.asyncIterator]: () => ({ next: refuse }) }),
   });
+}
 
-  const forgetCertificates = security?.watch(ports);
-  let closing: Promise<void> | undefined;
-  const close = (closeOptions: CloseOptions = {}): Promise<void> => {
-    if (closing !== undefined) return closing;
-    forgetSignals();
-    forgetCertificates?.();
-    const leave = async (): Promise<void> => member?.leave();
-    const { clock = systemClock } = options;
-    const parts = { ports, responders, endpoints, handler, upgrades, logger, clock, leave, release };
-    const { drainDelay, grace } = closingTimes(options, closeOptions);
-    // One of several processes that stops alone need not wait: the others have taken over its connections already.
-    closing = closeAll(parts, { drainDelay: member === undefined ? drainDelay : 0, grace });
-    return closing;
+/** The numbers of the ports, and the URLs that follow from them. */
+interface Numbers {
+  readonly port: number;
+  /** Of bindings that have a port of their own, by their names. */
+  readonly bound: Readonly<Record<string, number>>;
+  /** The URL that the server listens on. */
+  readonly url: string;
+  readonly publicUrl: string;
+}
+
+async function listen(
+  { all, others }: Ports,
+  { options, member, host, address, security }: Settings,
+): Promise<Numbers> {
+  const wanted = [options.port ?? 4000, ...others.map((other) => other.port)];
+  const [port = 0, ...found] = await (member?.join(all) ?? bindAll(all, address, wanted));
+  const bound = Object.fromEntries(others.map(({ binding }, at) => [binding.name, found[at] ?? 0]));
+  const url = urlOf(host, port, security?.tls !== undefined);
+  return { port, bound, url, publicUrl: options.publicUrl ?? url };
+}
+
+interface HandlerParts {
+  readonly settings: Settings;
+  readonly ports: Ports;
+  readonly storage: Storage;
+  readonly numbers: Numbers;
+}
+
+/** The handler of the server: with an engine where it has a store. */
+async function handlerOf(agents: Served, { settings, ports, storage, numbers }: HandlerParts): Promise<Handler> {
+  const { options, member, logger, host, address } = settings;
+  const { publicUrl, bound } = numbers;
+  const bindings = ports.bindings.map((each) => (hasOwnPort(each) ? elsewhere(each.binding, bound) : each));
+  const known = { ...hostOptions(options, host, address), bindings, logger, publicUrl };
+  const { store } = storage;
+  if (store === undefined) return withoutEngine(createHost(servicesIn(agents), known));
+  const push = await withDevelopmentKey(settings.push, options, { isLocal: isLoopback(address), store, logger });
+  const isLocal = URL.canParse(publicUrl) && isLoopback(new URL(publicUrl).hostname);
+  const authorization = authorizationOn(options.authorization, push);
+  const blobs = blobsOn(options.blobs, push, isLocal ? member?.secret : undefined);
+  return createHandler(agents, {
+    ...known,
+    limits: { totalBytes: heapShare(), ...known.limits },
+    lease: { ...processLease(member), ...options.lease },
+    store: member?.share(store) ?? store,
+    ...(push !== undefined && { push }),
+    ...(authorization !== undefined && { authorization }),
+    ...(blobs !== undefined && { blobs }),
+  });
+}
+
+interface RunningParts extends HandlerParts {
+  readonly handler: Handler;
+}
+
+/** Answers the requests of the ports. */
+function running({ settings, ports, storage, numbers, handler }: RunningParts): Server {
+  const { options, member, logger, security } = settings;
+  const { main, others, all } = ports;
+  const { clock = systemClock } = options;
+  const upgrades = new Upgrades(handler, ports.bindings, logger, security);
+  const isLast = (): boolean => main.connections.last;
+  const responder = (handle: UniversalHandler): Responder =>
+    new Responder(
+      security?.around(handle, handler.isProbe) ?? handle,
+      { ...options, logger },
+      security?.proxies,
+      isLast,
+    );
+  const first = responder(handler.handle);
+  main.answer(dispatch(main, first, upgrades), logger);
+  const separate = others.map(({ binding, own }) => {
+    const endpoint = binding.openAnyPath(handler.host);
+    const answering = responder(beforeRouter([endpoint], nothingElse));
+    own.answer(dispatch(own, answering), logger);
+    return { endpoint, answering };
+  });
+  const responders = [first, ...separate.map(({ answering }) => answering)];
+  const endpoints = separate.map(({ endpoint }) => endpoint);
+  const forgetCertificates = security?.watch(all);
+  const leave = async (): Promise<void> => member?.leave();
+  const parts = {
+    ports: all,
+    responders,
+    endpoints,
+    handler,
+    upgrades,
+    logger,
+    clock,
+    leave,
+    release: storage.release,
   };
-  const forgetSignals = signals ? onStopSignal(close) : () => {};
+  const close = closeOnce(options, ({ drainDelay, grace }) => {
+    forgetCertificates?.();
+    // One of several processes that stops alone need not wait: the others have taken over its connections already.
+    return closeAll(parts, { drainDelay: member === undefined ? drainDelay : 0, grace });
+  });
+  const { url, port, bound } = numbers;
+  const { mounts, signal, deleteOwner, exportOwner } = handler;
   const server: Server = {
-    url: urlOf(host, port, tls !== undefined),
+    url,
     port,
     ports: bound,
-    agents: handler.agents,
-    signal: handler.signal,
-    deleteOwner: handler.deleteOwner,
-    exportOwner: handler.exportOwner,
+    mounts,
+    get agents() {
+      return mounts.agents;
+    },
+    signal,
+    deleteOwner,
+    exportOwner,
     close,
   };
   member?.begin(server, handler);
@@ -227,12 +334,7 @@ async function settled({ ports, responders }: Parts, timeout: number): Promise<v
 const usualFailures = { requests: 100, per: 60_000 };
 
 /** The options of the handler that do not depend on the port. */
-function handlerOptions(
-  { bindings: _, logger: __, store: ___, ...options }: ServeOptions,
-  host: string,
-  address: string,
-  member: Member | undefined,
-): Omit<HandlerOptions, "publicUrl" | "store"> {
+function hostOptions({ bindings: _, logger: __, store: ___, ...options }: ServeOptions, host: string, address: string) {
   const { allowedHosts, authenticator } = options;
   const isOpen = allowedHosts === undefined && (!isLoopback(address) || authenticator !== undefined);
   // On loopback all clients of a proxy that is not named have one address.
@@ -241,13 +343,7 @@ function handlerOptions(
   return {
     ...forHandler(options),
     health: options.health ?? true,
-    limits: {
-      totalBytes: heapShare(),
-      answerBytes: heapShare(),
-      ...options.limits,
-      ...(Object.keys(rate).length > 0 && { rate }),
-    },
-    lease: { ...processLease(member), ...options.lease },
+    limits: { answerBytes: heapShare(), ...options.limits, ...(Object.keys(rate).length > 0 && { rate }) },
     ...(!isOpen && { allowedHosts: [bracketed(host), ...(allowedHosts ?? [])] }),
   };
 }

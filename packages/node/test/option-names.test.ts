@@ -7,6 +7,7 @@ import { echoAgent } from "./support/agents.ts";
 
 it.each([
   [{ prt: 4000 }, "prt is no option of serve(): port is meant"],
+  [{ prot: 4000 }, "prot is no option of serve(): port is meant"],
   [{ limit: {} }, "limit is no option of serve(): limits is meant"],
   [{ publicURL: "https://a.example" }, "publicURL is no option of serve(): publicUrl is meant"],
   [{ grpc: { ports: 1 } }, "ports is no option of grpc. There are port, url"],

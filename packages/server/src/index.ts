@@ -31,6 +31,7 @@ export { data, file, text } from "@parley/a2a/internal/model/index";
 // Serving them.
 export {
   createHandler,
+  createHost,
   jsonRpcBinding,
   restBinding,
   type AgentMount,
@@ -38,10 +39,18 @@ export {
   type Handler,
   type HandlerLimits,
   type HandlerOptions,
+  type Host,
+  type HostedCard,
+  type HostedService,
+  type HostOptions,
+  type Mounts,
+  type RouteContext,
+  type RouteMount,
+  type Routes,
   type ServedAgent,
 } from "./handler.ts";
 export type { FetchFacts, FetchHandler } from "@parley/a2a/internal/transport/server/fetch";
-export { fetchMount, type FetchMountOptions } from "./server/fetch-mount.ts";
+export { fetchMount, type FetchMountOptions } from "./server/fetch.ts";
 export type { Rate, RateAnswer, RateLimiter, RateLimits } from "./limits/index.ts";
 export type { InTaskOptions } from "./intask/index.ts";
 export type { DedupeOptions, EngineLimits, LeaseOptions, RetentionOptions } from "./engine/index.ts";

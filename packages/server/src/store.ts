@@ -104,7 +104,7 @@ export {
   type Chunks,
   type Picked,
   pickNewest,
-  pickNewestLater,
+  pickNewestSteps,
   inOrder,
 } from "./store/index.ts";
 

@@ -14,7 +14,7 @@ import {
 import { httpCases } from "./binding/http-cases.ts";
 import { limitCases } from "./binding/limit-cases.ts";
 import { resumeCases, streamCases } from "./binding/stream-cases.ts";
-import { plainExpect } from "./store/equality.ts";
+import { plainExpect } from "./store/given.ts";
 import type { Runner } from "./store-contract.ts";
 
 export type { ContractServer, ContractServerOptions };

@@ -1,7 +1,6 @@
 import type { Bytes } from "@parley/a2a/internal/base/index";
 import type { BlobStore } from "@parley/server/internal/blobs/port";
-import { plainExpect } from "./store/equality.ts";
-import type { Expectation } from "./store/given.ts";
+import { plainExpect, type Expectation } from "./store/given.ts";
 import type { Runner } from "./store-contract.ts";
 
 /** A blob store under test. */

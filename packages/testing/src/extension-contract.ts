@@ -12,7 +12,7 @@ import {
 import { hookCases } from "./extension/hook-cases.ts";
 import { inputCases } from "./extension/input-cases.ts";
 import { localBindings } from "./local-bindings.ts";
-import { plainExpect } from "./store/equality.ts";
+import { plainExpect } from "./store/given.ts";
 import type { Runner } from "./store-contract.ts";
 
 export type { ExtensionContractSeen, ExtensionServerOptions };

@@ -2,21 +2,24 @@ import type { Store } from "@parley/server/internal/store/index";
 import { appendCases } from "./store/append-cases.ts";
 import { boundsCases } from "./store/bounds-cases.ts";
 import { contextCases, conversationCases } from "./store/conversation-cases.ts";
-import { leaseCases } from "./store/effect-cases.ts";
-import { onceCases } from "./store/once-cases.ts";
-import { plainExpect } from "./store/equality.ts";
+import { leaseCases, onceCases } from "./store/effect-cases.ts";
+import { plainExpect, type Case, type Cases, type Expectation } from "./store/given.ts";
 import { featureCases, sharesFeatures } from "./store/feature-cases.ts";
-import type { Case, Cases, Expectation } from "./store/given.ts";
 import { closingLosesNothing, everythingStays, lifeCases } from "./store/life-cases.ts";
-import { listCases } from "./store/list-cases.ts";
-import { noteCases, sharesNotes } from "./store/note-cases.ts";
-import { ownerCases } from "./store/owner-cases.ts";
-import { likeTheReference } from "./store/random-histories.ts";
-import { rateCases, sharesRates } from "./store/rate-cases.ts";
+import { listCases, ownerCases } from "./store/list-cases.ts";
+import {
+  countsProcesses,
+  noteCases,
+  rateCases,
+  sharesNotes,
+  sharesRates,
+  sharesTasks,
+  totalsByTime,
+} from "./store/share-cases.ts";
+import { likeTheReference } from "./store/comparison.ts";
 import { readCases } from "./store/read-cases.ts";
 import { searchCases, searchStays, sharesSearch } from "./store/search-cases.ts";
 import { searchRankCases } from "./store/search-rank-cases.ts";
-import { countsProcesses, sharesTasks, totalsByTime } from "./store/share-cases.ts";
 import { retentionCases } from "./store/sweep-cases.ts";
 import { sharesDeletedOwners, upkeepCases } from "./store/upkeep-cases.ts";
 

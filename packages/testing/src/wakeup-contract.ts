@@ -1,6 +1,5 @@
 import type { Wakeup } from "@parley/server/internal/store/wakeup";
-import { plainExpect } from "./store/equality.ts";
-import type { Expectation } from "./store/given.ts";
+import { plainExpect, type Expectation } from "./store/given.ts";
 import type { Runner } from "./store-contract.ts";
 
 /** Wake-ups under test. */

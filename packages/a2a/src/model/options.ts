@@ -36,13 +36,18 @@ export function nearestOf(name: string, known: readonly string[]): string {
   return near.join(" or ");
 }
 
-/** Whether so many letters, added, removed or replaced, make one word of the other. */
-function isNear(one: string, other: string, letters: number): boolean {
-  if (one === other || letters < 0) return letters >= 0;
+/** Whether so many edits make one word of the other. An edit adds, removes or replaces a letter, or swaps two neighbors. */
+function isNear(one: string, other: string, edits: number): boolean {
+  if (one === other || edits < 0) return edits >= 0;
   const [rest, otherRest] = [one.slice(1), other.slice(1)];
-  return one[0] === other[0]
-    ? isNear(rest, otherRest, letters)
-    : isNear(rest, otherRest, --letters) || isNear(one, otherRest, letters) || isNear(rest, other, letters);
+  if (one[0] === other[0]) return isNear(rest, otherRest, edits);
+  const isSwapped = one.length > 1 && one[0] === other[1] && one[1] === other[0];
+  return (
+    isNear(rest, otherRest, edits - 1) ||
+    isNear(one, otherRest, edits - 1) ||
+    isNear(rest, other, edits - 1) ||
+    (isSwapped && isNear(one.slice(2), other.slice(2), edits - 1))
+  );
 }
 
 /** The end of an error about a name that there is not: the name that was probably meant, or all that there are. */

@@ -6,7 +6,12 @@ import type { AgentService, Principal } from "./service.ts";
 
 /** The bytes of a file in pieces of any size: a Node stream, the body of a `fetch`, a `Blob`, a generator, or bytes in memory. */
 export type ByteSource =
-  AsyncIterable<Uint8Array> | Iterable<Uint8Array> | ReadableStream<Uint8Array> | Blob | Uint8Array | ArrayBuffer;
+  | AsyncIterable<Uint8Array>
+  | Iterable<Uint8Array>
+  | ReadableStream<Uint8Array>
+  | Blob
+  | Uint8Array
+  | ArrayBuffer;
 
 /** What `turn.file()` takes beside the bytes. */
 export interface FileInit {

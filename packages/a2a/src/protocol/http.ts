@@ -11,6 +11,8 @@ export interface UniversalRequest {
   readonly url: string;
   /** Value of a header, by its lower-case name. Several headers of one name are joined by `, `. */
   header(name: string): string | undefined;
+  /** All headers as they came, each with its name. Absent: this host finds headers by name alone. */
+  fields?(): Iterable<readonly [name: string, value: string]>;
   /**
    * The body as text. `limit`: maximum size in bytes. `budget`: memory of all bodies being received. Throws `RequestTooLarge`, `ParseError`
    * unless it is UTF-8, and `Unavailable` if the budget has no room.

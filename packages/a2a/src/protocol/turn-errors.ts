@@ -24,7 +24,15 @@ import {
  * - `over`: the turn had already ended when the signal was first read.
  */
 export type TurnAbortKind =
-  "canceled" | "idleTimeout" | "turnTimeout" | "leaseLost" | "shutdown" | "storeFailed" | "failed" | "waits" | "over";
+  | "canceled"
+  | "idleTimeout"
+  | "turnTimeout"
+  | "leaseLost"
+  | "shutdown"
+  | "storeFailed"
+  | "failed"
+  | "waits"
+  | "over";
 
 /**
  * The reason of an aborted `turn.signal`, with the code `Aborted`. `throwIfAborted()` throws it, and so does a `fetch` with the signal.

@@ -3,7 +3,7 @@ import { createHandler, type Handler, type HandlerOptions } from "@parley/server
 import { defineAgent } from "@parley/server/internal/agent/index";
 import { memoryStore } from "@parley/server/internal/store/index";
 import type { Agent } from "../../src/protocol/index.ts";
-import { fetchMount } from "@parley/server/internal/server/fetch-mount";
+import { fetchMount } from "@parley/server/internal/server/fetch";
 import { fakeClock } from "@parley/testing";
 
 const day = 24 * 60 * 60_000;

@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 import { explain } from "../errors.ts";
 import { processIo } from "../io.ts";
 import { serve } from "../serve.ts";
-import type { Listen, Order, Report, Serving } from "./messages.ts";
+import type { Listen, Order, Report, Serving } from "./index.ts";
 
 /* A process that `parley dev` starts: it serves one version of a module. */
 

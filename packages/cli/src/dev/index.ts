@@ -5,12 +5,29 @@ import { UsageError } from "../errors.ts";
 import type { Io } from "../io.ts";
 import { styleFor } from "../output/text.ts";
 import type { ServeOptions } from "../serve.ts";
-import type { Order, Report } from "./messages.ts";
 
 /** Options of `parley dev`. */
-export interface DevOptions extends ServeOptions {
+interface DevOptions extends ServeOptions {
   readonly watch?: readonly string[];
 }
+
+/** What a process is to serve. */
+export interface Serving {
+  readonly file: string;
+  readonly options: ServeOptions;
+}
+
+/** To begin, once it has loaded the module. */
+export interface Listen {
+  /** Whether it comes after another process, which is leaving the port. */
+  readonly after: boolean;
+}
+
+/** To a process: what to serve; to begin; to finish its tasks and end. */
+export type Order = { readonly serve: Serving } | Listen | "stop";
+
+/** From a process: its module is loaded, it has heard that it is to end, or why it cannot serve. */
+export type Report = "loaded" | "stopping" | { readonly failed: string };
 
 /** Kinds of files that a module is made of. Others, such as a database or what an agent writes, restart nothing. */
 const code = /\.(?:[cm]?[jt]sx?|json|env)$/;

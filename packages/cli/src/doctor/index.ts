@@ -1,39 +1,32 @@
-import { jsonLine } from "@parley/a2a/internal/base/display";
 import type { CallOptions } from "../connection.ts";
-import { quote } from "../hints.ts";
 import type { Io } from "../io.ts";
-import { styleFor } from "../output/text.ts";
-import { checkAddresses, checkVersions } from "./addresses.ts";
-import { checkCard } from "./card.ts";
-import { checkClients } from "./clients.ts";
-import { checkClock } from "./clock.ts";
-import { type Finding, showFinding } from "./finding.ts";
+import { showFinding, type Finding } from "../output/show.ts";
+import { counted, print, quote } from "../output/text.ts";
+import { checkAddresses, checkClients, checkVersions } from "./addresses.ts";
+import { checkCard, checkClock, checkTls } from "./server.ts";
 import { checkStreams } from "./streams.ts";
-import { checkTls } from "./tls.ts";
 
 /** Options of `parley doctor`. */
-export interface DoctorOptions extends CallOptions {
+interface DoctorOptions extends CallOptions {
   readonly message?: string;
 }
 
 /** `parley doctor`. Prints each finding as soon as it is made. Returns the exit code. */
 export async function doctor(io: Io, at: string, options: DoctorOptions): Promise<number> {
-  const style = styleFor(io.stdout, io.env);
   let broken = 0;
   let warnings = 0;
   for await (const finding of examine(io, at, options)) {
     if (finding.verdict === "broken") broken += 1;
     if (finding.verdict === "warning") warnings += 1;
-    io.stdout.write(options.json === true ? `${jsonLine(finding)}\n` : showFinding(finding, style));
+    print(io, options, finding, (style) => showFinding(finding, style));
   }
   if (options.json !== true) io.stdout.write(`\n${summary(broken, warnings)}\n`);
   return broken === 0 ? 0 : 1;
 }
 
 function summary(broken: number, warnings: number): string {
-  const count = (many: number, one: string): string => `${many} ${one}${many === 1 ? "" : "s"}`;
-  if (broken > 0) return `${count(broken, "problem")}, ${count(warnings, "warning")}.`;
-  return warnings > 0 ? `It can be called. ${count(warnings, "warning")}.` : "It can be called.";
+  if (broken > 0) return `${counted(broken, "problem")}, ${counted(warnings, "warning")}.`;
+  return warnings > 0 ? `It can be called. ${counted(warnings, "warning")}.` : "It can be called.";
 }
 
 async function* examine(io: Io, at: string, options: DoctorOptions): AsyncGenerator<Finding> {

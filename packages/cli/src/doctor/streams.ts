@@ -4,7 +4,7 @@ import { isTerminal } from "@parley/a2a/model";
 import { open, type CallOptions } from "../connection.ts";
 import { explain } from "../errors.ts";
 import type { Io } from "../io.ts";
-import type { Finding } from "./finding.ts";
+import type { Finding } from "../output/show.ts";
 
 /** A task has to take this long, by the clock of its server, before its events tell anything, in milliseconds. */
 const enough = 500;

@@ -1,10 +1,10 @@
 import type { JsonValue, Part, RawPart } from "@parley/a2a/internal/model/index";
 import { readAuthorization } from "@parley/a2a/internal/client/index";
+import { defined } from "@parley/a2a/internal/base/defined";
 import { line, plain } from "@parley/a2a/internal/base/display";
-import { isForm } from "../form/schema.ts";
+import { isForm } from "../form.ts";
 import type { Out } from "../io.ts";
-import { byteSize } from "./text.ts";
-import { fitted } from "./width.ts";
+import { byteSize, fitted } from "./text.ts";
 
 /** Size in bytes of base64 text once decoded. */
 function rawSize(raw: string): number {
@@ -56,7 +56,7 @@ function grows({ part: { filename, mediaType } }: GrowingFile, part: Part): part
 
 /** Without the bytes, which are not kept. */
 function namesOf({ filename, mediaType }: RawPart): GrowingFile["part"] {
-  return { ...(filename !== undefined && { filename }), ...(mediaType !== undefined && { mediaType }) };
+  return defined({ filename, mediaType });
 }
 
 /** The line for a file that is in the message itself. */

@@ -3,8 +3,7 @@ import { isInterrupted, isTerminal, type TaskStatus } from "@parley/a2a/model";
 import { GrowingText, type TextPiece } from "@parley/a2a/internal/client/index";
 import type { Io } from "../io.ts";
 import { endsMidLine, fileLabel, foldFor, showGrowing, showParts, type Fold, type GrowingFile } from "./parts.ts";
-import { endedBadly, stateName } from "./states.ts";
-import { byteSize, longest, styleFor, type Style } from "./text.ts";
+import { byteSize, endedBadly, longest, stateName, type Style, styleFor } from "./text.ts";
 import { line } from "@parley/a2a/internal/base/display";
 
 /** Shows the events of a task as they arrive. */

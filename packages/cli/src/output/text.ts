@@ -1,6 +1,10 @@
 import { styleText } from "node:util";
+import type { Logger } from "@parley/a2a/internal/base/index";
+import { jsonLine, line } from "@parley/a2a/internal/base/display";
+import type { TaskState } from "@parley/a2a/internal/model/index";
+import { isTerminal, taskStates } from "@parley/a2a/model";
+import type { LogLevel, LogStream } from "@parley/node";
 import type { Io, Out } from "../io.ts";
-import { widthOf } from "./width.ts";
 
 type Format = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
@@ -20,6 +24,22 @@ export function hasColours(out: Out, env: Io["env"]): boolean {
   if (force !== undefined) return force !== "0" && force !== "false";
   if (env["NO_COLOR"] !== undefined && env["NO_COLOR"] !== "") return false;
   return out.terminal && env["TERM"] !== "dumb";
+}
+
+/** Writes a value to standard output: as a line of JSON with `--json`, else as text. */
+export function print(
+  { stdout, env }: Io,
+  options: { readonly json?: boolean },
+  value: unknown,
+  text: string | ((style: Style) => string),
+): void {
+  if (options.json === true) stdout.write(`${jsonLine(value)}\n`);
+  else stdout.write(typeof text === "string" ? `${text}\n` : text(styleFor(stdout, env)));
+}
+
+/** `1 task`, `2 tasks`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** A number of bytes as `12 B`, `3.4 kB` or `1.2 MB`. */
@@ -54,4 +74,88 @@ export function table(rows: readonly (readonly string[])[], paint: Paint = (cell
     .map((cells, row) => cells.map((cell, i) => show(cell, row, i, i === cells.length - 1)).join("  "))
     .map((text) => `${text.trimEnd()}\n`)
     .join("");
+}
+
+/** Characters of two columns: those of East Asia, and emoji. */
+const wide =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1f1e6}-\u{1f1ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
+/** Characters that are shown on top of the one before them. */
+const onlyNone = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
+
+const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+
+/** Columns that a text takes on a terminal. It must have no escape sequences. */
+export function widthOf(text: string): number {
+  if (/^[\u0020-\u024f]*$/.test(text)) return text.length;
+  let width = 0;
+  for (const { segment } of segmenter.segment(text)) width += widthOfSegment(segment);
+  return width;
+}
+
+function widthOfSegment(segment: string): number {
+  if (wide.test(segment) || segment.includes("\ufe0f")) return 2;
+  return onlyNone.test(segment) ? 0 : 1;
+}
+
+/** The beginning of a text that fits into so many columns, and how much is left out. `how`: what shows the rest. */
+export function fitted(text: string, columns: number, how: string): string {
+  // Most texts are much shorter or much longer than a line, and a long one need not be measured.
+  const start = text.slice(0, columns * 4);
+  if (start.length === text.length && widthOf(text) <= columns) return text;
+  const note = (left: number): string => `… (${left.toLocaleString("en")} more characters; ${how})`;
+  const room = columns - note(text.length).length;
+  let width = 0;
+  let kept = "";
+  for (const { segment } of segmenter.segment(start)) {
+    width += widthOfSegment(segment);
+    if (width > room) break;
+    kept += segment;
+  }
+  return `${kept}${note(text.length - kept.length)}`;
+}
+
+/**
+ * Quotes one word of a command line for a POSIX shell. Ids come from the agent: without quotes a copied command could run what the
+ * agent wrote.
+ */
+export function quote(word: string): string {
+  // Not cut: the command has to work.
+  const shown = line(word, Number.POSITIVE_INFINITY);
+  return /^[\w@%+=:,./-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`;
+}
+
+export function commandLine(words: readonly string[]): string {
+  return words.map(quote).join(" ");
+}
+
+/** The short name of a state: `input-required` for `TASK_STATE_INPUT_REQUIRED`. */
+export function stateName(state: TaskState): string {
+  return state.slice("TASK_STATE_".length).toLowerCase().replaceAll("_", "-");
+}
+
+/** Parses a state in either spelling. */
+export function parseState(text: string): TaskState | undefined {
+  const wanted = text.toLowerCase().replaceAll("_", "-");
+  return taskStates.find((state) => state === text || stateName(state) === wanted);
+}
+
+export const stateNames: readonly string[] = taskStates.map(stateName);
+
+/** Whether the task failed, was rejected or was canceled. */
+export function endedBadly(state: TaskState): boolean {
+  return isTerminal(state) && state !== "TASK_STATE_COMPLETED";
+}
+
+/** Levels of `parley serve --log-level`, the most verbose first. */
+export const logLevels = ["debug", "info", "warn", "error", "off"] as const;
+export const logFormats = ["text", "json"] as const;
+export type LogFormat = (typeof logFormats)[number];
+
+/** A logger that writes to standard error. */
+export async function logTo(io: Io, level: LogLevel, format: LogFormat): Promise<Logger> {
+  // Loaded only on request: the module of the logger loads the server as well.
+  const { standardLogger } = await import("@parley/node");
+  const { stderr } = io;
+  const stream: LogStream = { write: (text) => stderr.write(text), isTTY: stderr.terminal };
+  return standardLogger({ level, format, stream, colors: hasColours(stderr, io.env) });
 }

@@ -104,7 +104,7 @@ export interface StepBase {
 /** Ours: whose credentials a request carries. */
 export type Credentials = "caller" | "none" | "invalid" | "other";
 
-interface Expecting {
+export interface Expecting {
   readonly expect?: Expect;
   readonly expectError?: ExpectError;
   readonly expectStream?: ExpectStream;

@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { parseDocument } from "yaml";
 import { fileURLToPath } from "node:url";
 import { getSystemErrorMap } from "node:util";
-import { ConformError } from "../error.ts";
+import { ConformError } from "../report/report.ts";
 import type { Json, Suite } from "./format.ts";
 import { readSuite } from "./read-test.ts";
 import { FormatError, StrictMap } from "./strict-map.ts";
@@ -101,15 +101,15 @@ function parseFile(
   const yaml = parseDocument(text, { prettyErrors: true });
   const [error] = yaml.errors;
   if (error !== undefined) throw new FormatError(error.message);
-  const document = new StrictMap(yaml.toJS() as Json, where);
-  const format = document.required("acts_version");
-  if (!/^1(?:\.|$)/.test(format)) document.fail("acts_version", `is ${format}: this runner reads version 1`);
-  const version = document.required("spec_version").split(".", 2).join(".");
-  const variables = document.textMap("variables");
-  for (const key of ["spec_ref", "metadata"]) document.any(key);
-  const suites = document.submaps("suites").map((suite) => readSuite(suite, version, variables));
-  const include = document.texts("include");
-  if (suites.length === 0 && include.length === 0) document.fail("suites", "is missing");
-  document.done();
-  return { suites, include };
+  return StrictMap.read(yaml.toJS() as Json, where, (map) => {
+    const format = map.required("acts_version");
+    if (!/^1(?:\.|$)/.test(format)) map.fail("acts_version", `is ${format}: this runner reads version 1`);
+    for (const key of ["spec_ref", "metadata"]) map.any(key);
+    const version = map.required("spec_version").split(".", 2).join(".");
+    const defaults = { version, variables: map.textMap("variables") };
+    const suites = map.each("suites", (suite) => readSuite(suite, defaults));
+    const include = map.texts("include");
+    if (suites.length === 0 && include.length === 0) map.fail("suites", "is missing");
+    return { suites, include };
+  });
 }

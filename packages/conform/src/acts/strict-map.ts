@@ -1,23 +1,27 @@
+import { isList, isMap } from "./values.ts";
 import type { Json, JsonMap } from "./format.ts";
-import { isMap } from "./path.ts";
 
 /** A file of tests is wrong; the message says where. */
 export class FormatError extends Error {}
 
-/** Reads a map of a file strictly. An unknown key is an error, since a misspelled check would never be made. */
+/** Reads a map of a file strictly: an unknown key is an error, since a misspelled check would never be made. */
 export class StrictMap {
   readonly #map: JsonMap;
   readonly #read = new Set<string>();
-  readonly where: string;
+  readonly #where: string;
 
-  constructor(value: Json | undefined, where: string) {
+  private constructor(value: Json | undefined, where: string) {
     if (!isMap(value)) throw new FormatError(`${where} is not a map`);
     this.#map = value;
-    this.where = where;
+    this.#where = where;
   }
 
-  get keys(): readonly string[] {
-    return Object.keys(this.#map);
+  /** Reads a map as a whole. Throws FormatError if `read` leaves a key. */
+  static read<T>(value: Json | undefined, where: string, read: (map: StrictMap) => T): T {
+    const map = new StrictMap(value, where);
+    const result = read(map);
+    const [unknown] = Object.keys(map.rest());
+    return unknown === undefined ? result : map.fail(unknown, "is not known");
   }
 
   has(key: string): boolean {
@@ -30,7 +34,7 @@ export class StrictMap {
   }
 
   fail(key: string, what: string): never {
-    throw new FormatError(`${this.where}.${key} ${what}`);
+    throw new FormatError(`${this.#where}.${key} ${what}`);
   }
 
   #optional<T>(key: string, what: string, is: (value: Json) => value is Json & T): T | undefined {
@@ -59,7 +63,7 @@ export class StrictMap {
   }
 
   list(key: string): readonly Json[] {
-    return this.#optional(key, "a list", (value): value is readonly Json[] => Array.isArray(value)) ?? [];
+    return this.#optional(key, "a list", isList) ?? [];
   }
 
   texts(key: string): readonly string[] {
@@ -88,23 +92,26 @@ export class StrictMap {
     );
   }
 
-  submap(key: string): StrictMap | undefined {
+  /** Reads the map of a key; `undefined` if it is absent. */
+  nested<T>(key: string, read: (map: StrictMap) => T): T | undefined {
     const value = this.any(key);
-    return value === undefined ? undefined : new StrictMap(value, `${this.where}.${key}`);
+    return value === undefined ? undefined : StrictMap.read(value, `${this.#where}.${key}`, read);
   }
 
-  submaps(key: string): readonly StrictMap[] {
-    return this.list(key).map((one, at) => new StrictMap(one, `${this.where}.${key}[${at}]`));
+  /** Reads each map in the list of a key. */
+  each<T>(key: string, read: (map: StrictMap, at: number) => T): readonly T[] {
+    return this.list(key).map((one, at) => StrictMap.read(one, `${this.#where}.${key}[${at}]`, (map) => read(map, at)));
   }
 
-  /** Throws where the map has a key that was not read. */
-  done(): void {
-    const strange = this.keys.find((key) => !this.#read.has(key));
-    if (strange !== undefined) this.fail(strange, "is not known");
-  }
-
-  /** The members that were not read. */
+  /** The members that are not read yet. */
   rest(): JsonMap {
     return Object.fromEntries(Object.entries(this.#map).filter(([key]) => !this.#read.has(key)));
+  }
+
+  /** The same, which are read with that. */
+  takeRest(): JsonMap {
+    const rest = this.rest();
+    for (const key of Object.keys(rest)) this.#read.add(key);
+    return rest;
   }
 }

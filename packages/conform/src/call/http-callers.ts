@@ -1,10 +1,10 @@
+import { defined } from "@parley/a2a/internal/base/defined";
 import { methods, streams, type Caller, type OpenStream, type Outcome, type Place } from "./caller.ts";
 import { readError, hasError, type WireError } from "../judge/errors.ts";
 import type { Json, JsonMap, Operation } from "../acts/format.ts";
 import { send, type HttpAnswer, type HttpRequest } from "./http.ts";
-import { parseJson } from "./json.ts";
-import { isMap, member } from "../acts/path.ts";
-import { InvalidAnswer, LiveStream } from "./stream.ts";
+import { isMap, member } from "../acts/values.ts";
+import { InvalidAnswer, LiveStream, parseJson } from "./stream.ts";
 
 /** Fetches the card, which comes over HTTP whatever the binding is (§8.2). */
 export async function fetchCard(
@@ -49,8 +49,8 @@ export function jsonRpcCaller(place: Place): Caller {
     async raw({ path, ...request }, timeout) {
       // `/` stands for the address of the interface, which may have no slash at its end.
       const url = path === "/" ? place.url : serverUrl(place, path);
-      const body = request.body === undefined ? {} : { body: withTenant(request.body, place.tenant) };
-      return rawOutcome(await send({ ...request, ...body, url }, timeout, place.bounds));
+      const body = request.body && withTenant(request.body, place.tenant);
+      return rawOutcome(await send({ ...request, ...defined({ body }), url }, timeout, place.bounds));
     },
   };
 }
@@ -82,10 +82,10 @@ export function restCaller(place: Place): Caller {
           url: `${base}${path}${verb === "POST" ? "" : query(rest)}`,
           headers: {
             accept: acceptHeader(operation),
-            ...(body === undefined ? {} : { "content-type": "application/a2a+json" }),
+            ...defined({ "content-type": body && "application/a2a+json" }),
             ...headers,
           },
-          ...(body === undefined ? {} : { body }),
+          ...defined({ body }),
         };
       };
       const answer = await send(request(method), timeout, place.bounds);
@@ -109,45 +109,39 @@ function acceptHeader(operation: Operation): string {
   return streams(operation) ? "text/event-stream" : "application/a2a+json, application/json";
 }
 
+/** The routes of §11.3. `{name}` stands for a parameter, which is then neither in the query nor in the body. */
+const routes: Readonly<Record<Operation, readonly [method: string, path: string]>> = {
+  send_message: ["POST", "/message:send"],
+  send_streaming_message: ["POST", "/message:stream"],
+  get_task: ["GET", "/tasks/{id}"],
+  list_tasks: ["GET", "/tasks"],
+  cancel_task: ["POST", "/tasks/{id}:cancel"],
+  subscribe_to_task: ["POST", "/tasks/{id}:subscribe"],
+  create_push_config: ["POST", "/tasks/{taskId}/pushNotificationConfigs"],
+  get_push_config: ["GET", "/tasks/{taskId}/pushNotificationConfigs/{id}"],
+  list_push_configs: ["GET", "/tasks/{taskId}/pushNotificationConfigs"],
+  delete_push_config: ["DELETE", "/tasks/{taskId}/pushNotificationConfigs/{id}"],
+  get_agent_card: ["GET", "/extendedAgentCard"],
+  get_extended_agent_card: ["GET", "/extendedAgentCard"],
+};
+
 function route(operation: Operation, params: JsonMap): readonly [method: string, path: string, rest: JsonMap] {
-  const { id = "", taskId = "", ...others } = params;
-  const segment = (value: Json): string =>
-    encodeURIComponent(typeof value === "string" ? value : JSON.stringify(value));
-  const { id: _, ...withoutId } = params;
-  const { taskId: __, ...withoutTask } = params;
-  const configs = `/tasks/${segment(taskId)}/pushNotificationConfigs`;
-  switch (operation) {
-    case "send_message":
-      return ["POST", "/message:send", params];
-    case "send_streaming_message":
-      return ["POST", "/message:stream", params];
-    case "get_task":
-      return ["GET", `/tasks/${segment(id)}`, withoutId];
-    case "list_tasks":
-      return ["GET", "/tasks", params];
-    case "cancel_task":
-      return ["POST", `/tasks/${segment(id)}:cancel`, withoutId];
-    case "subscribe_to_task":
-      return ["POST", `/tasks/${segment(id)}:subscribe`, withoutId];
-    case "create_push_config":
-      return ["POST", configs, withoutTask];
-    case "get_push_config":
-      return ["GET", `${configs}/${segment(id)}`, others];
-    case "list_push_configs":
-      return ["GET", configs, withoutTask];
-    case "delete_push_config":
-      return ["DELETE", `${configs}/${segment(id)}`, others];
-    case "get_agent_card":
-    case "get_extended_agent_card":
-      return ["GET", "/extendedAgentCard", params];
-  }
+  const [method, template] = routes[operation];
+  const rest: Record<string, Json> = { ...params };
+  const path = template.replace(/\{(\w+)\}/g, (_, name: string) => {
+    delete rest[name];
+    return encodeURIComponent(textOf(params[name] ?? ""));
+  });
+  return [method, path, rest];
+}
+
+function textOf(value: Json): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 function query(params: JsonMap): string {
   const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(params)) {
-    search.append(name, typeof value === "string" ? value : JSON.stringify(value));
-  }
+  for (const [name, value] of Object.entries(params)) search.append(name, textOf(value));
   return search.size === 0 ? "" : `?${search.toString()}`;
 }
 
@@ -155,7 +149,7 @@ function query(params: JsonMap): string {
 function rawOutcome(answer: HttpAnswer | LiveStream): Outcome {
   if (answer instanceof LiveStream) return streamOutcome(answer, (raw) => ({ value: raw }));
   const outcome = plainOutcome(answer);
-  return { ...outcome, ...(outcome.body === undefined ? {} : { value: outcome.body }) };
+  return { ...outcome, ...defined({ value: outcome.body }) };
 }
 
 function plainOutcome(answer: HttpAnswer | LiveStream): Outcome {
@@ -164,9 +158,9 @@ function plainOutcome(answer: HttpAnswer | LiveStream): Outcome {
     answer.close();
     throw new InvalidAnswer("the answer is a stream, and none was asked for");
   }
-  const body = answer.json === undefined ? {} : { body: answer.json };
+  const body = defined({ body: answer.json });
   if (status >= 400) return { status, headers, ...body, error: readError(answer.json, status) };
-  return { status, headers, ...body, ...(answer.json === undefined ? {} : { value: answer.json }) };
+  return { status, headers, ...body, ...defined({ value: answer.json }) };
 }
 
 function streamOutcome(live: LiveStream, payload: OpenStream["payload"]): Outcome {
@@ -192,7 +186,7 @@ function rpcOutcome(answer: HttpAnswer | LiveStream): Outcome {
   const { status, headers, json } = answer;
   // A request that is refused before JSON-RPC sees it gets a plain HTTP answer: 401, 413, 429.
   if (status >= 400 && member(json, "jsonrpc") === undefined) return plainOutcome(answer);
-  return { status, headers, ...(json === undefined ? {} : { body: json }), ...rpcContent(json, "the answer") };
+  return { status, headers, ...defined({ body: json }), ...rpcContent(json, "the answer") };
 }
 
 function restOutcome(answer: HttpAnswer | LiveStream, operation: Operation): Outcome {

@@ -1,8 +1,6 @@
+import { defined } from "@parley/a2a/internal/base/defined";
 import type { Json } from "../acts/format.ts";
-import { Deadline } from "./deadline.ts";
-import { parseJson } from "./json.ts";
-import { readEvents } from "./sse.ts";
-import { InvalidAnswer, LiveStream } from "./stream.ts";
+import { InvalidAnswer, LiveStream, parseJson, readEvents } from "./stream.ts";
 
 /** What a server answered, as it came. */
 export interface HttpAnswer {
@@ -21,11 +19,11 @@ export interface HttpRequest {
   readonly body?: string;
 }
 
-/** What every request of a run is bound by. */
+/** Limits of every request of a run. */
 export interface Bounds {
   /** Longest answer or stream, in bytes. */
   readonly maxBytes: number;
-  /** Ends whatever is under way. */
+  /** Ends the run. */
   readonly signal: AbortSignal;
 }
 
@@ -36,7 +34,7 @@ export class NoAnswer extends Error {}
  * Sends a request. An event stream is returned while it is still open, any other answer once it is whole.
  *
  * @param timeout - For the whole answer, or for the head of a stream, in milliseconds.
- * @throws NoAnswer where no answer comes in time, InvalidAnswer where it is too long.
+ * @throws NoAnswer if no answer comes in time, InvalidAnswer if it is too long.
  */
 export async function send(request: HttpRequest, timeout: number, bounds: Bounds): Promise<HttpAnswer | LiveStream> {
   const deadline = new Deadline(timeout, bounds.signal);
@@ -58,7 +56,7 @@ export async function send(request: HttpRequest, timeout: number, bounds: Bounds
       return new LiveStream(head, readEvents(response.body, bounds.maxBytes), () => deadline.close());
     }
     const text = await readText(response.body, bounds.maxBytes);
-    return { ...head, text, ...parsed(text) };
+    return { ...head, text, ...defined({ json: text === "" ? undefined : parseJson(text) }) };
   } catch (error) {
     if (error instanceof InvalidAnswer) throw error;
     throw unreachable(`${request.method} ${request.url}`, error, deadline.signal);
@@ -76,7 +74,7 @@ function unreachable(request: string, error: unknown, signal: AbortSignal): NoAn
   return new NoAnswer(`${request} got no answer: ${reason}`, { cause: error });
 }
 
-/** The body as text; reading stops where it is longer than `maxBytes`, after decompression. */
+/** The body as text, of at most `maxBytes` after decompression. */
 async function readText(body: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<string> {
   if (body === null) return "";
   const decoder = new TextDecoder();
@@ -90,8 +88,37 @@ async function readText(body: ReadableStream<Uint8Array> | null, maxBytes: numbe
   return pieces.join("") + decoder.decode();
 }
 
-function parsed(text: string): { readonly json?: Json } {
-  if (text === "") return {};
-  const json = parseJson(text);
-  return json === undefined ? {} : { json };
+/** The time limit of one request. Ends the request when the time is up, and with the run. */
+export class Deadline {
+  readonly #controller = new AbortController();
+  readonly #run: AbortSignal;
+  readonly #timer: NodeJS.Timeout;
+  readonly #stop = (): void => this.#controller.abort(this.#run.reason);
+
+  /**
+   * @param timeout - In milliseconds.
+   * @param run - The signal of the run. Throws its reason if it is already aborted.
+   */
+  constructor(timeout: number, run: AbortSignal) {
+    run.throwIfAborted();
+    this.#run = run;
+    this.#timer = setTimeout(() => this.#controller.abort(new Error(`no answer within ${timeout} ms`)), timeout);
+    run.addEventListener("abort", this.#stop, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** The head of a stream has arrived: from here its reader sets the time limit. */
+  stopClock(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** The request is over. Closes its connection if that is still open. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#run.removeEventListener("abort", this.#stop);
+    this.#controller.abort();
+  }
 }

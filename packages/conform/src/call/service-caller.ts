@@ -8,6 +8,7 @@ import {
   type StreamName,
   type UnaryName,
 } from "@parley/a2a/internal/protocol/index";
+import { defined } from "@parley/a2a/internal/base/defined";
 import { systemClock } from "@parley/a2a/internal/base/index";
 import { wireErrors } from "@parley/a2a/model";
 import { jsonRpcBinding, restBinding, type ClientBinding } from "@parley/a2a/internal/client/index";
@@ -18,10 +19,9 @@ import { grpcBinding } from "@parley/grpc/client";
 import { methods, streams, type Caller, type Outcome, type Place } from "./caller.ts";
 import { wireError, type WireError } from "../judge/errors.ts";
 import type { Json, Transport } from "../acts/format.ts";
-import { Deadline } from "./deadline.ts";
 import { fetchCard, jsonRpcCaller, restCaller } from "./http-callers.ts";
-import { NoAnswer } from "./http.ts";
-import { shapeProblem } from "../judge/schema.ts";
+import { Deadline, NoAnswer } from "./http.ts";
+import { shapeProblem } from "../judge/shapes.ts";
 import { InvalidAnswer, LiveStream } from "./stream.ts";
 
 /**
@@ -112,7 +112,7 @@ export function v03Caller(transport: Transport, place: Place): Caller {
   const bindings = { jsonrpc: jsonRpcBinding, rest: restBinding, grpc: grpcBinding } as const;
   const caller = serviceCaller(transport, place, () => [bindings[transport]([codec]), codec.version]);
   const http = transport === "grpc" ? undefined : { jsonrpc: jsonRpcCaller, rest: restCaller }[transport](place);
-  return { ...caller, errors: "jsonrpc", ...(http?.raw === undefined ? {} : { raw: http.raw }) };
+  return { ...caller, errors: "jsonrpc", ...defined({ raw: http?.raw }) };
 }
 
 /**
@@ -229,7 +229,7 @@ function errorOutcome(error: unknown, transport: string): Outcome & { readonly e
     // Over JSON-RPC and gRPC the HTTP status says nothing about an error of the protocol.
     const limited = error.code === "TooManyRequests";
     const status = transport === "rest" || limited ? wire.http : 200;
-    const headers = error.retryAfter === undefined ? {} : { "retry-after": String(error.retryAfter) };
+    const headers = defined({ "retry-after": error.retryAfter?.toString() });
     return { status, headers, error: wireError(wire.jsonrpc, error.message, details) };
   }
   if (error.code === "InvalidResponse") throw new InvalidAnswer(error.message, { cause: error });

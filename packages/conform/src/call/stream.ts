@@ -6,8 +6,40 @@ export interface StreamHead {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The answer broke a rule of its binding or format, which no test has to name. Fails the test. */
+/** The answer broke a rule of its binding or format. Fails any test. */
 export class InvalidAnswer extends Error {}
+
+/** Lets callers wait for a condition that changes. */
+export class Changes {
+  readonly #waiting = new Set<() => void>();
+
+  /** Something changed: conditions are looked at again. */
+  happened(): void {
+    for (const wake of this.#waiting) wake();
+  }
+
+  /** Resolves with true once `done` holds, and with false after `timeout` milliseconds. */
+  async until(done: () => boolean, timeout: number): Promise<boolean> {
+    const deadline = performance.now() + timeout;
+    for (let left = timeout; !done(); left = deadline - performance.now()) {
+      if (left <= 0) return false;
+      await this.#next(left);
+    }
+    return true;
+  }
+
+  #next(timeout: number): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, timeout);
+      this.#waiting.add(wake);
+    });
+  }
+}
 
 /** An open event stream. Reads its events as they arrive, whether or not a test waits for them. */
 export class LiveStream {
@@ -16,7 +48,7 @@ export class LiveStream {
   /** The events so far, with the envelopes of the binding. */
   readonly raw: Json[] = [];
   readonly #stop: () => void;
-  readonly #waiting = new Set<() => void>();
+  readonly #changes = new Changes();
   #ended = false;
   #failure: Error | undefined;
 
@@ -34,18 +66,16 @@ export class LiveStream {
   }
 
   /**
-   * Resolves once there are that many events, the stream has ended, or the time is up; with true where there are that many. Throws what
-   * the stream broke with. `timeout`: in milliseconds.
+   * Resolves once there are that many events, the stream has ended, or `timeout` milliseconds are over; with true for that many
+   * events. Throws what the stream broke with.
    */
   async until(count: number, timeout: number): Promise<boolean> {
-    const deadline = performance.now() + timeout;
-    while (this.raw.length < count && !this.#ended && performance.now() < deadline)
-      await this.#change(deadline - performance.now());
+    await this.#changes.until(() => this.raw.length >= count || this.#ended, timeout);
     if (this.#failure !== undefined) throw this.#failure;
     return this.raw.length >= count;
   }
 
-  /** Waits for the end of the stream, at most `timeout` milliseconds. Resolves with false where it does not end in time. */
+  /** Waits for the end of the stream, at most `timeout` milliseconds. Resolves with false if it is still open. */
   async end(timeout: number): Promise<boolean> {
     await this.until(Infinity, timeout);
     return this.#ended;
@@ -56,27 +86,11 @@ export class LiveStream {
     this.#stop();
   }
 
-  #change(timeout: number): Promise<void> {
-    return new Promise((resolve) => {
-      const wake = (): void => {
-        clearTimeout(timer);
-        this.#waiting.delete(wake);
-        resolve();
-      };
-      const timer = setTimeout(wake, timeout);
-      this.#waiting.add(wake);
-    });
-  }
-
   #finish(failure?: Error): void {
     if (this.#ended) return;
     this.#failure = failure;
     this.#ended = true;
-    this.#wake();
-  }
-
-  #wake(): void {
-    for (const wake of this.#waiting) wake();
+    this.#changes.happened();
   }
 
   async #read(events: AsyncIterable<Json>): Promise<void> {
@@ -84,7 +98,7 @@ export class LiveStream {
       for await (const event of events) {
         if (this.#ended) return;
         this.raw.push(event);
-        this.#wake();
+        this.#changes.happened();
       }
       this.#finish();
     } catch (error) {
@@ -94,3 +108,94 @@ export class LiveStream {
     }
   }
 }
+
+/**
+ * The `data` of an event stream (HTML Living Standard §9.2), each parsed as JSON. Throws InvalidAnswer for anything else, and
+ * for a stream of more than `maxBytes`.
+ */
+export async function* readEvents(
+  body: AsyncIterable<Uint8Array>,
+  maxBytes: number = Infinity,
+): AsyncGenerator<Json, void, void> {
+  let data: string[] = [];
+  let count = 0;
+  for await (const line of readLines(body, maxBytes)) {
+    if (line !== "") data.push(...dataOf(line));
+    else if (data.length > 0) {
+      yield parseEvent(data.join("\n"), count++);
+      data = [];
+    }
+  }
+  // Clients discard an event without a blank line at its end, as the standard says.
+  if (data.length > 0) throw new InvalidAnswer("the stream ends inside an event");
+}
+
+/** The lines of the stream. Anything but blanks after the last line end is an error. */
+async function* readLines(body: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<string, void, void> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  // The line that is not whole yet, in pieces: a long one is joined once.
+  let pieces: string[] = [];
+  // A carriage return at the end of a chunk may be the first half of a line end.
+  let held = "";
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.byteLength;
+    if (bytes > maxBytes) throw new InvalidAnswer(`the stream is longer than ${maxBytes} bytes`);
+    const text = held + decoder.decode(chunk, { stream: true });
+    held = text.endsWith("\r") ? "\r" : "";
+    const [first = "", ...others] = (held === "" ? text : text.slice(0, -1)).split(/\r\n|\n|\r/);
+    pieces.push(first);
+    for (const next of others) {
+      yield pieces.join("");
+      pieces = [next];
+    }
+  }
+  if (held !== "") yield pieces.join("");
+  else if (pieces.join("").trim() !== "") throw new InvalidAnswer("the stream ends inside an event");
+}
+
+function dataOf(line: string): readonly string[] {
+  const colon = line.indexOf(":");
+  const field = colon === -1 ? line : line.slice(0, colon);
+  if (field === "data") return [colon === -1 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1)];
+  if (["", "event", "id", "retry"].includes(field)) return [];
+  throw new InvalidAnswer(`the stream has a line that is no field of an event: ${JSON.stringify(line.slice(0, 80))}`);
+}
+
+function parseEvent(data: string, at: number): Json {
+  const value = parseJson(data);
+  if (value !== undefined) return value;
+  throw new InvalidAnswer(`event ${at} of the stream is no JSON: ${JSON.stringify(data.slice(0, 80))}`);
+}
+
+/** Deeper than any answer of the protocol, and shallow enough for functions that call themselves once a level. */
+const maxDepth = 200;
+
+/** The value of a JSON text; undefined for any other text. Throws InvalidAnswer for JSON that is nested too deeply. */
+export function parseJson(text: string): Json | undefined {
+  if (depthOf(text) > maxDepth) throw new InvalidAnswer(`the JSON has more than ${maxDepth} levels`);
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}
+
+/** How many arrays and objects are open at once, at most. */
+function depthOf(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  let quoted = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (quoted) {
+      if (code === backslash) at += 1;
+      else if (code === quote) quoted = false;
+    } else if (code === quote) quoted = true;
+    else if (code === openArray || code === openObject) deepest = Math.max(deepest, (depth += 1));
+    else if (code === closeArray || code === closeObject) depth -= 1;
+  }
+  return deepest;
+}
+
+const [quote, backslash, openArray, closeArray, openObject, closeObject] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d];

@@ -2,8 +2,7 @@ import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Json } from "../acts/format.ts";
-import { parseJson } from "./json.ts";
-import { InvalidAnswer } from "./stream.ts";
+import { Changes, InvalidAnswer, parseJson } from "./stream.ts";
 
 /** Where one test gets its push notifications. */
 export interface Inbox {
@@ -17,7 +16,7 @@ export interface Inbox {
 /** An inbox as the receiver sees it. */
 interface OpenInbox {
   readonly deliveries: Json[];
-  readonly waiting: Set<() => void>;
+  readonly changes: Changes;
   /** Of all deliveries so far. */
   bytes: number;
 }
@@ -31,8 +30,8 @@ export class Webhooks {
   #closed = false;
 
   /**
-   * @param address - How servers serverUrl reach this machine; absent: they are on it.
-   * @param maxBytes - Longest delivery, and most that one test is given in all; anything beyond is answered with 413.
+   * @param address - How servers reach this machine; absent: they run on it.
+   * @param maxBytes - Limit of all deliveries to one test; anything beyond is answered with 413.
    */
   constructor(address: string | undefined, maxBytes: number) {
     this.#public = address === undefined ? undefined : new URL(address);
@@ -43,41 +42,26 @@ export class Webhooks {
     this.#server ??= this.#listen();
     const { port } = (await this.#server).address() as AddressInfo;
     const name = randomUUID();
-    const inbox: OpenInbox = { deliveries: [], waiting: new Set(), bytes: 0 };
+    const inbox: OpenInbox = { deliveries: [], changes: new Changes(), bytes: 0 };
     this.#inboxes.set(`/${name}`, inbox);
     const base = this.#public === undefined ? `http://127.0.0.1:${port}` : this.#public.origin;
     return {
       url: `${base}/${name}`,
       deliveries: inbox.deliveries,
-      until: (done, timeout) => this.#until(inbox, done, timeout),
+      until: async (done, timeout) => {
+        await inbox.changes.until(() => done() || this.#closed, timeout);
+        return done();
+      },
     };
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const { waiting } of this.#inboxes.values()) for (const wake of waiting) wake();
+    for (const { changes } of this.#inboxes.values()) changes.happened();
     const server = await this.#server?.catch(() => undefined);
     if (server === undefined) return;
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
-  }
-
-  async #until(inbox: OpenInbox, done: () => boolean, timeout: number): Promise<boolean> {
-    const deadline = performance.now() + timeout;
-    while (!done()) {
-      const left = deadline - performance.now();
-      if (left <= 0 || this.#closed) return false;
-      await new Promise<void>((resolve) => {
-        const wake = (): void => {
-          clearTimeout(timer);
-          inbox.waiting.delete(wake);
-          resolve();
-        };
-        const timer = setTimeout(wake, left);
-        inbox.waiting.add(wake);
-      });
-    }
-    return true;
   }
 
   async #listen(): Promise<Server> {
@@ -111,7 +95,7 @@ export class Webhooks {
     // Each delivery also costs what its headers and the record of it take.
     inbox.bytes += overhead + JSON.stringify(headers).length;
     inbox.deliveries.push({ method: request.method ?? "", headers, body: bodyOf(text) });
-    for (const wake of inbox.waiting) wake();
+    inbox.changes.happened();
     return 200;
   }
 }

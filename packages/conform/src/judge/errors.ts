@@ -1,5 +1,5 @@
 import type { Json, Transport } from "../acts/format.ts";
-import { isMap, member } from "../acts/path.ts";
+import { isMap, member } from "../acts/values.ts";
 
 /** An error that a server answered with (A2A 1.0 §3.3.2). */
 export interface WireError {

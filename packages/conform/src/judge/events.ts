@@ -1,6 +1,6 @@
 import { check, show, type Mismatch } from "./assert.ts";
 import type { ExpectStream, Json } from "../acts/format.ts";
-import { find, isMap, member } from "../acts/path.ts";
+import { find, isMap, member } from "../acts/values.ts";
 
 const members = ["task", "message", "statusUpdate", "artifactUpdate"];
 const terminal = ["COMPLETED", "FAILED", "CANCELED", "REJECTED"].map((name) => `TASK_STATE_${name}`);

@@ -193,3 +193,24 @@ export function nameOf(card: JsonMap): string {
   const name = Object.hasOwn(card, "name") ? card["name"] : undefined;
   return typeof name === "string" ? name : "the agent";
 }
+
+/**
+ * Why there is no report. `InvalidOptions`: an option is wrong, or the options choose no test. `InvalidTests`: a file of tests
+ * cannot be read, or has a word that the runner does not know. `NothingToTest`: the server cannot be reached, has no card, or its
+ * card names no binding that can be tested.
+ */
+export type ConformErrorCode = "InvalidOptions" | "InvalidTests" | "NothingToTest";
+
+/** The run has no report. A test that fails throws nothing: it stands in the report. */
+export class ConformError extends Error {
+  /** Always `ConformError`. */
+  override readonly name = "ConformError";
+  /** What went wrong. */
+  readonly code: ConformErrorCode;
+
+  /** `message`: a sentence for people. */
+  constructor(code: ConformErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}

@@ -1,9 +1,8 @@
 import type { CallStep, Expect, ExpectError, ExpectStream, Json, RawStep, Step } from "../acts/format.ts";
 import type { OpenStream, Outcome } from "../call/caller.ts";
-import { check, show } from "../judge/assert.ts";
+import { check, demand, Failed, show } from "../judge/assert.ts";
 import { errorValue, hasError, errorMismatch, readError, showError, type WireError } from "../judge/errors.ts";
 import { checkStream } from "../judge/events.ts";
-import { demand, Failed } from "../judge/failed.ts";
 import type { Scope } from "./scope.ts";
 import type { Target } from "./target.ts";
 

@@ -1,5 +1,7 @@
 import type { AgentCard } from "@parley/a2a/internal/model/index";
 import type { ClientBinding } from "@parley/a2a/internal/client/index";
+import { defined } from "@parley/a2a/internal/base/defined";
+import { codecV03 } from "@parley/a2a/internal/wires";
 import {
   bindingOf,
   transports,
@@ -9,14 +11,13 @@ import {
   type Test,
   type Transport,
 } from "../acts/format.ts";
-import { member } from "../acts/path.ts";
+import { isMap, member } from "../acts/values.ts";
 import type { Caller, Place } from "../call/caller.ts";
-import type { Bounds } from "../call/http.ts";
+import { send, type Bounds } from "../call/http.ts";
 import { jsonRpcCaller, restCaller } from "../call/http-callers.ts";
+import { LiveStream } from "../call/stream.ts";
 import { customCaller, grpcCaller, v03Caller } from "../call/service-caller.ts";
-import { ConformError } from "../error.ts";
-import type { BindingReport, NotRun } from "../report/report.ts";
-import { findCard, type Found } from "./card.ts";
+import { ConformError, type BindingReport, type NotRun } from "../report/report.ts";
 
 /** What is to be run over one binding in one version of the protocol. */
 export interface PlannedRun extends Pick<BindingReport, "binding" | "transport" | "url" | "version"> {
@@ -132,7 +133,7 @@ function planVersion(
         cardUrl,
         card: card as unknown as AgentCard,
         bounds: options.bounds,
-        ...(tenant === "" ? {} : { tenant }),
+        ...defined({ tenant: tenant || undefined }),
       };
       const { transport } = caller;
       runs.set(binding, { binding, transport, url, version, card, suites, caller: caller.open(place) });
@@ -161,4 +162,57 @@ function callerFor(binding: string, version: string, clientBindings: readonly Cl
 function textOf(value: Json, name: string): string {
   const found = member(value, name);
   return typeof found === "string" ? found : "";
+}
+
+/** Where a card is served (A2A 1.0 §8.2). */
+const cardPath = "/.well-known/agent-card.json";
+
+/** A card, and where it was found. */
+interface Found {
+  readonly cardUrl: string;
+  readonly card: JsonMap;
+}
+
+/**
+ * Fetches the card of a version: from the URL itself where it names a JSON file, else from the well-known path below it,
+ * then from that of its origin. Throws ConformError where none is found.
+ */
+async function findCard(options: {
+  readonly url: string;
+  readonly version: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly timeout: number;
+  readonly bounds: Bounds;
+}): Promise<Found> {
+  const { version, timeout, bounds } = options;
+  const given = new URL(options.url);
+  const base = given.href.replace(/[?#].*/, "").replace(/(?<!\/)\/+$/, "");
+  const tries = given.pathname.endsWith(".json") ? [given.href] : [base + cardPath, given.origin + cardPath];
+  const headers = { accept: "application/json", "a2a-version": version, ...options.headers };
+  let problem = "";
+  for (const cardUrl of new Set(tries)) {
+    const answer = await send({ method: "GET", url: cardUrl, headers }, timeout, bounds).catch((error: unknown) => {
+      bounds.signal.throwIfAborted();
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new ConformError("NothingToTest", reason, { cause: error });
+    });
+    if (answer instanceof LiveStream) answer.close();
+    else if (answer.status === 200) {
+      const card = readCard(answer.json, version);
+      if (card !== undefined) return { cardUrl, card };
+    }
+    if (problem === "") problem = `${cardUrl} answers ${answer.status} and no A2A ${version} card`;
+  }
+  throw new ConformError("NothingToTest", problem);
+}
+
+/** A card in the shape of 1.0, whatever its own shape is: all that tests of 0.3 ask of it stands in both. */
+function readCard(value: Json | undefined, version: string): JsonMap | undefined {
+  const isV1 = Array.isArray(member(value, "supportedInterfaces"));
+  if (isV1 && (version !== "0.3" || member(value, "url") === undefined)) return isMap(value) ? value : {};
+  try {
+    return version === "0.3" ? (codecV03.decodeCard(value) as unknown as JsonMap) : undefined;
+  } catch {
+    return undefined;
+  }
 }

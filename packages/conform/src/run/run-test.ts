@@ -1,9 +1,10 @@
 import type { Test } from "../acts/format.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 import { cut } from "@parley/a2a/internal/base/display";
-import { Unresolved } from "../acts/template.ts";
+import { Unresolved } from "../acts/values.ts";
 import { NoAnswer } from "../call/http.ts";
 import { InvalidAnswer } from "../call/stream.ts";
-import { Failed } from "../judge/failed.ts";
+import { Failed } from "../judge/assert.ts";
 import type { Failure, Skipped, StepReport, TestReport } from "../report/report.ts";
 import { officialCheck, readingOf } from "./official.ts";
 import { RateLimited, StepRunner } from "./steps.ts";
@@ -23,18 +24,16 @@ export async function askOne(test: Test, target: Target, signal: AbortSignal): P
     skipped === undefined
       ? await runTest(asked as Test, target, signal)
       : { result: "skip", duration: 0, skipped, steps: [] };
-  const reading = skipped === undefined ? readingOf(test) : undefined;
   const { id, name, level, specRef, requirements, tags, behaviors } = test;
   return {
     id,
     name,
     level,
-    ...(specRef === undefined ? {} : { section: specRef }),
+    ...defined({ section: specRef, reading: skipped === undefined ? readingOf(test) : undefined }),
     requirements,
     tags,
     behaviors,
     ...ran,
-    ...(reading === undefined ? {} : { reading }),
   };
 }
 
@@ -89,18 +88,18 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
 }
 
 /** Longest text of a failure, in characters: a server can say anything, at any length. */
-const longestText = 2_000;
+const maxTextLength = 2_000;
 
 function failureOf(error: unknown, stepId: string): Failure {
-  const message = cut(error instanceof Error ? error.message : String(error), longestText);
-  const step = stepId === "" ? {} : { stepId };
-  if (!(error instanceof Failed) || error.mismatch === undefined) return { message, ...step };
-  const { expected, actual, path } = error.mismatch;
+  const message = cut(error instanceof Error ? error.message : String(error), maxTextLength);
+  const mismatch = error instanceof Failed ? error.mismatch : undefined;
   return {
     message,
-    ...step,
-    expected: cut(expected, longestText),
-    actual: cut(actual, longestText),
-    ...(path === "" ? {} : { path: cut(path, longestText) }),
+    ...defined({
+      stepId: stepId || undefined,
+      expected: mismatch && cut(mismatch.expected, maxTextLength),
+      actual: mismatch && cut(mismatch.actual, maxTextLength),
+      path: cut(mismatch?.path ?? "", maxTextLength) || undefined,
+    }),
   };
 }

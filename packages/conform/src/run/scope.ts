@@ -1,10 +1,9 @@
-import { check, show } from "../judge/assert.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 import type { OpenStream } from "../call/caller.ts";
-import { demand, Failed } from "../judge/failed.ts";
+import { check, demand, Failed, show } from "../judge/assert.ts";
 import type { CollectionMatch, Json, NamedAssertion, Step, Test } from "../acts/format.ts";
-import { find, findAll } from "../acts/path.ts";
+import { find, findAll, resolve } from "../acts/values.ts";
 import { requiredExtensions, type Target } from "./target.ts";
-import { resolve } from "../acts/template.ts";
 import type { Inbox } from "../call/webhooks.ts";
 
 interface Kept {
@@ -62,11 +61,7 @@ export class Scope {
 
   keep(step: Step, { response, headers, stream }: Leaving): void {
     const captured = new Map<string, Json>();
-    this.#kept.set(step.id, {
-      captured,
-      ...(response === undefined ? {} : { response }),
-      ...(stream === undefined ? {} : { stream }),
-    });
+    this.#kept.set(step.id, { captured, ...defined({ response, stream }) });
     for (const [name, path] of Object.entries(step.capture)) {
       const found = path.startsWith(headerPath) ? headers?.[path.slice(headerPath.length)] : find(response, path);
       if (found === undefined) {
@@ -85,11 +80,8 @@ export class Scope {
       const wanted = this.resolve(collection.match);
       const found = findAll(root, collection.path);
       const wrong = found.map((one) => check(wanted, one, collection.path));
-      if (quantifier === "all")
-        return demand(
-          wrong.find((one) => one !== undefined),
-          description,
-        );
+      const firstWrong = wrong.find((one) => one !== undefined);
+      if (quantifier === "all") return demand(firstWrong, description);
       if (wrong.includes(undefined) === (quantifier === "any")) return;
       const expected = `${quantifier === "any" ? "one" : "none"} like ${show(wanted)}`;
       demand({ path: collection.path, expected, actual: show(found) }, description);

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { completeBody, completeParams, inWords } from "../acts/complete.ts";
+import { defined } from "@parley/a2a/internal/base/defined";
 import type {
   CallStep,
   Credentials,
@@ -11,11 +11,10 @@ import type {
   StreamStep,
   Test,
 } from "../acts/format.ts";
-import { holds } from "../acts/path.ts";
+import { completeBody, completeParams, holds, inWords } from "../acts/values.ts";
 import { streams, type Outcome } from "../call/caller.ts";
 import type { Inbox } from "../call/webhooks.ts";
-import { check, show } from "../judge/assert.ts";
-import { Failed } from "../judge/failed.ts";
+import { check, Failed, show } from "../judge/assert.ts";
 import { StepJudge } from "./judge-step.ts";
 import { Scope } from "./scope.ts";
 import { requiredExtensions, type Target } from "./target.ts";
@@ -145,7 +144,7 @@ export class StepRunner {
     const { "a2a-version": _, ...headers } = this.#headers(step.credentials);
     for (const [name, value] of Object.entries(step.headers)) headers[name.toLowerCase()] = this.scope.text(value);
     const path = this.scope.text(step.path);
-    const request = { method: step.method, path, headers, ...(text === undefined ? {} : { body: text }) };
+    const request = { method: step.method, path, headers, ...defined({ body: text }) };
     const outcome = await this.#unlimited(step, async () => {
       const answer = await caller.raw?.(request, timeout);
       if (answer === undefined) throw new Error("this binding has no raw requests");

@@ -40,9 +40,7 @@ export function a2aMethod(
   codecFor: (call: Call) => Codec,
   frames: FrameWriter,
 ): Method {
-  // In 0.3 a call has no field for a tenant. It is meant for the only agent, if there is one.
-  const onlyAgent = host.services.size === 1 ? [...host.services.keys()][0] : undefined;
-  return (call) => answerCall(host, new GrpcServerCall(method, host, codecFor, frames, onlyAgent, call));
+  return (call) => answerCall(host, new GrpcServerCall(method, host, codecFor, frames, call));
 }
 
 /** Whether an operation sends a message. */
@@ -63,23 +61,14 @@ class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
   readonly #host: ServerHost;
   readonly #codecFor: (call: Call) => Codec;
   readonly #frames: FrameWriter;
-  readonly #onlyAgent: string | undefined;
 
-  constructor(
-    method: A2AMethod,
-    host: ServerHost,
-    codecFor: (call: Call) => Codec,
-    frames: FrameWriter,
-    onlyAgent: string | undefined,
-    call: Call,
-  ) {
+  constructor(method: A2AMethod, host: ServerHost, codecFor: (call: Call) => Codec, frames: FrameWriter, call: Call) {
     this.request = call;
     this.operation = method.operation;
     this.#method = method;
     this.#host = host;
     this.#codecFor = codecFor;
     this.#frames = frames;
-    this.#onlyAgent = onlyAgent;
     this.codec = host.codecs[0];
     this.shapes = this.codec.shapes;
   }
@@ -87,7 +76,9 @@ class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
   accept(): void {
     this.codec = this.#codecFor(this.request);
     this.shapes = isMethod(this.operation) ? { ...grpcWire(this.codec), ...methodShapes } : grpcWire(this.codec);
-    if (this.codec.tenantInPath === true) this.tenant = this.#onlyAgent;
+    // In 0.3 a call has no field for a tenant. It is meant for the only agent, if there is one.
+    const { services } = this.#host;
+    if (this.codec.tenantInPath === true && services.size === 1) this.tenant = services.keys().next().value;
     if (this.#host.operations[this.operation] === undefined) throw new A2AError("MethodNotFound");
   }
 

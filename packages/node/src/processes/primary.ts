@@ -2,11 +2,12 @@ import cluster from "node:cluster";
 import { randomBytes, randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Logger } from "@parley/a2a/internal/base/index";
+import { A2AError } from "@parley/a2a/internal/model/index";
 import type { ServedAgent } from "@parley/server/internal/handler";
 import { defaultLogger } from "../defaults.ts";
 import { addressOf, hasOwnPort, refuseHostUser, refuseOpenDoor, urlOf } from "../listen.ts";
 import { bind } from "../bind.ts";
-import { closingTimes, onStopSignal } from "../process.ts";
+import { closeOnce } from "../process.ts";
 import type { CloseOptions, ServeOptions, Server } from "../serve-options.ts";
 import { Calls } from "./calls.ts";
 import { tell, wake, type Child } from "./child.ts";
@@ -29,7 +30,7 @@ const spreadTimeout = 1_000;
 
 /** Listens, starts the processes that serve, and passes connections on to them. Resolves when all of them serve. */
 export async function startProcesses(options: ServeOptions, count: number): Promise<Server> {
-  const { host = "127.0.0.1", port = 4000, bindings = [], signals = true, tls } = options;
+  const { host = "127.0.0.1", port = 4000, bindings = [], tls } = options;
   const logger = defaultLogger(options);
   const address = await addressOf(host);
   refuseOpenDoor(host, address, options);
@@ -66,12 +67,6 @@ export async function startProcesses(options: ServeOptions, count: number): Prom
     spread.end();
     await group.stop(grace);
   };
-  let closing: Promise<void> | undefined;
-  const close = (closeOptions: CloseOptions = {}): Promise<void> => {
-    forgetSignals();
-    return (closing ??= end(closingTimes(options, closeOptions)));
-  };
-  const forgetSignals = signals ? onStopSignal(close) : () => {};
   const [main = 0, ...own] = bound;
   return {
     url: urlOf(host, main, tls !== undefined),
@@ -81,7 +76,15 @@ export async function startProcesses(options: ServeOptions, count: number): Prom
     signal: (...event) => group.calls.signal(event),
     deleteOwner: (...of) => group.calls.deleteOwner(...of),
     exportOwner: (of) => group.calls.exportOwner(of),
-    close,
+    mounts: {
+      get agents() {
+        return group.agents;
+      },
+      add: refuseMount,
+      replace: refuseMount,
+      remove: async () => refuseMount(),
+    },
+    close: closeOnce(options, end),
   };
 }
 
@@ -89,6 +92,13 @@ export async function startProcesses(options: ServeOptions, count: number): Prom
 async function until(timeout: number, isMet: () => boolean): Promise<void> {
   const end = performance.now() + timeout;
   for (let left = timeout; left > 0 && !isMet(); left = end - performance.now()) await pause(Math.min(left, 20));
+}
+
+function refuseMount(): never {
+  throw new A2AError(
+    "UnsupportedOperation",
+    "With `processes`, change mounts in each process that serves, not in this one",
+  );
 }
 
 /** A process that has ended, and whether it was killed from outside. */

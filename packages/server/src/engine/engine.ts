@@ -14,9 +14,9 @@ import type { DeleteOwnerOptions, Erasure } from "./owner-data.ts";
 import { Committer, LiveLogs } from "./log/index.ts";
 import { Conversations } from "./conversations/conversations.ts";
 import { runStore } from "./shared/run-store.ts";
-import { settingsOf, type EngineOptions } from "./shared/options.ts";
+import { settingsOf, type EngineOptions, type HostedAgent } from "./shared/options.ts";
 import { serverIsStopping, streamMoves } from "./shared/refusals.ts";
-import { checkedAgent, createService, Sends } from "./service/index.ts";
+import { checkedAgent, createService, Sends, type CheckedAgent } from "./service/index.ts";
 import type { Outbox } from "../push/index.ts";
 import { pushFeature } from "../push/stored.ts";
 import { lazyConfigs } from "../push/lazy-configs.ts";
@@ -25,10 +25,23 @@ import type { JsonValue } from "@parley/a2a/internal/model/index";
 import { TaskIndex } from "./shared/task-index.ts";
 import { createSupervisor } from "./supervise/index.ts";
 
+/** An agent that the engine runs, or may run. */
+export interface Hosting {
+  readonly service: AgentService;
+  /** Runs it from now on, also what is stored. */
+  begin(): void;
+  /** Resolves when no turn of it runs here. Then the engine runs it no more, unless another one has begun under its id. */
+  end(): Promise<void>;
+}
+
 /** Executes agents, keeps their tasks, and answers the operations of the protocol for them. */
 export interface Engine {
   /** The service of one agent; throws for an id that was not given. */
   service(agentId: string): AgentService;
+  /** One of the agents; throws for an id that was not given. */
+  hosting(agentId: string): Hosting;
+  /** Another agent, which does not run yet. Its extensions have to be known. */
+  offer(hosted: HostedAgent): Hosting;
   /** Stores an event of a task, for `turn.waitFor()`. */
   signal(taskId: string, name: string, data?: JsonValue, options?: SignalOptions): Promise<void>;
   /** Deletes all that a principal owns, with whatever agent. */
@@ -63,6 +76,9 @@ export interface Engine {
   close(options?: { readonly grace?: number }): Promise<void>;
 }
 
+/** Time between two looks whether turns of an agent still run, in milliseconds. */
+const lookInterval = 20;
+
 export function createEngine(options: EngineOptions): Engine {
   const settings = settingsOf(options);
   const agents = new Map(options.agents.map((hosted) => [hosted.id, checkedAgent(hosted, settings)]));
@@ -73,7 +89,9 @@ export function createEngine(options: EngineOptions): Engine {
   });
   const outbox: Outbox | undefined = options.outbox?.({
     ...settings,
-    agents: [...agents.keys()],
+    get agents() {
+      return [...agents.keys()];
+    },
     append: (item) => committer.append(item),
     holders: {
       own: () => settings.lease.holder,
@@ -104,12 +122,30 @@ export function createEngine(options: EngineOptions): Engine {
   let started = false;
   let byItself = false;
 
-  const services = new Map(
-    [...agents].map(([id, hosted]) => [
-      id,
-      createService(hosted, { settings, index, liveLogs, runs, sends, configs, isClosed: () => closing !== undefined }),
-    ]),
-  );
+  const hostingOf = (hosted: CheckedAgent): Hosting => {
+    const { id } = hosted;
+    const guarded = (): AgentService => hosted.guard?.(service) ?? service;
+    const isClosed = (): boolean => closing !== undefined;
+    const own = createService(hosted, { settings, index, liveLogs, runs, sends, configs, isClosed, guarded });
+    const service = settings.blobs?.around(own, id, settings.ownerOf) ?? own;
+    const isRunning = (): boolean => [...runs.all()].some(({ key, phase }) => key.agent === id && !phase.resting);
+    return {
+      service,
+      begin: () => void agents.set(id, hosted),
+      async end() {
+        while (closing === undefined && isRunning()) {
+          await new Promise<void>((resolve) => void settings.clock.after(lookInterval, resolve));
+        }
+        if (agents.get(id) === hosted) agents.delete(id);
+      },
+    };
+  };
+  const hostings = new Map([...agents].map(([id, hosted]) => [id, hostingOf(hosted)]));
+  const hosting = (agentId: string): Hosting => {
+    const found = hostings.get(agentId);
+    if (found === undefined) throw new Error(`No agent has the id ${agentId}`);
+    return found;
+  };
 
   async function close(grace: number): Promise<void> {
     const since = settings.clock.elapsed();
@@ -123,11 +159,9 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   return {
-    service(agentId) {
-      const service = services.get(agentId);
-      if (service === undefined) throw new Error(`No agent has the id ${agentId}`);
-      return settings.blobs?.around(service, agentId, settings.ownerOf) ?? service;
-    },
+    service: (agentId) => hosting(agentId).service,
+    hosting,
+    offer: (hosted) => hostingOf(checkedAgent(hosted, settings)),
     async signal(...event) {
       if (closing !== undefined) throw serverIsStopping();
       const { signalTask } = await import("./service/signal.ts");

@@ -32,7 +32,7 @@ export interface InTaskOptions {
   identify?(request: UniversalRequest): Principal | undefined | Promise<Principal | undefined>;
 }
 
-/** The options with their defaults. `server/intask.ts` makes them. */
+/** The options with their defaults. `server/features.ts` makes them. */
 export interface InTaskSettings extends Pick<InTaskOptions, "identify"> {
   /** 32 bytes each. Throws where the server has none: the error says what to set. */
   readonly keys: () => readonly [Bytes, ...Bytes[]];

@@ -1,2 +1,2 @@
 export { agentPage, listPage } from "./page.ts";
-export { pageHeaders } from "./frame.ts";
+export { frame, pageHeaders } from "./frame.ts";

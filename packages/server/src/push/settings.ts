@@ -2,7 +2,7 @@ import type { Bytes } from "@parley/a2a/internal/base/index";
 import type { Dialer, NetPolicy } from "@parley/a2a/internal/net/index";
 import type { PushOptions } from "./port.ts";
 
-/** The options of webhooks with their defaults, as the rooms of a server read them. `server/push.ts` makes them. */
+/** The options of webhooks with their defaults, as the rooms of a server read them. `server/features.ts` makes them. */
 export interface PushSettings extends Required<Omit<PushOptions, "keys" | "net" | "dialer" | "mutualTls">> {
   /** 32 bytes each. The first one is used, the others open what they sealed. */
   readonly keys: readonly [Bytes, ...Bytes[]];

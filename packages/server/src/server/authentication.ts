@@ -11,76 +11,68 @@ import {
 } from "@parley/a2a/internal/protocol/index";
 import type { PublicDocument } from "@parley/a2a/internal/transport/discovery/handler";
 import { cannotServe, pathBelow } from "@parley/a2a/internal/transport/server/binding";
-import type { HandlerOptions } from "./options.ts";
-import type { MountedAgent } from "./serve-agent.ts";
+import type { MountedAgent } from "./mounted.ts";
+import type { HostOptions } from "./options.ts";
 
 /* The option `authenticator` of a handler: who calls, what each agent demands, and the metadata of the agents as resources. */
 
-/** Where a handler is. */
-export interface HandlerPlace {
+/** Where a host is. */
+export interface HostPlace {
   /** The public URL, without a slash at its end. */
   readonly publicUrl: string;
-  /** What is before each path that the handler answers. */
+  /** What is before each path that the host answers. */
   readonly basePath: string;
-  readonly agents: readonly MountedAgent[];
 }
 
-/** How the callers of a handler are found, and what is demanded of them. */
+/** How the callers of a host are found, and what is demanded of them. */
 export interface Authentication {
   /** Finds the caller of a request. */
   authenticate(request: UniversalRequest): Principal | Promise<Principal>;
   /** The service of an agent behind the checks of its card. */
-  guard(service: AgentService, agent: MountedAgent): AgentService;
-  /** The metadata of the resources (RFC 9728). */
-  readonly documents: readonly PublicDocument[];
+  guard(service: AgentService, agent: GuardedAgent): AgentService;
+  /**
+   * Checks what other agents demand. `commit` serves these from then on; `documents` is the metadata of the resources (RFC 9728).
+   *
+   * @throws A2AError `InvalidParams` where a card demands a scheme that nobody checks, or is not written as A2A 1.0 says.
+   */
+  prepare(agents: readonly MountedAgent[]): { readonly documents: readonly PublicDocument[]; commit(): void };
 }
 
-/**
- * Refuses options about callers that are of another kind, as only JavaScript can pass them: each call would fail.
- *
- * @throws A2AError `InvalidParams`.
- */
-export function checkCallers(
-  options: Pick<HandlerOptions, "authenticator" | "authorizer" | "ownerOf" | "skillOf">,
-): void {
-  const { authenticator } = options;
-  if (authenticator !== undefined && typeof authenticator?.authenticate !== "function") {
-    const several = Array.isArray(authenticator) ? ". Several go together by anyOf() or allOf()" : "";
-    throw cannotServe("authenticator", `must be an authenticator, such as apiKey(keys)${several}`);
-  }
-  for (const name of ["authorizer", "ownerOf", "skillOf"] as const) {
-    if (options[name] !== undefined && typeof options[name] !== "function")
-      throw cannotServe(name, "must be a function");
-  }
+/** What callers of an agent are checked against. */
+export interface GuardedAgent extends Pick<MountedAgent, "url"> {
+  readonly card: Pick<MountedAgent["card"], "securityRequirements" | "skills">;
+  readonly description: Pick<MountedAgent["description"], "securityRequirements">;
 }
 
-/**
- * How callers are found.
- *
- * @throws A2AError `InvalidParams` where a card demands a scheme that nobody checks, or is not written as A2A 1.0 says.
- */
+/** How callers are found. */
 export function authenticationOf(
   authenticator: Authenticator | undefined,
-  handler: HandlerPlace,
+  host: HostPlace,
   skillOf: SkillOf = skillInMetadata,
-  cardReaders: HandlerOptions["cardReaders"] = "anyone",
+  cardReaders: HostOptions["cardReaders"] = "anyone",
 ): Authentication {
-  for (const agent of handler.agents) checkRequirements(agent, authenticator);
   if (authenticator === undefined) {
-    return { authenticate: () => anonymous, guard: (service) => service, documents: [] };
+    return {
+      authenticate: () => anonymous,
+      guard: (service) => service,
+      prepare(agents) {
+        for (const agent of agents) checkRequirements(agent, undefined);
+        return { documents: [], commit: () => {} };
+      },
+    };
   }
   // Not loaded where there is no authenticator.
   let checks: Checks | undefined;
   const load = async (): Promise<Checks> => (checks ??= await import("@parley/a2a/internal/auth/guarded"));
-  const placeOf = placesOf(authenticator, handler);
+  let placeOf = placesOf(authenticator, host, []);
   return {
     async authenticate(request) {
       const principal = await authenticator.authenticate(request, placeOf(request.url));
       return principalOfCall((checks ?? (await load())).vouched(authenticator, principal), request);
     },
-    guard(service, { card, mount, url }) {
-      const byAuthenticator = mount.agent.securityRequirements === undefined;
-      const place = { ...resourceAt(url, authenticator, handler), url };
+    guard(service, { card, description, url }) {
+      const byAuthenticator = description.securityRequirements === undefined;
+      const place = { ...resourceAt(url, authenticator, host), url };
       const guard = { card, byAuthenticator, authenticator, place, skillOf };
       return {
         async call(operation, request, context) {
@@ -93,7 +85,14 @@ export function authenticationOf(
         },
       };
     },
-    documents: documentsOf(authenticator, handler, cardReaders === "anyone"),
+    prepare(agents) {
+      for (const agent of agents) checkRequirements(agent, authenticator);
+      const next = placesOf(authenticator, host, agents);
+      return {
+        documents: documentsOf(authenticator, host, agents, cardReaders === "anyone"),
+        commit: () => void (placeOf = next),
+      };
+    },
   };
 }
 
@@ -102,44 +101,54 @@ type Checks = typeof import("@parley/a2a/internal/auth/guarded");
 type Resource = Pick<AuthenticationPlace, "resources" | "metadataUrl">;
 
 /** An agent as a resource: a token for it, or for the server, opens it. */
-function resourceAt(url: string, { resource }: Authenticator, handler: HandlerPlace): Resource {
+function resourceAt(url: string, { resource }: Authenticator, host: HostPlace): Resource {
   return {
-    resources: [...new Set([url, handler.publicUrl])],
-    ...(resource !== undefined && { metadataUrl: metadataUrlAt(url, handler) }),
+    resources: [...new Set([url, host.publicUrl])],
+    ...(resource !== undefined && { metadataUrl: metadataUrlAt(url, host) }),
   };
 }
 
 /** The place of a request by its path. Requests without a path of an agent, such as those of gRPC, may be for any agent. */
-function placesOf(authenticator: Authenticator, handler: HandlerPlace): (path: string) => AuthenticationPlace {
-  const { publicUrl, basePath, agents } = handler;
+function placesOf(
+  authenticator: Authenticator,
+  host: HostPlace,
+  agents: readonly MountedAgent[],
+): (path: string) => AuthenticationPlace {
+  const { publicUrl, basePath } = host;
   const { origin } = new URL(publicUrl);
-  const below = agents
-    .map(({ url, mount }) => ({ path: withoutSlashes(mount.path ?? ""), url }))
-    .filter(({ path }) => path !== "")
-    .toSorted((one, other) => other.path.length - one.path.length)
-    .map(({ path, url }) => ({ path: basePath + path, ...resourceAt(url, authenticator, handler) }));
+  const below = new Map(
+    agents
+      .filter(({ url }) => url !== publicUrl)
+      .map(({ url }) => [basePath + url.slice(publicUrl.length), resourceAt(url, authenticator, host)]),
+  );
   const demanded = demandedBy(agents);
   const any: Resource = {
-    ...resourceAt(publicUrl, authenticator, handler),
+    ...resourceAt(publicUrl, authenticator, host),
     resources: [...new Set([publicUrl, ...agents.map(({ url }) => url)])],
+  };
+  const resourceOf = (path: string): Resource => {
+    for (let end = path.length; end > 0; end = path.lastIndexOf("/", end - 1)) {
+      const found = below.get(path.slice(0, end));
+      if (found !== undefined) return found;
+    }
+    return any;
   };
   return (url) => {
     const path = url.split("?", 1)[0] as string;
-    const inside = pathBelow(path, basePath);
-    const { resources, metadataUrl } = below.find((each) => pathBelow(path, each.path) !== undefined) ?? any;
+    const { resources, metadataUrl } = resourceOf(path);
     return {
       resources,
       ...(metadataUrl !== undefined && { metadataUrl }),
       ...(demanded.length > 0 && { demanded }),
-      url: inside === undefined ? origin + url : publicUrl + url.slice(basePath.length),
+      url: pathBelow(path, basePath) === undefined ? origin + url : publicUrl + url.slice(basePath.length),
     };
   };
 }
 
 /** The schemes that skills demand, and cards whose requirements are not those of the authenticator. */
 function demandedBy(agents: readonly MountedAgent[]): readonly string[] {
-  const requirements = agents.flatMap(({ card, mount }) => [
-    ...(mount.agent.securityRequirements === undefined ? [] : (card.securityRequirements ?? [])),
+  const requirements = agents.flatMap(({ card, description }) => [
+    ...(description.securityRequirements === undefined ? [] : (card.securityRequirements ?? [])),
     ...card.skills.flatMap(({ securityRequirements = [] }) => securityRequirements),
   ]);
   return [...new Set(requirements.flatMap(({ schemes = {} }) => Object.keys(schemes)))];
@@ -157,7 +166,7 @@ function metadataUrlOf(resource: string): string {
  * Where the metadata of a resource is for its readers. Where a proxy changes the paths of this server, only what is below `publicUrl`
  * reaches it.
  */
-function metadataUrlAt(resource: string, { publicUrl, basePath }: HandlerPlace): string {
+function metadataUrlAt(resource: string, { publicUrl, basePath }: HostPlace): string {
   const { origin, pathname } = new URL(publicUrl);
   const metadata = metadataUrlOf(resource);
   if (withoutSlashes(pathname) === basePath) return metadata;
@@ -167,17 +176,18 @@ function metadataUrlAt(resource: string, { publicUrl, basePath }: HandlerPlace):
 /** The metadata of each agent, and of the server. They repeat what the cards say only where these are public. */
 function documentsOf(
   { resource }: Authenticator,
-  handler: HandlerPlace,
+  host: HostPlace,
+  agents: readonly MountedAgent[],
   arePublic: boolean,
 ): readonly PublicDocument[] {
   if (resource === undefined) return [];
-  const { publicUrl, basePath, agents } = handler;
-  const urls = [...new Set([publicUrl, ...agents.map(({ url }) => url)])];
-  return urls.map((url) => {
-    const card = arePublic ? agents.find((agent) => agent.url === url)?.card : undefined;
+  const { publicUrl, basePath } = host;
+  const moved = withoutSlashes(new URL(publicUrl).pathname) !== basePath;
+  const cards = new Map(agents.toReversed().map(({ url, card }) => [url, card]));
+  return [...new Set([publicUrl, ...cards.keys()])].map((url) => {
+    const card = arePublic ? cards.get(url) : undefined;
     const told = { resource: url, name: card?.name, documentation: card?.documentationUrl };
-    const metadata = new URL(metadataUrlAt(url, handler));
-    const moved = withoutSlashes(new URL(publicUrl).pathname) !== basePath;
+    const metadata = new URL(metadataUrlAt(url, host));
     return {
       path: moved ? basePath + metadata.href.slice(publicUrl.length) : metadata.pathname,
       name: "The metadata of a resource",
@@ -198,10 +208,10 @@ function documentsOf(
  *
  * @throws A2AError `InvalidParams`.
  */
-function checkRequirements({ card, mount }: MountedAgent, authenticator: Authenticator | undefined): void {
+function checkRequirements({ card, description }: MountedAgent, authenticator: Authenticator | undefined): void {
   const checked = authenticator?.securitySchemes ?? {};
   const all = [
-    { where: "", written: mount.agent, of: card },
+    { where: "", written: description, of: card },
     ...card.skills.map((skill) => ({ where: `skills[${skill.id}].`, written: skill, of: skill })),
   ];
   for (const { where, written, of } of all) {

@@ -53,7 +53,7 @@ interface Checking {
 
 /** Finds out whether a server can take requests. */
 export class ReadinessCheck {
-  readonly #store: EngineOptions["store"];
+  readonly #store: EngineOptions["store"] | undefined;
   readonly #clock: Clock;
   readonly #logger: Logger;
   #closing = false;
@@ -64,7 +64,8 @@ export class ReadinessCheck {
   #changes: StoreHearing | undefined;
   #freshUntil = -Infinity;
 
-  constructor(store: EngineOptions["store"], clock: Clock, logger: Logger) {
+  /** @param store - `undefined`: there is none, and a server that does not close is ready. */
+  constructor(store: EngineOptions["store"] | undefined, clock: Clock, logger: Logger) {
     this.#store = store;
     this.#clock = clock;
     this.#logger = logger;
@@ -122,6 +123,7 @@ export class ReadinessCheck {
   }
 
   async #read(signal: AbortSignal): Promise<StoreCondition> {
+    if (this.#store === undefined) return { writable: true };
     if (this.#store.check !== undefined) return this.#store.check(signal);
     // Of a task that nobody has: it costs one read of an index, and no cache has it.
     await this.#store.head({ agent: "/", owner: "" }, crypto.randomUUID());

@@ -2,9 +2,11 @@ import type { BlobOptions } from "../blobs/options.ts";
 import type { Authenticator, Authorizer, SkillOf } from "@parley/a2a/internal/auth/index";
 import type { DeleteOwnerOptions, EngineLimits, EngineOptions, Erasure } from "../engine/index.ts";
 import type { InTaskOptions } from "../intask/index.ts";
-import type { AgentCard, JsonValue } from "@parley/a2a/internal/model/index";
+import type { AgentCapabilities, AgentCard, JsonValue } from "@parley/a2a/internal/model/index";
 import type {
   Agent,
+  AgentDescription,
+  AgentService,
   Interceptor,
   Principal,
   SignalOptions,
@@ -17,16 +19,14 @@ import type { InterfacePaths } from "@parley/a2a/internal/transport/router/claim
 import type { Found } from "@parley/a2a/internal/transport/router/router";
 import type { ServerBinding, ServerHost } from "@parley/a2a/internal/transport/server/binding";
 import type { CorsOptions } from "@parley/a2a/internal/transport/server/origins";
-import type { CardReaders } from "./card-readers.ts";
-import type { SignCards } from "./cards.ts";
+import type { CardReaders, SignCards } from "./cards.ts";
 import type { FetchFacts, FetchHandler } from "@parley/a2a/internal/transport/server/fetch";
 import type { HealthOptions } from "./health.ts";
-import type { WaitUntil, Wake, WakeOptions } from "./on-demand.ts";
+import type { RouteMount, Routes } from "./routes.ts";
+import type { WaitUntil, Wake, WakeOptions } from "./fetch.ts";
 
-/** An agent and where it is served. */
-export interface AgentMount {
-  /** The agent. */
-  readonly agent: Agent;
+/** Where an agent is served. */
+export interface MountAddress {
   /** Path of its base below `publicUrl`, such as `/weather`. Default: `publicUrl` itself. */
   readonly path?: string;
   /**
@@ -44,12 +44,29 @@ export interface AgentMount {
    * keeps its tasks.
    */
   readonly id?: string;
+}
+
+/** An agent and where it is served. */
+export interface AgentMount extends MountAddress {
+  /** The agent. */
+  readonly agent: Agent;
   /** Makes the card for authenticated callers from the public card (A2A 1.0 §3.1.11). Needs an authenticator. Default: there is none. */
   readonly extendedCard?: (card: AgentCard, principal: Principal) => AgentCard | Promise<AgentCard>;
 }
 
-/** Limits of a handler, with those of the engine. A value must be at least 1. */
-export interface HandlerLimits extends EngineLimits {
+/** A service that answers the calls of an agent, and where it is served: a gateway, a proxy, or an engine of your own. */
+export interface HostedService extends MountAddress {
+  /** Answers the calls. It refuses what the card does not declare, and keeps callers apart by `context.principal`. */
+  readonly service: AgentService;
+  /** What the card says. The host adds the addresses, and how callers authenticate. */
+  readonly card: HostedCard;
+}
+
+/** What the card of a service says, without addresses. */
+export type HostedCard = Omit<AgentDescription, "capabilities"> & { readonly capabilities?: AgentCapabilities };
+
+/** Limits of a host. A value must be at least 1. */
+export interface HostLimits {
   /** Largest request body in bytes. Default 10 MiB. */
   readonly bodyBytes?: number;
   /**
@@ -74,10 +91,13 @@ export interface HandlerLimits extends EngineLimits {
   readonly rate?: RateLimits;
 }
 
-/** Options of `createHandler`. `Version`: the names of all versions of the protocol. */
-export interface HandlerOptions<Version extends string = string> extends Omit<
+/** Limits of a handler: those of its host and of its engine. */
+export interface HandlerLimits extends EngineLimits, HostLimits {}
+
+/** Options of `createHost`. `Version`: the names of all versions of the protocol. */
+export interface HostOptions<Version extends string = string> extends Pick<
   EngineOptions,
-  "agents" | "files" | "inTask" | "limits" | "outbox" | "push"
+  "audit" | "clock" | "extensions" | "logger" | "observer"
 > {
   /**
    * The URL of this handler for clients, such as `https://agents.example.com`. Cards contain it. It is never taken from a
@@ -105,13 +125,6 @@ export interface HandlerOptions<Version extends string = string> extends Omit<
   readonly allowedHosts?: readonly string[];
   /** For `fetch`: returns what the runtime or the framework knows about a client. Called when an authenticator reads it. Default: nothing. */
   readonly facts?: FetchFacts;
-  /**
-   * For `fetch` on platforms that run code only for requests: Workers, and functions that are frozen after their answer. Called for each
-   * request, with a promise that resolves when its answer is written and nothing runs here any more: no turn, no delivery of a webhook.
-   * It passes the promise to the platform. The handler then does nothing before its first request or `wake()`, so that it can be made
-   * at the top of a module, and it renews leases only while such a promise is pending. Default: the process runs all the time.
-   */
-  readonly waitUntil?: WaitUntil;
   /** The pages of other origins that may call. `true`: any. Default: none. */
   readonly cors?: CorsOptions | boolean;
   /** Versions of the protocol to speak, the preferred one first. Default: all. */
@@ -123,20 +136,8 @@ export interface HandlerOptions<Version extends string = string> extends Omit<
   readonly strictVersion?: boolean;
   /** Interceptors around every service. The first one is the outermost. Default: none. */
   readonly interceptors?: readonly Interceptor[];
-  /**
-   * Whether callers may register webhooks for their tasks (A2A 1.0 §4.3), and how events are delivered to them. Cards then declare
-   * `pushNotifications`, except that of an agent whose capabilities have it as false. Default false.
-   */
-  readonly push?: boolean | PushOptions;
-  /** How agents get authorizations for their tasks, by `turn.authorize()` (A2A 1.0 §7.6). */
-  readonly authorization?: InTaskOptions;
-  /**
-   * Keeps large files of messages and artifacts outside of the database. Answers have links to them, or the files themselves where a
-   * client asks for that. Default: every file is in the database, within `limits.eventBytes` and `limits.taskBytes`.
-   */
-  readonly blobs?: BlobOptions;
   /** Limits in bytes and counts. */
-  readonly limits?: HandlerLimits;
+  readonly limits?: HostLimits;
   /** Time between two keep-alive comments on an open stream, in milliseconds. Default 15 s. */
   readonly keepAlive?: number;
   /** How long clients may cache a card, in seconds. Default 300. A card that not anyone may read is revalidated at each use. */
@@ -159,6 +160,39 @@ export interface HandlerOptions<Version extends string = string> extends Omit<
    * and clients that post, get what they get without it. Default true.
    */
   readonly page?: boolean;
+  /**
+   * What the application answers beside the agents: routes at paths of their own, or a function that is asked about each path that belongs
+   * to nothing else. Default: nothing.
+   */
+  readonly routes?: Routes | readonly RouteMount[];
+}
+
+/** Options of `createHandler`. */
+export interface HandlerOptions<Version extends string = string>
+  extends
+    Omit<EngineOptions, "agents" | "files" | "inTask" | "limits" | "outbox" | "push">,
+    Omit<HostOptions<Version>, "limits"> {
+  /**
+   * For `fetch` on platforms that run code only for requests: Workers, and functions that are frozen after their answer. Called for each
+   * request, with a promise that resolves when its answer is written and nothing runs here any more: no turn, no delivery of a webhook.
+   * It passes the promise to the platform. The handler then does nothing before its first request or `wake()`, so that it can be made
+   * at the top of a module, and it renews leases only while such a promise is pending. Default: the process runs all the time.
+   */
+  readonly waitUntil?: WaitUntil;
+  /**
+   * Whether callers may register webhooks for their tasks (A2A 1.0 §4.3), and how events are delivered to them. Cards then declare
+   * `pushNotifications`, except that of an agent whose capabilities have it as false. Default false.
+   */
+  readonly push?: boolean | PushOptions;
+  /** How agents get authorizations for their tasks, by `turn.authorize()` (A2A 1.0 §7.6). */
+  readonly authorization?: InTaskOptions;
+  /**
+   * Keeps large files of messages and artifacts outside of the database. Answers have links to them, or the files themselves where a
+   * client asks for that. Default: every file is in the database, within `limits.eventBytes` and `limits.taskBytes`.
+   */
+  readonly blobs?: BlobOptions;
+  /** Limits in bytes and counts. */
+  readonly limits?: HandlerLimits;
 }
 
 /** An agent at its address. */
@@ -175,8 +209,33 @@ export interface ServedAgent {
   readonly card: AgentCard;
 }
 
-/** Agents that are ready to be served by a host. `createHandler()` makes one. */
-export interface Handler {
+/** The agents of a host, which can change while it serves. */
+export interface Mounts<Mount = HostedService> {
+  /** Those that are served now, with their addresses. */
+  readonly agents: readonly ServedAgent[];
+  /**
+   * Serves more agents: all of them from the next request on, or none.
+   *
+   * @throws A2AError `InvalidParams` where an address or an id is taken or not valid, and where an agent has an extension that none had when the
+   * host was made. `Unavailable` after `close`.
+   */
+  add(mounts: Mount | readonly Mount[]): readonly ServedAgent[];
+  /**
+   * Serves another mount in place of the one with the same id: another card, service or address. No request finds neither. Calls that are
+   * open are answered by the former one.
+   *
+   * @throws A2AError as `add`; `InvalidParams` also where nothing has this id.
+   */
+  replace(mount: Mount): ServedAgent;
+  /**
+   * Stops to serve an agent: its paths are unknown from the next request on. Its open calls and streams go on. Resolves when these are over, and
+   * its turns; at once for an id that is not served. Stored tasks stay.
+   */
+  remove(id: string): Promise<void>;
+}
+
+/** Agents that are ready to be served. `createHost()` makes one without an engine. */
+export interface Host<Mount = HostedService> {
   /** For hosts: answers a request. */
   readonly handle: UniversalHandler;
   /** For runtimes and frameworks of the Fetch API: Bun, Deno, Workers, Hono. */
@@ -199,6 +258,19 @@ export interface Handler {
    * `weather`, `weather/berlin`. The agent at the root has none.
    */
   readonly host: ServerHost;
+  /** The agents, to add, replace and remove. */
+  readonly mounts: Mounts<Mount>;
+  /** Makes probes of readiness fail from now on, so that load balancers send requests elsewhere. Everything is still served until `close`. */
+  drain(this: void): void;
+  /**
+   * Stops the host. Running turns, and calls of services, get `grace` milliseconds. Unfinished resumable tasks continue on the next server of
+   * the store.
+   */
+  close(options?: { readonly grace?: number }): Promise<void>;
+}
+
+/** Agents with the engine that runs them. `createHandler()` makes one. */
+export interface Handler extends Host<AgentMount | HostedService> {
   /**
    * Tells a task of something that has happened outside: `turn.waitFor(name)` goes on with the data. An event that comes before the agent
    * waits for it is kept, up to 32 of a task, until the task is over. It may be called in any process that shares the store. It is for the
@@ -253,8 +325,4 @@ export interface Handler {
    * @throws A2AError `Unavailable` after `close`.
    */
   wake(this: void, options?: WakeOptions): Promise<Wake>;
-  /** Makes probes of readiness fail from now on, so that load balancers send requests elsewhere. Everything is still served until `close`. */
-  drain(this: void): void;
-  /** Stops the handler. Running turns get `grace` milliseconds. Unfinished resumable tasks continue on the next server of the store. */
-  close(options?: { readonly grace?: number }): Promise<void>;
 }

@@ -1,36 +1,122 @@
-import type { EngineOptions } from "../engine/index.ts";
-import type { Agent } from "@parley/a2a/internal/protocol/index";
-import { cannotServe } from "@parley/a2a/internal/transport/server/binding";
+import { silentLogger, systemClock, withoutSlashes, type Clock, type Logger } from "@parley/a2a/internal/base/index";
+import {
+  safeAudit,
+  safeObserver,
+  type AnyExtension,
+  type Audit,
+  type Observer,
+} from "@parley/a2a/internal/protocol/index";
+import { checkBindings } from "@parley/a2a/internal/transport/router/router";
+import { cannotServe, type ServerBinding } from "@parley/a2a/internal/transport/server/binding";
 import type { CorsOptions } from "@parley/a2a/internal/transport/server/origins";
 import type { Codec } from "@parley/a2a/internal/wire/codec";
-import { checkMount } from "./option-names.ts";
-import type { AgentMount } from "./options.ts";
+import { cardSignerOf, type CardSigner } from "./cards.ts";
+import { checkCallers, checkLimits, checkRoutes } from "./checks.ts";
+import type { HandlerOptions, HostLimits, HostOptions } from "./options.ts";
+import { refusalLog, type RefusalLog } from "./refusals.ts";
+import { OpenWork } from "./services.ts";
 
-/* What options mean, and which are refused when the handler is made. */
+/* The first stage of a host: its options, checked, with their defaults. */
 
-/** The mounts of the agents. JavaScript callers can pass anything, such as a name that a module does not export. */
-export function mountsOf(agents: Agent | AgentMount | readonly AgentMount[]): readonly AgentMount[] {
-  const mounts: readonly (Partial<AgentMount> | null | undefined)[] = isAgent(agents)
-    ? [{ agent: agents }]
-    : Array.isArray(agents)
-      ? agents
-      : [agents as Partial<AgentMount> | undefined];
-  if (mounts.every((mount): mount is AgentMount => isAgent(mount?.agent))) {
-    for (const mount of mounts) checkMount(mount);
-    return mounts;
-  }
-  throw cannotServe(
-    "agent",
-    'must be an agent, as defineAgent() returns it, or a list of mounts: [{ agent, path: "/weather" }]',
-  );
+/** What a host can speak. Only composition knows it. */
+export interface Spoken {
+  /** The bindings of a host without the option. */
+  readonly bindings: readonly ServerBinding[];
+  /** The versions by their names. */
+  readonly wires: Readonly<Record<string, Codec>>;
+  /** The drafts that grow from these versions. */
+  draftsOf(codecs: readonly Codec[]): readonly Codec[];
 }
 
-function isAgent(value: unknown): value is Agent {
-  return typeof value === "object" && value !== null && "execute" in value;
+/** The options of a host, checked, with their defaults. */
+export interface HostSettings {
+  readonly options: HostOptions;
+  /** The public URL, without a slash at its end. */
+  readonly publicUrl: string;
+  /** What is before each path that the host answers. */
+  readonly basePath: string;
+  readonly bindings: readonly ServerBinding[];
+  /** The versions that cards name. */
+  readonly codecs: readonly [Codec, ...Codec[]];
+  /** These, and their drafts. */
+  readonly spoken: readonly [Codec, ...Codec[]];
+  /** Every known version: a server that does not speak 0.3 today may do so tomorrow. */
+  readonly known: readonly Codec[];
+  readonly extensions: readonly AnyExtension[];
+  readonly limits: HostLimits & Required<Pick<HostLimits, "answerBytes" | "bodyBytes" | "depth">>;
+  readonly signer: CardSigner | undefined;
+  readonly observer: Observer | undefined;
+  readonly audit: Audit | undefined;
+  /** The log of refused requests. `undefined`: nothing is logged. */
+  readonly refusals: RefusalLog | undefined;
+  /** Is told of refused callers: `audit`, and the log. */
+  readonly onRefused: Audit | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Aborted when the host begins to close. */
+  readonly closing: AbortController;
+  /** What a host that closes waits for, beside an engine. */
+  readonly open: OpenWork;
+}
+
+/**
+ * Checks the options of a host, and adds their defaults.
+ *
+ * @throws A2AError `InvalidParams`, with the option named.
+ */
+export function hostSettings(
+  options: HostOptions & Partial<Pick<HandlerOptions, "ownerOf">>,
+  spoken: Spoken,
+): HostSettings {
+  const { logger = silentLogger, clock = systemClock, bindings = spoken.bindings, extensions = [] } = options;
+  checkLimits(options.limits);
+  checkCallers(options);
+  checkBindings(bindings);
+  if (typeof options.routes === "object") checkRoutes(options.routes);
+  const url = readPublicUrl(options.publicUrl);
+  const publicUrl = withoutSlashes(url.href);
+  const basePath = withoutSlashes(options.basePath ?? url.pathname);
+  const codecs = codecsOf(spoken.wires, options.versions);
+  const audit = options.audit && safeAudit(options.audit, logger);
+  const refusals = refusalLog(logger, clock, url.href);
+  return {
+    options,
+    publicUrl,
+    basePath,
+    bindings,
+    codecs,
+    spoken: [...codecs, ...spoken.draftsOf(codecs)],
+    known: Object.values(spoken.wires),
+    extensions,
+    limits: { bodyBytes: 10 << 20, depth: 64, answerBytes: 128 << 20, ...defined(options.limits ?? {}) },
+    signer: cardSignerOf(options.signCards, { publicUrl, basePath, codecs }),
+    observer: options.observer && safeObserver(options.observer, logger),
+    audit,
+    refusals,
+    onRefused: bothAudits(audit, refusals?.audit),
+    clock,
+    logger,
+    closing: new AbortController(),
+    open: new OpenWork(clock),
+  };
+}
+
+/** Without members that are undefined, which would replace a default. */
+function defined<T extends object>(options: T): T {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as T;
+}
+
+/** Tells both, where there are two. */
+function bothAudits(one: Audit | undefined, other: Audit | undefined): Audit | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return (record) => {
+    one(record);
+    other(record);
+  };
 }
 
 /** The codecs of the chosen versions, the preferred one first. */
-export function codecsOf<T extends Codec>(
+function codecsOf<T extends Codec>(
   wires: Readonly<Record<string, T>>,
   versions: readonly string[] = Object.keys(wires),
 ): readonly [T, ...T[]] {
@@ -49,43 +135,7 @@ export function originsOf(cors: CorsOptions | boolean): "*" | readonly string[] 
   return typeof cors === "object" ? cors.origins : cors ? "*" : [];
 }
 
-type Store = EngineOptions["store"];
-
-const storeMethods = [
-  "append",
-  "head",
-  "load",
-  "read",
-  "list",
-  "once",
-  "conversation",
-  "claimable",
-  "stranded",
-  "features",
-  "dueFeatures",
-  "sweep",
-  "close",
-] as const satisfies readonly (keyof Store)[];
-
-/** Refuses what is no store, such as a spread of one, which has none of the methods of its class. */
-export function checkStore(store: Partial<Store> | undefined): void {
-  if (store === undefined)
-    throw cannotServe("store", "is required. Pass memoryStore(), or sqliteStore() of @parley/sql");
-  const missing = storeMethods.find((name) => typeof store[name] !== "function");
-  if (missing === undefined) return;
-  const reason = "A copy of a store by { ...store } has none of the methods of its class";
-  throw cannotServe("store", `has no method ${missing}(). ${reason}`);
-}
-
-export function checkIds(ids: readonly string[]): void {
-  const twice = ids.find((id, at) => ids.indexOf(id) !== at);
-  if (twice === undefined) return;
-  const reason =
-    "The store finds the tasks of an agent by this id, which is its path and tenant where none is set. Give each agent a path or an id of its own";
-  throw cannotServe("id", `${JSON.stringify(twice)} is the id of two agents. ${reason}`);
-}
-
-export function readPublicUrl(text: unknown): URL {
+function readPublicUrl(text: unknown): URL {
   const url = typeof text === "string" && URL.canParse(text) ? new URL(text) : undefined;
   const isBase = url !== undefined && /^https?:$/.test(url.protocol) && url.search + url.hash + url.username === "";
   if (url !== undefined && isBase) return url;

@@ -31,13 +31,10 @@ export interface ChunkPlace {
   readonly bytes: number;
 }
 
-/** The artifact records of one task, newest first. */
-export interface Chunks {
-  /**
-   * Called before `peek` and before `take`, with its `room`. A store that reads without waiting leaves it out. Returns a promise where
-   * something has to be read first.
-   */
-  ready?(room?: number): Promise<void> | undefined;
+/** The artifact records of one task, newest first. `Wait`: what a store that cannot read at once has to do first. */
+export interface Chunks<Wait = never> {
+  /** Called before `peek` and before `take`, with its `room`. Returns what must be done first. A store that reads at once leaves it out. */
+  ready?(room?: number): Wait | undefined;
   /** The next record; `undefined` where there is none. */
   peek(): ChunkPlace | undefined;
   /** JSON text of the record that `peek` returned. The store may read further records with it, up to `room` bytes in all. */
@@ -57,37 +54,23 @@ interface Bounds {
   readonly bytes: number;
 }
 
-/** Selects entries. `messages`: newest first. `chunks`: of each task whose artifacts are wanted; none of them has `ready`. */
+/** Selects entries. `messages`: newest first. `chunks`: of each task whose artifacts are wanted. */
 export function pickNewest<TaskRef>(
   messages: readonly MessagePlace<TaskRef>[],
   chunks: ReadonlyMap<TaskRef, Chunks>,
   bounds: Bounds,
 ): Picked {
-  const step = picking(messages, chunks, bounds).next();
-  if (step.done !== true) throw new TypeError("These chunks are read with pickNewestLater()");
+  const step = pickNewestSteps(messages, chunks, bounds).next();
+  if (step.done !== true) throw new TypeError("These chunks are read with pickNewestSteps()");
   return step.value;
 }
 
-/** The same for a store that has to wait for its chunks. */
-export async function pickNewestLater<TaskRef>(
+/** The same for a store that cannot read at once: yields what must be done before it continues. */
+export function* pickNewestSteps<TaskRef, Wait>(
   messages: readonly MessagePlace<TaskRef>[],
-  chunks: ReadonlyMap<TaskRef, Chunks>,
-  bounds: Bounds,
-): Promise<Picked> {
-  const steps = picking(messages, chunks, bounds);
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-    await step.value;
-  }
-}
-
-/** Yields what has to be waited for. */
-function* picking<TaskRef>(
-  messages: readonly MessagePlace<TaskRef>[],
-  chunks: ReadonlyMap<TaskRef, Chunks>,
+  chunks: ReadonlyMap<TaskRef, Chunks<Wait>>,
   { limit, bytes }: Bounds,
-): Generator<Promise<void>, Picked, void> {
+): Generator<Wait, Picked, void> {
   const budget = new PageBudget(bytes);
   const answered = placesOf(messages);
   const artifacts = new Map<string, Gathered>();
@@ -120,14 +103,14 @@ function* picking<TaskRef>(
   return { messages: orders, artifacts: bounded ? entries : entries.filter(({ entry }) => entry.cut !== true) };
 }
 
-function* waitFor(from: Chunks, room?: number): Generator<Promise<void>, void, void> {
+function* waitFor<Wait>(from: Chunks<Wait>, room?: number): Generator<Wait, void, void> {
   const wait = from.ready?.(room);
   if (wait !== undefined) yield wait;
 }
 
-interface Newest<TaskRef> {
+interface Newest<TaskRef, Wait> {
   readonly task: TaskRef;
-  readonly from: Chunks;
+  readonly from: Chunks<Wait>;
   readonly chunk: ChunkPlace;
   /** The place of the message that it answers. */
   readonly place: number;
@@ -175,11 +158,11 @@ function placesOf<TaskRef>(
   return places;
 }
 
-function newestOf<TaskRef>(
-  chunks: ReadonlyMap<TaskRef, Chunks>,
+function newestOf<TaskRef, Wait>(
+  chunks: ReadonlyMap<TaskRef, Chunks<Wait>>,
   answered: ReadonlyMap<TaskRef, readonly MessagePlace<TaskRef>[]>,
-): Newest<TaskRef> | undefined {
-  let newest: Newest<TaskRef> | undefined;
+): Newest<TaskRef, Wait> | undefined {
+  let newest: Newest<TaskRef, Wait> | undefined;
   for (const [task, from] of chunks) {
     const chunk = from.peek();
     if (chunk === undefined || (newest !== undefined && chunk.time < newest.chunk.time)) continue;
@@ -192,7 +175,10 @@ function newestOf<TaskRef>(
 }
 
 /** Whether a chunk came after a message: by the log within a task, otherwise by time, then by the message that it answers. */
-function follows<TaskRef>({ task, chunk, place }: Newest<TaskRef>, message: MessagePlace<TaskRef>): boolean {
+function follows<TaskRef>(
+  { task, chunk, place }: Omit<Newest<TaskRef, unknown>, "from">,
+  message: MessagePlace<TaskRef>,
+): boolean {
   if (task === message.task) return chunk.seq > message.seq;
   if (chunk.time !== message.time) return chunk.time > message.time;
   return place > message.place;

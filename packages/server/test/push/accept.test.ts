@@ -4,7 +4,7 @@ import type { AuthenticationInfo } from "@parley/a2a/internal/model/index";
 import { isLoopback, silentLogger } from "@parley/a2a/internal/base/index";
 import type { Dialer } from "@parley/a2a/internal/net/index";
 import type { PushOptions } from "../../src/push/index.ts";
-import { pushSettingsOf } from "../../src/server/push.ts";
+import { pushSettingsOf } from "../../src/server/features.ts";
 import { callContext, fakeClock } from "@parley/testing";
 import { harness, type Harness } from "../engine/support.ts";
 import { dialerTo, settingsOf, testKey } from "./config-support.ts";
@@ -198,7 +198,7 @@ describe("the address of a config (§13.2)", () => {
     ["https://agents.example.com", false],
   ])("may be of this machine for a server at %s: %s", async (publicUrl, allowed) => {
     expect(isLoopback(new URL(publicUrl).hostname)).toBe(allowed);
-    const push = pushSettingsOf({ keys: [testKey], dialer: dialerTo("127.0.0.1") }, new URL(publicUrl), silentLogger);
+    const push = pushSettingsOf({ keys: [testKey], dialer: dialerTo("127.0.0.1") }, publicUrl, silentLogger);
     if (push === undefined) throw new Error("Push is on");
     for (const address of ["http://127.0.0.1:8080/", "http://localhost:8080/", "http://[::1]:8080/"]) {
       const { create } = await tries(setup({}, push), { url: address });

@@ -5,7 +5,7 @@ import { maxRefused } from "../../src/push/stored.ts";
 import { fakeClock } from "@parley/testing";
 import { completed, status, working } from "../../../testing/src/store/given.ts";
 import { pushOperator } from "../../src/push/operator.ts";
-import { pushSettingsOf } from "../../src/server/push.ts";
+import { pushSettingsOf } from "../../src/server/features.ts";
 import { gists, harness, receiver, until, type Answers } from "./support.ts";
 
 const minute = 60_000;
@@ -185,7 +185,7 @@ describe("retries", () => {
     let code = 500;
     const late = [5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour];
     const waits = [1_000, 5_000, 15_000, minute, ...late];
-    const { retryAfter = [] } = pushSettingsOf(true, new URL("http://localhost"), silentLogger) ?? {};
+    const { retryAfter = [] } = pushSettingsOf(true, "http://localhost", silentLogger) ?? {};
     const given = await delivering(() => code, { settings: { retryAfter } });
     const took: number[] = [];
     await given.failed(1);

@@ -4,7 +4,7 @@ import { pushKeyring } from "../../src/push/keys.ts";
 import type { PushOptions, PushSettings } from "../../src/push/index.ts";
 import { createSealer } from "../../src/push/seal.ts";
 import { parkedFeature, pushFeature, type StoredConfig } from "../../src/push/stored.ts";
-import { pushSettingsOf } from "../../src/server/push.ts";
+import { pushSettingsOf } from "../../src/server/features.ts";
 import type { FeatureRow, Store, TaskKey } from "../../src/store/index.ts";
 
 /** 32 bytes in base64. */
@@ -12,7 +12,7 @@ export const testKey = btoa("k".repeat(32));
 
 /** Settings of a server on the internet, whose names resolve to a public address. */
 export function settingsOf(options: PushOptions = {}): PushSettings {
-  const publicUrl = new URL("https://agents.example.com");
+  const publicUrl = "https://agents.example.com";
   const all = { keys: [testKey], dialer: dialerTo("93.184.215.14"), ...options };
   return pushSettingsOf(all, publicUrl, silentLogger) as PushSettings;
 }

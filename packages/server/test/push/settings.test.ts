@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { silentLogger } from "@parley/a2a/internal/base/index";
 import type { PushOptions } from "../../src/push/index.ts";
-import { pushSettingsOf } from "../../src/server/push.ts";
+import { pushSettingsOf } from "../../src/server/features.ts";
 import { dialerTo, testKey } from "./config-support.ts";
 
-const publicUrl = new URL("https://agents.example.com/all/");
+const publicUrl = "https://agents.example.com/all";
 const settings = (options: PushOptions) => pushSettingsOf({ keys: [testKey], ...options }, publicUrl, silentLogger);
 
 describe("the option push", () => {

@@ -1,7 +1,5 @@
 import { utf8Length } from "@parley/a2a/internal/base/index";
-import type { Driver, Row, Value } from "../sqlite/driver.ts";
-import { driverOver, type LibraryStatement } from "../sqlite/drivers/library.ts";
-import type { ObjectStorage, SqlStorage } from "./storage.ts";
+import { driverOver, type Driver, type LibraryStatement, type Row, type Value } from "../sqlite/driver.ts";
 
 /** The most parameters of one statement in a Durable Object. */
 const maxParameters = 100;
@@ -82,4 +80,36 @@ function rowsOf(sql: SqlStorage, text: string, values: readonly Value[]): readon
 function withCode(thrown: unknown): unknown {
   const code = thrown instanceof Error ? /\bSQLITE_[A-Z_]+/.exec(thrown.message)?.[0] : undefined;
   return code === undefined ? thrown : Object.assign(new Error((thrown as Error).message, { cause: thrown }), { code });
+}
+
+/*
+ * The members of a Durable Object's `ctx.storage` that are used here, as of compatibility date 2025-01-01. The types of
+ * Cloudflare fit, and so does a double.
+ */
+
+/** A value of a column. Columns of Parley have no blobs. */
+export type SqlValue = string | number | ArrayBuffer | null;
+
+/** The rows of a statement, which has run. */
+export interface SqlCursor {
+  /** The rows, each as the list of its values. */
+  raw(): Iterable<readonly SqlValue[]>;
+}
+
+/** `ctx.storage.sql`. */
+export interface SqlStorage {
+  /** Runs a statement with its parameters, or several statements without any. */
+  exec(query: string, ...bindings: (string | number | null)[]): SqlCursor;
+}
+
+/** `ctx.storage` of a Durable Object whose class stores its data in SQLite. */
+export interface ObjectStorage {
+  /** The database. */
+  readonly sql: SqlStorage;
+  /** Runs `body` in a transaction, which is rolled back when it throws. */
+  transactionSync<T>(body: () => T): T;
+  /** Resolves when everything that was written is on disk. */
+  sync(): Promise<void>;
+  /** Sets the alarm of the object, in milliseconds since the Unix epoch. */
+  setAlarm(time: number): Promise<void>;
 }

@@ -9,10 +9,9 @@ import { UnknownVersion } from "../shared/versions.ts";
 import { migrate } from "../sqlite/migrations.ts";
 import { driverStore } from "../sqlite/store.ts";
 import { driverWriter, type Writer } from "../sqlite/writer.ts";
-import { objectDriver } from "./driver.ts";
-import type { ObjectStorage } from "./storage.ts";
+import { objectDriver, type ObjectStorage } from "./driver.ts";
 
-export type { ObjectStorage, SqlCursor, SqlStorage, SqlValue } from "./storage.ts";
+export type { ObjectStorage, SqlCursor, SqlStorage, SqlValue } from "./driver.ts";
 
 /** Options of `durableObjectStore()`. */
 export interface DurableObjectStoreOptions {

@@ -1,21 +1,14 @@
-import type { ContextAppend, Owner, ReadItem } from "@parley/server/internal/store/index";
+import type { Owner, ReadItem } from "@parley/server/internal/store/index";
+import type { ReadAppend } from "../shared/batch.ts";
 import type { Row, Value } from "./driver.ts";
-import { FeatureRows, type WantedFeature } from "./features.ts";
-import { Keys, type WantedKey } from "./keys.ts";
-import { nextNumber } from "./partitions.ts";
-import { indexName, int, ownColumns, ownTables, ownWidth, rowsOf, taskRow, text, write, type Column } from "./rows.ts";
+import { FeatureRows, Keys, type WantedFeature, type WantedKey } from "./effects.ts";
+import { nextNumber } from "./retention.ts";
+import { columns, indexName, int, ownColumns, ownTables, ownWidth, rowsOf, taskRow, text, write } from "./rows.ts";
 import { together, type Sql } from "./schema.ts";
 import { ScopeGone, type ScopeIds, type ScopeNames } from "./scopes.ts";
 import type { LockedTask } from "./task-writer.ts";
 
-/** An item whose records were read. */
-export type ReadAppend = ReadItem | ContextAppend;
-
-const wantedTasks: readonly Column[] = [
-  ["agent", "bigint"],
-  ["id", "text"],
-  ["owner", "bigint"],
-];
+const wantedTasks = columns("agent bigint, id text, owner bigint");
 /**
  * Locks tasks in the order of their numbers, so that no two transactions wait for each other. Without an owner, the tasks of all owners
  * are found, since their ids cannot be used again.
@@ -24,10 +17,7 @@ const lockTasks = `SELECT ${ownColumns}, t.has_features, t.touched
   FROM ${rowsOf(wantedTasks)} JOIN ${ownTables} ON t.agent = v.agent AND t.id = v.id AND (v.owner IS NULL OR t.owner = v.owner)
   ORDER BY t.number FOR NO KEY UPDATE OF t`;
 
-const wantedContexts: readonly Column[] = [
-  ["owner", "bigint"],
-  ["name", "text"],
-];
+const wantedContexts = columns("owner bigint, name text");
 const selectContexts = `SELECT c.owner, c.name, c.id FROM ${rowsOf(wantedContexts)}
   JOIN parley.contexts c ON c.owner = v.owner AND c.name = v.name`;
 

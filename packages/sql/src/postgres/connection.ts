@@ -1,8 +1,6 @@
-import type { Connection, Result, Row, Value } from "./driver.ts";
+import { createHash } from "node:crypto";
+import { sqlState, type Connection, type Result, type Row, type Value } from "./driver.ts";
 import { isSilence } from "./errors.ts";
-import type { Liveness } from "./liveness.ts";
-import type { StatementNames } from "./names.ts";
-import { typeParsers, type TypeParsers } from "./values.ts";
 
 /** What of a client of a `pg.Pool` is used. */
 export interface PoolClientLike {
@@ -101,3 +99,167 @@ function resultOf(result: StatementResult | undefined): Result {
 }
 
 function ignore(): void {}
+
+/** How `pg` reads the columns of a row: as text, by the type of the column (`pg_type.oid`). */
+export interface TypeParsers {
+  getTypeParser(oid: number, format?: "text" | "binary"): (text: string) => Value;
+}
+
+/**
+ * Parsers of our own, whatever the program has set for its pool: integers of 8 bytes are numbers, and JSON and times stay text.
+ * They are passed with each statement.
+ */
+export const typeParsers: TypeParsers = {
+  getTypeParser: (oid, format) => (format === "binary" ? refuse : (parsers[oid] ?? asText)),
+};
+
+const parsers: Readonly<Record<number, (text: string) => Value>> = {
+  16: (text) => text === "t",
+  17: bytes,
+  20: integer, // int8, also of count()
+  21: integer, // int2
+  23: integer, // int4
+  26: integer, // oid
+  700: Number, // float4
+  701: Number, // float8
+  1700: Number, // numeric, also of sum(int8)
+  1005: integers, // int2[]
+  1007: integers, // int4[]
+  1016: integers, // int8[]
+  1009: texts, // text[]
+  1015: texts, // varchar[]
+  2951: texts, // uuid[]
+};
+
+function refuse(): never {
+  throw new TypeError("The pool must not have the option `binary`");
+}
+
+function asText(text: string): string {
+  return text;
+}
+
+function integer(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new RangeError("An integer of the database is too large for a number");
+  return value;
+}
+
+function bytes(text: string): Uint8Array {
+  // `bytea_output = escape` is of the time before 9.0.
+  if (!text.startsWith("\\x")) throw new RangeError("The database must have bytea_output = hex");
+  return Buffer.from(text.slice(2), "hex");
+}
+
+function integers(text: string): readonly Value[] {
+  return elements(text).map((element) => (element === null ? null : integer(element)));
+}
+
+function texts(text: string): readonly Value[] {
+  return elements(text);
+}
+
+/** The elements of an array of one dimension: `{a,"b \"c\"",NULL}` (PostgreSQL §8.15.6). */
+function elements(text: string): readonly (string | null)[] {
+  const found: (string | null)[] = [];
+  const element = /"((?:[^"\\]|\\.)*)"|([^,{}"]+)/gs;
+  for (const [, inQuotes, bare] of text.matchAll(element)) {
+    if (inQuotes !== undefined) found.push(inQuotes.replaceAll(/\\(.)/gs, "$1"));
+    else found.push(bare === "NULL" ? null : (bare ?? ""));
+  }
+  return found;
+}
+
+/** Milliseconds without an answer, after which a connection is asked whether it is there before it is used. */
+const doubtAfter = 5000;
+
+/**
+ * When the connections of a pool last answered. A NAT, a firewall or a machine that is gone drops connections without telling anybody:
+ * whoever sends on one waits for as long as his call lasts. Where one of them was silent, those that have answered nothing since are not used either.
+ */
+export class Liveness {
+  readonly #answered = new WeakMap<PoolClientLike, number>();
+  /** When a statement was sent that was not answered. */
+  #silent = -Infinity;
+
+  /** Whether nobody knows if the connection of a client is there. A new one is. */
+  isDoubtful(client: PoolClientLike): boolean {
+    const at = this.#answered.get(client);
+    return at !== undefined && (this.isLost(client) || performance.now() - at > doubtAfter);
+  }
+
+  /** Whether another connection was silent after this one had last answered. */
+  isLost(client: PoolClientLike): boolean {
+    return (this.#answered.get(client) ?? Infinity) < this.#silent;
+  }
+
+  heard(client: PoolClientLike): void {
+    this.#answered.set(client, performance.now());
+  }
+
+  /** A statement that was sent then has no answer. */
+  wasSilent(sent: number): void {
+    this.#silent = Math.max(this.#silent, sent);
+  }
+}
+
+/** How often a text is run before it gets a name: what is run once in a while would only take memory of the server. */
+const soon = 3;
+/** Texts that are counted and named. They are constants of the source code, of which there are fewer. */
+const maxTexts = 500;
+
+/**
+ * Names of statements: the server parses and plans a statement with a name once in a connection, which takes longer than to run most of
+ * them (docs/decisions/wakeups.md). Behind a pooler there are none, since the next transaction may be in a session that does not know them.
+ */
+export class StatementNames {
+  readonly #texts = new Map<string, { runs: number; name?: string }>();
+  #isOn = false;
+  /** Part of each name: with another one, every statement is parsed again. */
+  #generation = 0;
+
+  /** From now on there are names: each connection keeps its session. */
+  use(): void {
+    this.#isOn = true;
+  }
+
+  /** The name of a statement that is about to run. `undefined`: it has none. */
+  of(text: string): string | undefined {
+    if (!this.#isOn) return undefined;
+    const known = this.#texts.get(text);
+    if (known === undefined) {
+      if (this.#texts.size < maxTexts) this.#texts.set(text, { runs: 1 });
+      return undefined;
+    }
+    if (known.name !== undefined) return known.name;
+    if ((known.runs += 1) < soon) return undefined;
+    // Another store may use the same connections: the same name is the same text.
+    const digest = createHash("sha256").update(text).digest("hex").slice(0, 32);
+    return (known.name = `parley_${this.#generation}_${digest}`);
+  }
+
+  /** A statement has failed. Where that is because of its name, it can run again. */
+  failed(thrown: unknown): void {
+    if (!isStale(thrown)) return;
+    this.#texts.clear();
+    this.#generation += 1;
+    // Somebody else gives out the sessions after all, and does not say so.
+    if (!isOldPlan(thrown)) this.#isOn = false;
+  }
+}
+
+/** Whether a statement failed because of its name: the session does not know it, has another of that name, or its table was changed since. */
+export function isStale(thrown: unknown): boolean {
+  const state = sqlState(thrown);
+  return state === "26000" || state === "42P05" || isOldPlan(thrown);
+}
+
+/** The columns of a table have changed, as by the next release (PostgreSQL: "cached plan must not change result type"). */
+function isOldPlan(thrown: unknown): boolean {
+  return (
+    sqlState(thrown) === "0A000" &&
+    thrown instanceof Error &&
+    "routine" in thrown &&
+    thrown.routine === "RevalidateCachedQuery"
+  );
+}

@@ -1,13 +1,11 @@
 import { setMaxListeners } from "node:events";
 import { silentLogger, type Logger } from "@parley/a2a/internal/base/index";
 import { unavailable } from "@parley/server/internal/store/index";
+import { isStale } from "./connection.ts";
 import type { PostgresDriver, Queries, Result, Value } from "./driver.ts";
 import { isConflict, isFullDisk, isLocked, isOutage, isReadOnly, readable } from "./errors.ts";
-import { FullDisk } from "../shared/full-disk.ts";
-import { isStale } from "./names.ts";
 import { Patience, type PatientConnection } from "./patience.ts";
-import { CommitLost, readFacts, settle } from "./transaction.ts";
-import { Witnesses, type Witness } from "./witness.ts";
+import { CommitLost, readFacts, settle, Witnesses, type Witness } from "./transaction.ts";
 
 /**
  * The database as the store uses it: what can be repeated is repeated within limits, and every error is one that a client may
@@ -269,5 +267,23 @@ class RetryingDatabase implements Database {
       await this.#pause(0, outages);
     }
     throw unavailable("The connection was lost during a commit: it is not known whether it took effect", lost);
+  }
+}
+
+/** Milliseconds for which a failed write says that a disk is full. */
+const memory = 10_000;
+
+/** Whether the disk of a database is full, as its last writes show: nothing else tells it. */
+export class FullDisk {
+  #until = -Infinity;
+
+  /** A write has failed for want of space, or has succeeded. */
+  note(isFull: boolean): void {
+    this.#until = isFull ? performance.now() + memory : -Infinity;
+  }
+
+  /** Requests are taken again some seconds after the last write that failed: one of them finds out whether there is space. */
+  get isFull(): boolean {
+    return performance.now() < this.#until;
   }
 }

@@ -14,9 +14,8 @@ import { readable } from "./errors.ts";
 import { isTooNew, UnknownVersion } from "../shared/versions.ts";
 import { checkVersion, lockNotAvailable, migrate, newestVersion, pending, versionOf } from "./migrations.ts";
 import { Heartbeats } from "./nodes.ts";
-import { ensurePartitions } from "./partitions.ts";
+import { ensurePartitions, Retention } from "./retention.ts";
 import { quickQueries } from "./patience.ts";
-import { Retention } from "./retention.ts";
 import { Schema } from "./schema.ts";
 import { databaseStore } from "./store.ts";
 import { noWakeup, notifyWakeup, NotifyWakeup } from "./wakeup.ts";
@@ -71,7 +70,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Post
   const close = async (): Promise<void> => {
     for (const each of opened.splice(0).reverse()) await each.close();
   };
-  return told(database, async () => {
+  return closedOnFailure(database, async () => {
     const found =
       options.migrate === false ? await checkVersion(database, schema) : (await upgrade(database, schema)).found;
     if (found > newestVersion) {
@@ -122,7 +121,7 @@ function logging({ logger }: PostgresStoreOptions): { readonly logger?: NonNulla
   return logger === undefined ? {} : { logger };
 }
 
-/** What is known of the tables of a database. */
+/** The tables of a database. */
 export interface PostgresVersion {
   /** The version of the tables. 0: there are none. */
   readonly found: number;
@@ -142,46 +141,27 @@ export interface PostgresPlan extends PostgresVersion {
  * Creates the tables, or brings them to the version of this release, ahead of the programs that use them. Resolves to the version that
  * was there before. Several may call it at once.
  */
-export async function migratePostgres(options: PostgresStoreOptions): Promise<PostgresVersion> {
-  const schema = new Schema(options.schema ?? "parley");
-  const database = await connect(options);
-  return told(
-    database,
-    async () => {
-      const version = await upgrade(database, schema);
-      // Nodes that may not drop tables leave that to this call.
-      await new Retention(database, schema, options).drop();
-      return version;
-    },
-    true,
-  );
+export function migratePostgres(options: PostgresStoreOptions): Promise<PostgresVersion> {
+  return withDatabase(options, async (database, schema) => {
+    const version = await upgrade(database, schema);
+    // Nodes that may not drop tables leave that to this call.
+    await new Retention(database, schema, options).drop();
+    return version;
+  });
 }
 
-/** Reads the version of the tables. It changes nothing. */
-export async function postgresVersion(options: PostgresStoreOptions): Promise<PostgresVersion> {
-  const schema = new Schema(options.schema ?? "parley");
-  const database = await connect(options);
-  return told(database, async () => ({ found: await versionOf(database, schema), newest: newestVersion }), true);
-}
-
-/** Reads what `migratePostgres()` would do. It changes nothing. */
-export async function postgresPlan(options: PostgresStoreOptions): Promise<PostgresPlan> {
-  const schema = new Schema(options.schema ?? "parley");
-  const database = await connect(options);
-  return told(
-    database,
-    async () => {
-      const found = await versionOf(database, schema);
-      const usable = found >= newestVersion && !isTooNew(found, newestVersion);
-      return { found, newest: newestVersion, usable, statements: pending(found, schema) };
-    },
-    true,
-  );
+/** Reads the version of the tables, and what `migratePostgres()` would do. It changes nothing. */
+export function postgresPlan(options: PostgresStoreOptions): Promise<PostgresPlan> {
+  return withDatabase(options, async (database, schema) => {
+    const found = await versionOf(database, schema);
+    const usable = found >= newestVersion && !isTooNew(found, newestVersion);
+    return { found, newest: newestVersion, usable, statements: pending(found, schema) };
+  });
 }
 
 /** A migration may rewrite large tables, and waits for the nodes that migrate. */
 const withoutLimits = { mode: "write", statementTimeout: 0, lockTimeout: 0 } as const;
-/** Milliseconds for which it is tried again where a table is in use, and between two tries. */
+/** Milliseconds for which it is retried while a table is in use, and between two attempts. */
 const [patience, pause] = [60_000, 200];
 
 async function upgrade(database: Database, schema: Schema): Promise<PostgresVersion> {
@@ -199,12 +179,23 @@ async function upgrade(database: Database, schema: Schema): Promise<PostgresVers
   }
 }
 
-/** Closes the database where `body` fails, or `always`. */
-async function told<T>(database: Database, body: () => Promise<T>, always = false): Promise<T> {
-  try {
-    const result = await body();
-    if (always) await database.close();
+/** Opens a database for `body`, and closes it. */
+async function withDatabase<T>(
+  options: PostgresStoreOptions,
+  body: (database: Database, schema: Schema) => Promise<T>,
+): Promise<T> {
+  const schema = new Schema(options.schema ?? "parley");
+  const database = await connect(options);
+  return closedOnFailure(database, async () => {
+    const result = await body(database, schema);
+    await database.close();
     return result;
+  });
+}
+
+async function closedOnFailure<T>(database: Database, body: () => Promise<T>): Promise<T> {
+  try {
+    return await body();
   } catch (thrown) {
     await database.close().catch(() => undefined);
     if (thrown instanceof A2AError) throw thrown;

@@ -1,6 +1,7 @@
 import { A2AError } from "@parley/a2a/internal/model/index";
 import { defaultPageBytes, type LogPage, type ReadOptions, type Scope } from "@parley/server/internal/store/index";
 import {
+  columns,
   indexName,
   int,
   maxSeq,
@@ -11,7 +12,6 @@ import {
   taskColumns,
   taskRow,
   taskWidth,
-  type Column,
 } from "./rows.ts";
 import { columnsOf, type Schema } from "./schema.ts";
 import type { Database } from "./database.ts";
@@ -27,14 +27,7 @@ const maxReads = 256;
 /** Statements at one time. */
 const maxAtOnce = 2;
 
-const wanted: readonly Column[] = [
-  ["agent", "text"],
-  ["id", "text"],
-  ["owner", "text"],
-  ["after", "integer"],
-  ["most", "integer"],
-  ["bytes", "integer"],
-];
+const wanted = columns("agent text, id text, owner text, after integer, most integer, bytes integer");
 
 /**
  * Tasks, and the newest records of their logs: at one moment, since it is one statement. Of a task with too many of them there is the head

@@ -1,9 +1,258 @@
-import type { Queries } from "./driver.ts";
 import { count } from "../shared/rows.ts";
-import { quoted } from "./pool.ts";
 import { isTooNew, tooNew, UnknownVersion } from "../shared/versions.ts";
+import type { Queries } from "./driver.ts";
+import { quoted } from "./pool.ts";
 import type { Schema } from "./schema.ts";
-import { versions } from "./versions.ts";
+
+/**
+ * The tables, by version. A published version never changes: append a new one, by the rule of `shared/versions.ts`. So nodes of the release
+ * before go on while it is added.
+ *
+ * - `scopes`: agents and their owners. `counts`: how many tasks each of them has by state, in several rows, so that nodes that
+ *   write at once do not wait for one another. `contexts`: the contexts of owners, with their counts.
+ * - `tasks`: the head of a task, in a small row that is rewritten with each append. What can be large is in other tables.
+ *   `runs`: the runs that are claimed, in rows of their own, so that a renewal of a lease changes no index of tasks.
+ * - `log`: one row for each record. It is partitioned by the number of the task, which begins with the day on which the task was created.
+ * - `features`: rows that features of the server keep with tasks. A partial index finds those that are due.
+ * - `search_texts`: the texts that are searched, with their words, by the record that has them. `search_tasks`: how far the log of a task
+ *   is indexed.
+ * - `nodes`: the processes that use the store. `rates`: budgets of callers. `notes`: what nodes tell each other, until it expires.
+ * - `witnesses`: a row for each transaction that is open, which says afterwards whether it was committed.
+ *
+ * `docs/decisions/postgres.md` says why.
+ */
+export const versions: readonly string[] = [
+  `
+  CREATE SEQUENCE parley.numbers;
+  CREATE SEQUENCE parley.places;
+
+  CREATE TABLE parley.scopes (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    parent bigint NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    UNIQUE (parent, name)
+  );
+
+  CREATE TABLE parley.counts (
+    scope bigint NOT NULL,
+    shard smallint NOT NULL,
+    n0 bigint NOT NULL, n1 bigint NOT NULL, n2 bigint NOT NULL, n3 bigint NOT NULL,
+    n4 bigint NOT NULL, n5 bigint NOT NULL, n6 bigint NOT NULL, n7 bigint NOT NULL,
+    PRIMARY KEY (scope, shard)
+  ) WITH (fillfactor = 50);
+
+  CREATE TABLE parley.contexts (
+    id bigint PRIMARY KEY,
+    owner bigint NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    long_name text,
+    tasks bigint NOT NULL,
+    touched bigint NOT NULL,
+    n0 bigint NOT NULL, n1 bigint NOT NULL, n2 bigint NOT NULL, n3 bigint NOT NULL,
+    n4 bigint NOT NULL, n5 bigint NOT NULL, n6 bigint NOT NULL, n7 bigint NOT NULL,
+    UNIQUE (owner, name)
+  ) WITH (fillfactor = 70);
+  CREATE INDEX contexts_idle ON parley.contexts (touched) WHERE tasks = 0;
+
+  CREATE TABLE parley.context_states (context bigint PRIMARY KEY, value text NOT NULL);
+
+  CREATE TABLE parley.replies (
+    context bigint NOT NULL,
+    place bigint NOT NULL,
+    time bigint NOT NULL,
+    json text NOT NULL,
+    PRIMARY KEY (context, place)
+  );
+
+  CREATE TABLE parley.tasks (
+    number bigint PRIMARY KEY,
+    agent bigint NOT NULL,
+    owner bigint NOT NULL,
+    context bigint NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    state smallint NOT NULL,
+    status_time bigint NOT NULL,
+    status_seq integer NOT NULL,
+    seq integer NOT NULL,
+    first_seq integer NOT NULL,
+    generation bigint NOT NULL,
+    bytes bigint NOT NULL,
+    fence bigint NOT NULL,
+    holder text,
+    lease_until bigint,
+    run_turn integer,
+    run_attempt integer,
+    run_input integer,
+    run_deaths integer,
+    run_alone smallint,
+    has_metadata smallint NOT NULL,
+    has_features smallint NOT NULL,
+    touched bigint NOT NULL,
+    compacted smallint NOT NULL DEFAULT 0
+  ) WITH (fillfactor = 70);
+  CREATE UNIQUE INDEX tasks_id ON parley.tasks (agent, id);
+  CREATE INDEX tasks_agent ON parley.tasks (agent, state, status_time, number);
+  CREATE INDEX tasks_owner ON parley.tasks (owner, state, status_time, number);
+  CREATE INDEX tasks_context ON parley.tasks (context, state, status_time, number);
+  CREATE INDEX tasks_over ON parley.tasks (compacted, status_time, number) WHERE state >= 4;
+
+  CREATE TABLE parley.runs (task bigint PRIMARY KEY, agent bigint NOT NULL, free_at bigint NOT NULL);
+  CREATE INDEX runs_free ON parley.runs (agent, free_at, task);
+
+  CREATE TABLE parley.checkpoints (task bigint PRIMARY KEY, value text NOT NULL);
+  CREATE TABLE parley.task_states (task bigint PRIMARY KEY, value text NOT NULL);
+
+  CREATE TABLE parley.log (
+    task bigint NOT NULL,
+    seq integer NOT NULL,
+    kind smallint NOT NULL,
+    state smallint,
+    time bigint NOT NULL,
+    actor smallint NOT NULL,
+    turn integer NOT NULL,
+    attempt integer NOT NULL,
+    context bigint,
+    place bigint,
+    has_metadata smallint NOT NULL,
+    extra text,
+    base text,
+    json text NOT NULL,
+    PRIMARY KEY (task, seq)
+  ) PARTITION BY RANGE (task);
+  CREATE INDEX log_history ON parley.log (task, seq) WHERE place IS NOT NULL;
+  CREATE INDEX log_context ON parley.log (context, place) WHERE place IS NOT NULL;
+  CREATE INDEX log_metadata ON parley.log (task, seq) WHERE has_metadata = 1;
+
+  CREATE TABLE parley.keys (
+    owner bigint NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    hash text NOT NULL,
+    task bigint,
+    context bigint,
+    seq integer NOT NULL,
+    until bigint,
+    answer text,
+    PRIMARY KEY (owner, name)
+  );
+  CREATE INDEX keys_until ON parley.keys (until) WHERE until IS NOT NULL;
+  CREATE INDEX keys_task ON parley.keys (task) WHERE task IS NOT NULL;
+  CREATE INDEX keys_context ON parley.keys (context) WHERE context IS NOT NULL;
+
+  CREATE TABLE parley.features (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    agent bigint NOT NULL,
+    task bigint NOT NULL,
+    feature text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    value text NOT NULL,
+    due bigint,
+    UNIQUE (task, feature, key)
+  );
+  CREATE INDEX features_due ON parley.features (feature, agent, due, id) WHERE due IS NOT NULL;
+
+  CREATE TABLE parley.search (id smallint PRIMARY KEY, is_on smallint NOT NULL, next bigint);
+  INSERT INTO parley.search (id, is_on, next) VALUES (1, 0, NULL);
+  CREATE TABLE parley.search_tasks (
+    task bigint PRIMARY KEY,
+    history integer NOT NULL,
+    artifacts integer NOT NULL,
+    room integer NOT NULL
+  );
+  CREATE TABLE parley.search_texts (
+    task bigint NOT NULL,
+    seq integer NOT NULL,
+    message text,
+    artifact text,
+    text text NOT NULL,
+    count integer NOT NULL,
+    words text NOT NULL,
+    main text NOT NULL,
+    lexemes tsvector NOT NULL,
+    PRIMARY KEY (task, seq)
+  );
+  CREATE INDEX search_lexemes ON parley.search_texts USING gin (lexemes);
+  `,
+  `
+  CREATE TABLE parley.witnesses (
+    id uuid PRIMARY KEY,
+    token bigint NOT NULL,
+    at timestamptz NOT NULL DEFAULT now()
+  ) WITH (fillfactor = 10);
+  `,
+  // The whole of a name of more than 500 characters, whose index has its beginning and its hash.
+  // `scopes.id` is drawn at random, so that it is never used again: not after a failover or a restore that loses rows.
+  // `said` has the places of messages, in blocks of 1,024. Nodes of version 1 take them from `places`, which they never use up: theirs
+  // come before. What is new is granted to whom the old is.
+  `
+  ALTER TABLE parley.scopes ADD COLUMN long_name text COLLATE "C";
+  ALTER TABLE parley.scopes ALTER COLUMN id SET GENERATED BY DEFAULT;
+  ALTER TABLE parley.tasks ADD COLUMN long_id text COLLATE "C";
+  ALTER TABLE parley.features ADD COLUMN long_key text COLLATE "C";
+  CREATE SEQUENCE parley.said;
+  SELECT setval('parley.said', (last_value + 2147483648) * 64) FROM parley.places WHERE is_called;
+  DO $migration$
+    DECLARE granted record;
+    BEGIN
+      FOR granted IN
+        SELECT a.privilege_type, v.kind, v.made,
+          CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END AS grantee
+        FROM (VALUES ('SEQUENCE', 'parley.places'::regclass, 'parley.said'::regclass),
+            ('TABLE', 'parley.tasks'::regclass, 'parley.witnesses'::regclass)) v (kind, old, made)
+          JOIN pg_class c ON c.oid = v.old CROSS JOIN LATERAL aclexplode(c.relacl) a WHERE a.grantee <> c.relowner
+      LOOP
+        EXECUTE format('GRANT %s ON %s %s TO %s', granted.privilege_type, granted.kind, granted.made, granted.grantee);
+      END LOOP;
+    END
+  $migration$;
+  `,
+  // The processes that use the store, and their heartbeats: what is new is granted to whom `tasks` is.
+  `
+  CREATE UNLOGGED TABLE parley.nodes (
+    name text COLLATE "C" PRIMARY KEY,
+    beats bigint NOT NULL,
+    at timestamptz NOT NULL
+  ) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+  ${grantAs("tasks", "nodes")}
+  `,
+  // Budgets of callers, by the hash of their name (`rates.ts`). What is new is granted to whom `tasks` is.
+  `
+  CREATE UNLOGGED TABLE parley.rates (
+    key uuid PRIMARY KEY,
+    at double precision NOT NULL,
+    back_at double precision NOT NULL,
+    per double precision NOT NULL,
+    pace double precision NOT NULL,
+    used integer NOT NULL,
+    wanted integer NOT NULL,
+    taken integer NOT NULL
+  ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.1, autovacuum_vacuum_threshold = 1000);
+  ${grantAs("tasks", "rates")}
+  `,
+  // What a process holds is found by its name. Tasks that nobody holds are not in it.
+  `CREATE INDEX tasks_holder ON parley.tasks (holder) WHERE holder IS NOT NULL;`,
+  // What nodes tell each other (`notes.ts`). What is new is granted to whom `tasks` is.
+  `
+  CREATE UNLOGGED TABLE parley.notes (
+    key text COLLATE "C" PRIMARY KEY,
+    value text NOT NULL,
+    until bigint NOT NULL
+  ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.1, autovacuum_vacuum_threshold = 1000);
+  CREATE INDEX notes_until ON parley.notes (until);
+  ${grantAs("tasks", "notes")}
+  `,
+];
+
+/** Grants what was granted on one table on another one, to the same users. */
+function grantAs(like: string, table: string): string {
+  return `DO $migration$ BEGIN
+    EXECUTE coalesce((
+      SELECT string_agg(format('GRANT %s ON TABLE %s TO %s', a.privilege_type, 'parley.${table}'::regclass,
+        CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END), '; ')
+      FROM pg_class c CROSS JOIN LATERAL aclexplode(c.relacl) a
+      WHERE c.oid = 'parley.${like}'::regclass AND a.grantee <> c.relowner
+    ), 'SELECT 1');
+  END $migration$;`;
+}
 
 /** The newest version of the tables that this release knows. */
 export const newestVersion: number = versions.length;

@@ -1,9 +1,7 @@
-import { connectionOver, type PoolClientLike } from "./connection.ts";
+import { connectionOver, Liveness, StatementNames, type PoolClientLike } from "./connection.ts";
 import { sqlState, type ChannelListener, type Connection, type Listening, type PostgresDriver } from "./driver.ts";
 import { isDisconnection } from "./errors.ts";
-import { listenSilence, quickSilence } from "./limits.ts";
-import { Liveness } from "./liveness.ts";
-import { StatementNames } from "./names.ts";
+import { listenSilence, quickSilence } from "./patience.ts";
 
 export type { PoolClientLike } from "./connection.ts";
 

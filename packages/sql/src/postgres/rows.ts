@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
-import type { Scope } from "@parley/server/internal/store/index";
 import { encodeName, ownColumns as sharedColumns } from "../shared/rows.ts";
 import type { Row, Value } from "./driver.ts";
-import { columnsOf, one, type Sql } from "./schema.ts";
+import { columnsOf, type Sql } from "./schema.ts";
 
 export * from "../shared/rows.ts";
 
@@ -20,41 +19,26 @@ export function indexName(name: string): string {
 }
 
 /** A name as it was given, of a row that has the one of the index. */
-const whole = (table: string): string => `coalesce(${table}.long_name, ${table}.name)`;
+export const wholeName = (table: string): string => `coalesce(${table}.long_name, ${table}.name)`;
 
+/** The key of a feature `f`. */
+export const wholeKey = "coalesce(f.long_key, f.key)";
 /** The id of a task `t`. */
 export const taskId = "coalesce(t.long_id, t.id)";
+/** The columns of `onceRecord`. */
+export const onceColumns: string = `k.hash, k.seq, ${taskId}, k.answer`;
 /** The name of an agent `a`, and of an owner `o`. */
-export const agentName: string = whole("a");
-export const ownerName: string = whole("o");
+export const agentName: string = wholeName("a");
+export const ownerName: string = wholeName("o");
 
 /** Columns of the task and of its context. */
-export const ownColumns: string = sharedColumns.replace("c.name", whole("c")).replace("t.id", taskId);
+export const ownColumns: string = sharedColumns.replace("c.name", wholeName("c")).replace("t.id", taskId);
 
 /** The same with the names of its agent and its owner, for a caller that does not know them. */
 export const taskColumns: string = `${ownColumns}, ${agentName}, ${ownerName}`;
 
 export const ownTables: string = "parley.tasks t JOIN parley.contexts c ON c.id = t.context";
 export const taskTables: string = `${ownTables} JOIN parley.scopes a ON a.id = t.agent JOIN parley.scopes o ON o.id = t.owner`;
-
-/** The row of a task, if the scope includes it. The task of somebody else is found in the index, and not read. */
-export function selectTask(
-  sql: Sql,
-  scope: Scope,
-  taskId: string,
-  columns: string,
-  joins = "",
-): Promise<Row | undefined> {
-  const names: Value[] = [indexName(scope.agent), indexName(taskId)];
-  if (scope.owner !== undefined) names.push(indexName(scope.owner));
-  return one(
-    sql(
-      `SELECT ${columns} FROM ${taskTables} ${joins} WHERE a.parent = 0 AND a.name = $1 AND t.agent = a.id AND t.id = $2
-       ${scope.owner === undefined ? "" : "AND o.name = $3"}`,
-      ...names,
-    ),
-  );
-}
 
 /** When a run is free that nobody has a lease of: such runs come before all others. */
 export const neverHeld: number = -Number.MAX_SAFE_INTEGER;
@@ -63,7 +47,15 @@ export const neverHeld: number = -Number.MAX_SAFE_INTEGER;
 export const recordColumns = "seq, kind, state, time, actor, turn, attempt, extra, json";
 
 /** A column that is written, and its type. */
-export type Column = readonly [name: string, type: "bigint" | "integer" | "smallint" | "text"];
+export type Column = readonly [name: string, type: string];
+
+/** Columns as a table has them: `task bigint, seq integer`. */
+export function columns(list: string): readonly Column[] {
+  return list.split(", ").map((column): Column => {
+    const [name = "", type = ""] = column.split(" ");
+    return [name, type];
+  });
+}
 
 /** SQL of rows that are passed as one array for each column: `unnest($1::bigint[], …) AS v (task, …)`. */
 export function rowsOf(columns: readonly Column[], first = 1): string {

@@ -1,61 +1,79 @@
-import { maxSnippets, Snippets } from "@parley/server/internal/store/snippets";
-import { piecesText, searchPoints, type SearchPieces, type SearchText } from "@parley/server/internal/store/search";
-import {
-  unavailable,
-  type Owner,
-  type SearchHit,
-  type SearchPage,
-  type SearchQuery,
-  type SearchTerm,
-} from "@parley/server/internal/store/index";
-import { indexed } from "../shared/owned-words.ts";
-import type { Row, Value } from "./driver.ts";
-import { decodeName, int, optional, stateNumber, text, taskId } from "./rows.ts";
+import { maxSnippets } from "@parley/server/internal/store/snippets";
+import { searchPoints } from "@parley/server/internal/store/search";
+import type { Owner, SearchPage, SearchQuery, SearchTerm } from "@parley/server/internal/store/index";
+import { checkReady, findTasks as findIn, indexed, maxTexts, type SearchDialect } from "../shared/search.ts";
+import { all, change, first, query, type Query, type Row } from "../shared/dialect.ts";
+import { dialect, run } from "./dialect.ts";
+import { int, taskId, text } from "./rows.ts";
 import type { Sql } from "./schema.ts";
 import { findPlace } from "./scopes.ts";
-import { stateOfIndex } from "./search-index.ts";
 
-// Finds tasks by their texts. `search-index.ts` says what the index has.
+/*
+ * The index of full text search. A text has the task and the number of its record. Its words, each with its owner before it, are a `tsvector`
+ * under a GIN index: a query reads the words of its owner alone. They have no places, of which a `tsvector` keeps 16,383 only: phrases are
+ * looked for in `words`.
+ */
 
-/** Texts of one term that are looked at, the newest ones. Few owners have so many. */
-const maxTexts = 10_000;
-
-/** Call it in a transaction. */
-export async function findTasks(sql: Sql, owner: Owner, query: SearchQuery): Promise<SearchPage> {
-  const { isOn, isMade } = await stateOfIndex(sql);
-  if (!isOn) throw unavailable("Full text search is switched off");
-  if (!isMade) throw unavailable("The index of full text search is being made");
-  const { terms, contextId, state, limit, skip = 0 } = query;
-  const { owner: id, context } = (await findPlace(sql, owner, contextId ?? "")) ?? {};
-  if (id === undefined || (contextId !== undefined && context === undefined)) return { hits: [], total: 0 };
-  const matches = terms.flatMap((term) => matchOf(id, term));
-  const filters = [
-    id,
-    contextId === undefined ? null : (context ?? null),
-    state === undefined ? null : stateNumber(state),
-  ];
-  const statement = pageStatement(terms.length);
-  const rows = await sql(statement, ...filters, limit, skip, ...matches);
-  const [first] = rows.length > 0 || skip === 0 ? rows : await sql(statement, ...filters, 1, 0, ...matches);
-  const snippets = new Snippets(terms);
-  const best = await bestTexts(
-    sql,
-    rows.map((row) => int(row, 0)),
-    terms.length,
-    matches,
-  );
-  const hits = rows.map((row): SearchHit => ({
-    taskId: decodeName(text(row, 1)),
-    snippets: snippets.of((best.get(int(row, 0)) ?? []).map(textOf)),
-  }));
-  return { hits, total: first === undefined ? 0 : int(first, 2) };
-}
+export const search: SearchDialect = {
+  dialect,
+  position: "strpos",
+  lockSearch: "FOR UPDATE",
+  // Appends wait for it.
+  lockTask: "FOR NO KEY UPDATE OF t",
+  page(owner, terms, filters, { limit, skip }) {
+    const matches = terms.flatMap((term) => matchOf(owner, term));
+    return query(pageStatement(terms.length), owner, ...filters, limit, skip, ...matches);
+  },
+  *best(owner, terms, tasks) {
+    // Without what the main words have to have.
+    const matches = terms.flatMap((term) => matchOf(owner, term).slice(0, 2));
+    const texts = terms.map((_term, at) => `(${textsOfTerm("task, seq", 2 + 2 * at)})`);
+    const sql = `SELECT s.message, s.artifact, s.text, s.task FROM (
+         SELECT task, seq, terms, row_number() OVER (PARTITION BY task ORDER BY terms DESC, seq DESC) AS rank FROM (
+           SELECT task, seq, count(*) AS terms FROM (${texts.join(" UNION ALL ")}) a
+           WHERE task = ANY($1::bigint[]) GROUP BY task, seq
+         ) b
+       ) c JOIN parley.search_texts s ON s.task = c.task AND s.seq = c.seq
+       WHERE c.rank <= ${maxSnippets} ORDER BY s.task, c.rank`;
+    const found = new Map<number, Row[]>();
+    for (const row of yield* all(query(sql, tasks, ...matches))) {
+      const known = found.get(int(row, 3));
+      if (known === undefined) found.set(int(row, 3), [row]);
+      else known.push(row);
+    }
+    return found;
+  },
+  add({ task, owner, seq, words, mainWords, message, artifact, text: json }) {
+    // Words have letters and digits, so nothing in them is syntax.
+    const lexemes = Array.from(new Set(words), (word) => `'${indexed(owner, word)}'`).join(" ");
+    return [
+      change(
+        `INSERT INTO parley.search_texts (task, seq, message, artifact, text, count, words, main, lexemes)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::tsvector)`,
+        task,
+        seq,
+        message,
+        artifact,
+        json,
+        words.length,
+        ` ${words.join(" ")} `,
+        ` ${mainWords.join(" ")} `,
+        lexemes,
+      ),
+    ];
+  },
+  *take(task, artifact) {
+    const sql = "DELETE FROM parley.search_texts WHERE task = $1 AND artifact = $2 RETURNING text";
+    const row = yield* first(query(sql, task, artifact));
+    return row && text(row, 0);
+  },
+};
 
 /** Values of each term, after the five of a page. */
 const valuesPerTerm = 3;
 
 /** The words of a term as a `tsquery`; the phrase that they are; what the main words of a text have to have. */
-function matchOf(owner: number, { words, prefix = false }: SearchTerm): readonly Value[] {
+function matchOf(owner: number, { words, prefix = false }: SearchTerm): Query["values"] {
   const last = words.length - 1;
   const ending = prefix ? "" : " ";
   const lexemes = words.map((word, at) => `'${indexed(owner, word)}'${prefix && at === last ? ":*" : ""}`);
@@ -70,7 +88,6 @@ function textsOfTerm(columns: string, n: number): string {
     ORDER BY task DESC, seq DESC LIMIT ${maxTexts}`;
 }
 
-/** The tasks that have all terms, in the order that `pointsOf` of the port gives. */
 function pageStatement(terms: number): string {
   const { main, most, least } = searchPoints;
   const names = Array.from({ length: terms }, (_, at) => `t${at}`);
@@ -90,44 +107,18 @@ function pageStatement(terms: number): string {
     ORDER BY ${points} DESC, t.number DESC LIMIT $4 OFFSET $5`;
 }
 
-/** The texts that have terms, by task: first those with more of the terms, and of these the newest. */
-async function bestTexts(
-  sql: Sql,
-  numbers: readonly number[],
-  terms: number,
-  matches: readonly Value[],
-): Promise<ReadonlyMap<number, readonly Row[]>> {
-  const found = new Map<number, Row[]>();
-  if (numbers.length === 0) return found;
-  // Without what the main words have to have.
-  const used = matches.filter((_value, at) => at % valuesPerTerm < 2);
-  const texts = Array.from({ length: terms }, (_, at) => `(${textsOfTerm("task, seq", 2 + 2 * at)})`);
-  const rows = await sql(
-    `SELECT s.task, s.message, s.artifact, s.text FROM (
-       SELECT task, seq, terms, row_number() OVER (PARTITION BY task ORDER BY terms DESC, seq DESC) AS rank FROM (
-         SELECT task, seq, count(*) AS terms FROM (${texts.join(" UNION ALL ")}) a
-         WHERE task = ANY($1::bigint[]) GROUP BY task, seq
-       ) b
-     ) c JOIN parley.search_texts s ON s.task = c.task AND s.seq = c.seq
-     WHERE c.rank <= ${maxSnippets} ORDER BY s.task, c.rank`,
-    numbers,
-    ...used,
-  );
-  for (const row of rows) {
-    const task = int(row, 0);
-    const known = found.get(task);
-    if (known === undefined) found.set(task, [row]);
-    else known.push(row);
-  }
-  return found;
+/** Call it in a transaction. */
+export async function findTasks(sql: Sql, owner: Owner, wanted: SearchQuery): Promise<SearchPage> {
+  await run(sql, checkReady());
+  const { contextId } = wanted;
+  const { owner: id, context } = (await findPlace(sql, owner, contextId ?? "")) ?? {};
+  if (id === undefined || (contextId !== undefined && context === undefined)) return { hits: [], total: 0 };
+  return run(sql, findIn(search, id, contextId === undefined ? undefined : context, wanted));
 }
 
-function textOf(row: Row): SearchText {
-  const [messageId, artifactId] = [optional(row, 1), optional(row, 2)];
-  const found = JSON.parse(text(row, 3)) as string | SearchPieces;
-  return {
-    ...(typeof messageId === "string" && { messageId: decodeName(messageId) }),
-    ...(typeof artifactId === "string" && { artifactId: decodeName(artifactId) }),
-    text: typeof found === "string" ? found : piecesText(found),
-  };
+/** Call it in a transaction. It waits for the appends that run: those after it know. */
+export async function switchIndex(sql: Sql, on: boolean): Promise<void> {
+  await sql("LOCK TABLE parley.search IN ACCESS EXCLUSIVE MODE");
+  if (on) await sql("UPDATE parley.search SET is_on = 1, next = 0 WHERE is_on = 0");
+  else await sql("UPDATE parley.search SET is_on = 0 WHERE is_on = 1");
 }

@@ -1,39 +1,45 @@
 import { silentLogger, type Clock, type Logger } from "@parley/a2a/internal/base/index";
 import {
-  defaultStoreBounds,
   deletesAllBefore,
   lazyUpkeep,
   unavailable,
-  withRoom,
   type Room,
   type Store,
-  type StoreBounds,
+  type StoreCondition,
 } from "@parley/server/internal/store/index";
 import type { Wakeup } from "@parley/server/internal/store/wakeup";
-import { KeptTasks } from "../shared/kept-tasks.ts";
-import { checkDatabase } from "./check.ts";
-import { readConversation } from "./conversation.ts";
+import { OpenCalls } from "../shared/calls.ts";
+import type { Bounds, Steps } from "../shared/dialect.ts";
+import { stateOfIndex, stepIndex } from "../shared/search.ts";
+import { defaultBounds, KeptTasks, readFeatures, readHead, readLog, readPage, readTask } from "../shared/tasks.ts";
 import type { Database } from "./database.ts";
-import { readDue, readFeatures } from "./features.ts";
-import { readOnce } from "./keys.ts";
-import { readList } from "./list.ts";
-import { readClaimable, readHead, readLog, readStranded } from "./read.ts";
+import { dialect, run } from "./dialect.ts";
+import type { Connection } from "./driver.ts";
+import { readable } from "./errors.ts";
 import { LogReads } from "./log-reads.ts";
-import { forget, type Heartbeats } from "./nodes.ts";
-import { readNotes, writeNotes } from "./notes.ts";
-import { Rates } from "./rates.ts";
-import { Retention } from "./retention.ts";
+import { conditionOfVersion } from "./migrations.ts";
+import { forget, Rates, type Heartbeats } from "./nodes.ts";
+import {
+  findListed,
+  readClaimable,
+  readConversation,
+  readDue,
+  readNotes,
+  readOnce,
+  readStranded,
+  writeNotes,
+} from "./queries.ts";
+import { hasPartition, Retention } from "./retention.ts";
+import { int } from "./rows.ts";
 import type { Schema, Sql } from "./schema.ts";
-import { stateOfIndex, stepIndex, switchIndex } from "./search-index.ts";
-import { findTasks } from "./search.ts";
+import { findTasks, search, switchIndex } from "./search.ts";
 import { sweep } from "./sweep.ts";
-import { readTask } from "./task.ts";
 import type { Watch } from "./watch.ts";
 import { Writer } from "./writer.ts";
 
 export interface DatabaseStoreOptions {
-  /** Default: `defaultStoreBounds`. */
-  readonly bounds?: StoreBounds;
+  /** Default: `defaultBounds`. */
+  readonly bounds?: Bounds;
   /** Default: silent. */
   readonly logger?: Logger;
   /** The clock of the database. The store does not close it. */
@@ -50,8 +56,8 @@ export interface DatabaseStoreOptions {
 
 /** A store on a database that has its tables. */
 export function databaseStore(database: Database, schema: Schema, options: DatabaseStoreOptions): Store {
-  const { bounds = defaultStoreBounds, logger = silentLogger, clock, wakeup, watch, heartbeats } = options;
-  const kept = new KeptTasks();
+  const { bounds = defaultBounds, logger = silentLogger, clock, wakeup, watch, heartbeats } = options;
+  const reads = { dialect, kept: new KeptTasks(), bounds };
   const writer = new Writer(database, schema, {
     onPlaces: (places) => watch.took(places),
     onCommit(taskIds) {
@@ -64,7 +70,7 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
     },
   });
   const calls = new Calls(database, schema);
-  const reads = new LogReads(database, schema);
+  const logReads = new LogReads(database, schema);
   const retention = new Retention(database, schema, { logger });
   const rates = new Rates(database, schema);
 
@@ -73,13 +79,13 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
 
   async function useSearch(on: boolean): Promise<void> {
     await writer.settled();
-    const { isOn, isMade } = await stateOfIndex(schema.over(database));
+    const { isOn, next } = await run(schema.over(database), stateOfIndex());
     // Most stores never had it on.
     if (on !== isOn) await write((sql) => switchIndex(sql, on));
-    else if (!on || isMade) return;
+    else if (!on || next === undefined) return;
     if (!on) return;
     // The store waits for its calls when it closes. The next process goes on.
-    while (await write(stepIndex)) calls.checkOpen();
+    while (await write((sql) => run(sql, stepIndex(search)))) calls.checkOpen();
   }
 
   return {
@@ -104,8 +110,8 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
       use: (on) => calls.run(() => useSearch(on)),
       find: (owner, query) => calls.readTogether((sql) => findTasks(sql, owner, query)),
     },
-    head: (scope, taskId) => calls.read((sql) => readHead(sql, scope, taskId)),
-    features: (scope, taskId, feature) => calls.read((sql) => readFeatures(sql, scope, taskId, feature)),
+    head: (scope, taskId) => calls.read((sql) => run(sql, readHead(dialect, scope, taskId))),
+    features: (scope, taskId, feature) => calls.read((sql) => run(sql, readFeatures(dialect, scope, taskId, feature))),
     dueFeatures: (query) => calls.read((sql) => readDue(sql, query)),
     nodes: {
       beat: (node, within) => calls.run(() => heartbeats.beat(node, within)),
@@ -128,14 +134,17 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
     claimable: (query) => calls.read((sql) => readClaimable(sql, query)),
     stranded: (query) => calls.read((sql) => readStranded(sql, query)),
     load: (scope, taskId, loading) =>
-      calls.readTogether((sql, most) => readTask(sql, kept, bounds, scope, taskId, loading, most), loading.room),
+      calls.steps((most) => readTask(reads, scope, taskId, loading, most), loading.room),
     async read(scope, taskId, reading) {
-      const found = await calls.run(() => reads.read(scope, taskId, reading));
+      const found = await calls.run(() => logReads.read(scope, taskId, reading));
       if (found !== "alone") return found;
-      return calls.readTogether((sql, most) => readLog(sql, bounds, scope, taskId, reading, most), reading.room);
+      return calls.steps((most) => readLog(reads, scope, taskId, reading, most), reading.room);
     },
     list: (scope, query) =>
-      calls.readTogether((sql, most) => readList(sql, { kept, bounds }, scope, query, most), query.room),
+      calls.readTogether(
+        async (sql, most) => run(sql, readPage(reads, await findListed(sql, scope, query), query, most)),
+        query.room,
+      ),
     conversation: (context, wanted) => calls.readTogether((sql) => readConversation(sql, context, wanted)),
     once: (owner, key, now) => calls.read((sql) => readOnce(sql, owner, key, now)),
     watch: (listener) => watch.add(listener),
@@ -150,24 +159,15 @@ export function databaseStore(database: Database, schema: Schema, options: Datab
   };
 }
 
-/** The calls of a store: refused once it is closed. The database repeats them, and rejects in the words of the port. */
-export class Calls {
+/** The database repeats calls, and rejects in the words of the port. */
+export class Calls extends OpenCalls {
   readonly #database: Database;
   readonly #schema: Schema;
-  readonly #running = new Set<Promise<unknown>>();
-  #isClosed = false;
 
   constructor(database: Database, schema: Schema) {
+    super();
     this.#database = database;
     this.#schema = schema;
-  }
-
-  run<T>(body: () => Promise<T>): Promise<T> {
-    const call = this.#open(body);
-    this.#running.add(call);
-    const forget = (): void => void this.#running.delete(call);
-    call.then(forget, forget);
-    return call;
   }
 
   /** Reads with one statement, or with several that need not agree. */
@@ -177,32 +177,57 @@ export class Calls {
 
   /** Reads with several statements at one moment. `body` gets the number of bytes that it may read. */
   readTogether<T>(body: (sql: Sql, most: number) => Promise<T>, room?: Room): Promise<T> {
-    return this.run(() =>
-      withRoom(room, (most) =>
-        this.#database.transaction({ mode: "read" }, (queries) => body(this.#schema.over(queries), most)),
-      ),
+    return this.run(
+      (most) => this.#database.transaction({ mode: "read" }, (queries) => body(this.#schema.over(queries), most)),
+      room,
     );
   }
 
-  /** Throws once the store is closed. */
-  checkOpen(): void {
-    if (this.#isClosed) throw unavailable("The store is closed");
+  /** The same in steps. */
+  steps<T>(body: (most: number) => Steps<T>, room?: Room): Promise<T> {
+    return this.readTogether((sql, most) => run(sql, body(most)), room);
   }
+}
 
-  async #open<T>(body: () => Promise<T>): Promise<T> {
-    this.checkOpen();
-    return body();
-  }
+/** Milliseconds that the server takes for a check at most, and more until its connection counts as lost. */
+const limit = 1000;
 
-  /** Refuses every further call. `false`: it was closed before. */
-  end(): boolean {
-    const wasOpen = !this.#isClosed;
-    this.#isClosed = true;
-    return wasOpen;
-  }
+/** In one message with its time limit, which holds for the implicit transaction of that message. */
+const read = `SET LOCAL statement_timeout = ${limit};
+  SELECT pg_is_in_recovery()::int, (current_setting('transaction_read_only') = 'on')::int,
+    (SELECT coalesce(max(version), 0) FROM parley.migrations),
+    (has_table_privilege('parley.tasks', 'INSERT') AND has_table_privilege('parley.tasks', 'UPDATE')
+      AND has_table_privilege('parley.log', 'INSERT'))::int`;
 
-  /** Resolves when no call is in progress. */
-  async ended(): Promise<void> {
-    while (this.#running.size > 0) await Promise.allSettled(this.#running);
+/** What can be done with the database now, by a connection of the pool, and without repeats. */
+export async function checkDatabase(
+  database: Database,
+  schema: Schema,
+  watch: Watch,
+  signal?: AbortSignal,
+): Promise<StoreCondition> {
+  try {
+    const reason = await database.driver.hold(async (connection) => {
+      // A pool that was busy for long lends its connection when nobody waits any more.
+      if (signal?.aborted === true) throw unavailable("The check has ended");
+      return whyReadOnly(connection, schema, database);
+    }, 2 * limit);
+    return { writable: reason === undefined, ...(reason !== undefined && { reason }), changes: watch.hearing };
+  } catch (thrown) {
+    throw readable(thrown);
   }
+}
+
+/** Why nothing can be stored. */
+async function whyReadOnly(connection: Connection, schema: Schema, database: Database): Promise<string | undefined> {
+  const [row] = (await connection.query(schema.text(read))).rows;
+  if (int(row, 0) === 1) return "The database is read-only: the server is a replica";
+  if (int(row, 1) === 1) return "The database is read-only: default_transaction_read_only is on";
+  const version = conditionOfVersion(int(row, 2));
+  if (version !== undefined) return version;
+  if (int(row, 3) === 0) return "The user of the database may not write the tables";
+  if (!(await hasPartition(connection, schema))) {
+    return "The log has no partition for this week, and the user of the database may not make one: run `parley db migrate`";
+  }
+  return database.disk.isFull ? "The disk of the database is full" : undefined;
 }

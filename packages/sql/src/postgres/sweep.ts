@@ -1,30 +1,30 @@
+import { deletesBefore, sweptStates, type SweepOptions, type SweepReport } from "@parley/server/internal/store/index";
+import type { Bounds } from "../shared/dialect.ts";
+import { compactTask, effortPerSweep, pagesOf } from "../shared/upkeep.ts";
+import { dialect, run } from "./dialect.ts";
 import {
-  artifactStarts,
-  compact,
-  deletesBefore,
-  type StoreBounds,
-  type SweepOptions,
-  type SweepReport,
-  type TaskHead,
-} from "@parley/server/internal/store/index";
-import { count, encodeJson, int, kindNumber, rowsOf, timeLimit, write, type Column, type TaskRow } from "./rows.ts";
+  columns,
+  count,
+  decodeName,
+  int,
+  rowsOf,
+  stateNumber,
+  taskColumns,
+  taskRow,
+  taskTables,
+  text,
+  timeLimit,
+  write,
+  type TaskRow,
+} from "./rows.ts";
 import { together, type Sql } from "./schema.ts";
-import { ScopeChanges } from "./scope-changes.ts";
-import { agentsOf, lockByRules, rowsOfTasks } from "./task-lists.ts";
-import { readPieces } from "./task.ts";
-
-/** About the most records or pages of 4 KiB that one call reads, so that its transaction is short. */
-const effortPerSweep = 10_000;
-
-const everything = { artifacts: true } as const;
-
-const [artifactUpdate, statusUpdate] = [kindNumber("artifactUpdate"), kindNumber("statusUpdate")];
+import { ScopeChanges } from "./scopes.ts";
 
 /** Runs `body` in a transaction. */
 export type Write = <T>(body: (sql: Sql) => Promise<T>) => Promise<T>;
 
 interface Sweeping extends SweepOptions {
-  readonly bounds: StoreBounds;
+  readonly bounds: Bounds;
   /** Whether the log of a task is left to its partition, which is dropped as a whole. */
   keepsLog(number: number): boolean;
 }
@@ -86,7 +86,7 @@ async function compactOver(
   let [budget, seen, done] = [effort, 0, 0];
   for (const task of loose.slice(0, limit)) {
     if (budget <= 0) break;
-    const spent = await compactTask(sql, bounds, task);
+    const spent = await run(sql, compactTask({ dialect, bounds }, task));
     budget -= spent;
     seen += 1;
     if (spent > 0) done += 1;
@@ -112,10 +112,7 @@ async function deleteExpired(sql: Sql, options: Sweeping): Promise<boolean> {
   return idle > limit || expired.length > limit;
 }
 
-const named: readonly Column[] = [
-  ["owner", "bigint"],
-  ["name", "text"],
-];
+const named = columns("owner bigint, name text");
 
 /** Terminal tasks with an older status, the oldest first. Those that were compacted and the others are in two lists. */
 async function lockOver(sql: Sql, before: number, limit: number, loose: boolean): Promise<readonly TaskRow[]> {
@@ -164,10 +161,6 @@ export async function deleteTasks(
   ]);
 }
 
-function pagesOf({ bytes }: TaskHead): number {
-  return Math.ceil(bytes / 4096);
-}
-
 /** Deletes contexts that have no task. A key that expires later keeps its context. Resolves to how many there are. */
 async function deleteIdle(sql: Sql, options: SweepOptions): Promise<number> {
   const { deleteBefore = -Infinity, rules = [], now, limit } = options;
@@ -213,49 +206,60 @@ function deleteKeys(of: "task" | "context", lock: string): string {
     ) f WHERE k.owner = f.owner AND k.name = f.name`;
 }
 
-/** Leaves one record for each artifact and no progress messages. Returns the effort, 0 if nothing was done. */
-async function compactTask(sql: Sql, bounds: StoreBounds, task: TaskRow): Promise<number> {
-  const { head, number } = task;
-  if (head.bytes > bounds.compaction) {
-    // It stays as it is. The mark keeps later sweeps from reading it.
-    await sql("UPDATE parley.tasks SET compacted = 1 WHERE number = $1", number);
-    return 0;
-  }
-  const pieces = head.seq > 1 ? await readPieces(sql, bounds, task, everything) : undefined;
-  await sql("UPDATE parley.tasks SET compacted = 1, first_seq = seq, has_metadata = 0 WHERE number = $1", number);
-  if (pieces === undefined) return 0;
+// Lists of tasks in the order of an index, for what deletes the oldest of them.
 
-  const { base, artifacts } = compact(pieces);
-  // An artifact stays at the place of its first chunk: its order and its place in the conversation do not change.
+/** The tasks with the oldest status of these, which are locked. */
+export async function rowsOfTasks(
+  sql: Sql,
+  found: readonly { readonly number: number; readonly time: number }[],
+  limit: number,
+): Promise<readonly TaskRow[]> {
+  const oldest = found.toSorted((a, b) => a.time - b.time || a.number - b.number).slice(0, limit);
+  if (oldest.length === 0) return [];
   const rows = await sql(
-    `SELECT seq FROM parley.log WHERE task = $1 AND seq < $2 AND kind = ${artifactUpdate} ORDER BY seq`,
-    number,
-    head.seq,
+    `SELECT ${taskColumns} FROM ${taskTables} WHERE t.number = ANY($1::bigint[]) ORDER BY t.status_time, t.number`,
+    oldest.map(({ number }) => number),
   );
-  const chunks = rows.map(count);
-  const starts = artifactStarts(pieces.artifacts).map((index) => chunks[index] ?? 0);
-  await together([
-    sql("UPDATE parley.log SET base = $2 WHERE task = $1 AND seq = 1", number, encodeJson(base)),
-    sql(
-      `UPDATE parley.log l SET json = v.json FROM unnest($2::integer[], $3::text[]) AS v (seq, json)
-       WHERE l.task = $1 AND l.seq = v.seq`,
-      number,
-      starts,
-      artifacts.map(encodeJson),
-    ),
-    sql(
-      `DELETE FROM parley.log WHERE task = $1 AND seq < $2 AND seq <> ALL($3::integer[])
-         AND (kind = ${artifactUpdate} OR (kind = ${statusUpdate} AND place IS NULL))`,
-      number,
-      head.seq,
-      starts,
-    ),
-    sql("UPDATE parley.log SET has_metadata = 0 WHERE task = $1 AND has_metadata = 1", number),
-    sql(
-      `UPDATE parley.tasks SET bytes = least(bytes, (SELECT sum(octet_length(json)) FROM parley.log WHERE task = $1))
-       WHERE number = $1`,
-      number,
-    ),
-  ]);
-  return head.seq + pagesOf(head);
+  return rows.map((row) => taskRow(row));
+}
+
+/** One list of tasks in the order of an index: of an agent or an owner, in a state, older than a time. */
+export type TaskList = readonly [scope: number, state: number, before: number];
+
+const listed = columns("scope bigint, state smallint, before bigint");
+
+/** Of each list the tasks with the oldest status. `and`: a condition, and what locks the rows. */
+export function selectLists(level: "agent" | "owner", columns: string, and: string): string {
+  return `SELECT t.* FROM ${rowsOf(listed)} CROSS JOIN LATERAL (SELECT ${columns} FROM parley.tasks t
+    WHERE t.${level} = v.scope AND t.state = v.state AND t.status_time < v.before ${and}) t`;
+}
+
+/** Deletes tasks of these lists, the oldest first. They are locked where nobody else has locked them. */
+export async function lockLists(
+  sql: Sql,
+  level: "agent" | "owner",
+  lists: readonly TaskList[],
+  limit: number,
+  condition = "",
+): Promise<readonly TaskRow[]> {
+  const locked = `${condition} ORDER BY t.status_time, t.number LIMIT ${limit} FOR UPDATE OF t SKIP LOCKED`;
+  const rows = await write(sql, selectLists(level, "t.number, t.status_time", locked), lists, listed.length);
+  const found = rows.map((row) => ({ number: int(row, 0), time: int(row, 1) }));
+  return rowsOfTasks(sql, found, limit);
+}
+
+/** Where agents and states have times of their own, each of them is a list. */
+export async function lockByRules(sql: Sql, options: SweepOptions): Promise<readonly TaskRow[]> {
+  const lists = (await agentsOf(sql)).flatMap(({ id, name }) =>
+    sweptStates.flatMap((state): TaskList[] => {
+      const before = deletesBefore(options, name, state);
+      return before === -Infinity ? [] : [[id, stateNumber(state), timeLimit(Math.ceil(before))]];
+    }),
+  );
+  return lockLists(sql, "agent", lists, options.limit + 1);
+}
+
+export async function agentsOf(sql: Sql): Promise<readonly { readonly id: number; readonly name: string }[]> {
+  const rows = await sql("SELECT id, coalesce(long_name, name) FROM parley.scopes WHERE parent = 0");
+  return rows.map((row) => ({ id: int(row, 0), name: decodeName(text(row, 1)) }));
 }

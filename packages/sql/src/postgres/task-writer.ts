@@ -1,3 +1,4 @@
+import type { ContextMessageEffect, ReadRecord } from "@parley/server/internal/store/index";
 import {
   growing,
   hasGrown,
@@ -10,9 +11,20 @@ import {
   plain,
   plainOf,
   type KnownTask,
-} from "../shared/known-task.ts";
-import type { Value } from "./driver.ts";
-import { bothNames, insertInto, neverHeld, rowsOf, write, type Column } from "./rows.ts";
+} from "../shared/batch.ts";
+import type { Row, Value } from "./driver.ts";
+import {
+  bothNames,
+  columns,
+  encodeJson,
+  insertInto,
+  neverHeld,
+  recordValueColumns,
+  recordValues,
+  rowsOf,
+  write,
+  type Column,
+} from "./rows.ts";
 import { together, type Sql } from "./schema.ts";
 
 /** A task that is locked, as a transaction knows it. */
@@ -23,23 +35,16 @@ export interface LockedTask extends KnownTask {
   readonly storedFeatures: boolean;
 }
 
-const types: Readonly<Record<string, Column[1]>> = {
-  id: "text",
-  long_id: "text",
-  holder: "text",
-  state: "smallint",
-  run_alone: "smallint",
-  has_metadata: "smallint",
-  has_features: "smallint",
-  status_seq: "integer",
-  seq: "integer",
-  first_seq: "integer",
-  run_turn: "integer",
-  run_attempt: "integer",
-  run_input: "integer",
-  run_deaths: "integer",
-};
-const typed = (names: readonly string[]): Column[] => names.map((name) => [name, types[name] ?? "bigint"]);
+/** The columns that are no `bigint`. */
+const types = new Map(
+  columns(
+    "id text, long_id text, holder text, base text, extra text, json text, " +
+      "kind smallint, actor smallint, state smallint, run_alone smallint, has_metadata smallint, has_features smallint, " +
+      "status_seq integer, seq integer, first_seq integer, turn integer, attempt integer, " +
+      "run_turn integer, run_attempt integer, run_input integer, run_deaths integer",
+  ),
+);
+const typed = (names: readonly string[]): Column[] => names.map((name) => [name, types.get(name) ?? "bigint"]);
 
 const changing = typed([...plain, ...placing, ...owning, "has_features", "touched"]);
 const insertColumns = [...typed(identity), ...typed(["long_id"]), ...changing];
@@ -108,4 +113,74 @@ function namedOf(task: LockedTask): readonly Value[] {
 function changingOf(task: LockedTask): readonly Value[] {
   const { head, hasFeatures, touched } = task;
   return [...plainOf(task), ...placingOf(head), ...owningOf(head), hasFeatures ? 1 : 0, touched];
+}
+
+const logColumns = typed(["task", "seq", "context", "place", "base", ...recordValueColumns]);
+const insertRecords = insertInto("log", logColumns, "task, seq");
+
+const replyColumns = typed(["context", "place", "time", "json"]);
+const insertReplies = insertInto("replies", replyColumns, "context, place");
+
+/** About the most characters of one statement: the message of a statement has less than 1 GiB. */
+const maxText = 16 << 20;
+
+/** Rows for one table, in statements of a bounded size. */
+class Rows {
+  readonly #statement: string;
+  readonly #width: number;
+  readonly #groups: Value[][][] = [];
+  #room = 0;
+
+  constructor(statement: string, width: number) {
+    this.#statement = statement;
+    this.#width = width;
+  }
+
+  add(row: readonly Value[], length: number): void {
+    if (length > this.#room) {
+      this.#groups.push([]);
+      this.#room = maxText;
+    }
+    this.#groups.at(-1)?.push([...row]);
+    this.#room -= length;
+  }
+
+  async write(sql: Sql): Promise<void> {
+    await together(this.#groups.map((rows): Promise<readonly Row[]> => write(sql, this.#statement, rows, this.#width)));
+  }
+}
+
+/** Collects the records of a transaction. */
+export class LogWriter {
+  readonly #rows = new Rows(insertRecords, logColumns.length);
+
+  /** `place`: of a record of the history. `base`: of the first record of a task. */
+  add(
+    task: number,
+    seq: number,
+    place: { readonly context: number; readonly place: number } | undefined,
+    base: string | undefined,
+    read: ReadRecord,
+  ): void {
+    const at = [place?.context ?? null, place?.place ?? null];
+    const first = base === undefined ? null : encodeJson(base);
+    this.#rows.add([task, seq, ...at, first, ...recordValues(read)], read.bytes + (base?.length ?? 0));
+  }
+
+  write(sql: Sql): Promise<void> {
+    return this.#rows.write(sql);
+  }
+}
+
+/** Collects the direct replies of a transaction. */
+export class ReplyWriter {
+  readonly #rows = new Rows(insertReplies, replyColumns.length);
+
+  add(context: number, place: number, { time, json }: ContextMessageEffect): void {
+    this.#rows.add([context, place, time, encodeJson(json)], json.length);
+  }
+
+  write(sql: Sql): Promise<void> {
+    return this.#rows.write(sql);
+  }
 }

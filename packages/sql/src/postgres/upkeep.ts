@@ -1,41 +1,23 @@
-import {
-  defaultPageBytes,
-  type ContextKey,
-  type KnownContext,
-  type KnownReply,
-  type Owner,
-  type OwnerQuery,
-  type Removed,
-  type RemovedTasks,
-  type TaskHead,
-  type TaskSelection,
-  type Upkeep,
+import type {
+  Owner,
+  Removed,
+  RemovedTasks,
+  TaskHead,
+  TaskSelection,
+  Upkeep,
 } from "@parley/server/internal/store/index";
-import type { Value } from "./driver.ts";
+import { effortPerSweep, pagesOf, readContexts, readOwners, readReplies } from "../shared/upkeep.ts";
+import { dialect } from "./dialect.ts";
 import type { Retention } from "./retention.ts";
-import {
-  count,
-  decodeName,
-  indexName,
-  int,
-  optional,
-  stateNumber,
-  states,
-  taskColumns,
-  taskRow,
-  taskTables,
-  text,
-  timeLimit,
-} from "./rows.ts";
+import { count, indexName, stateNumber, states, taskColumns, taskRow, taskTables, timeLimit } from "./rows.ts";
 import { columnsOf, one, together, type Sql } from "./schema.ts";
 import type { Calls } from "./store.ts";
-import { deleteContexts, deleteTasks, type Write } from "./sweep.ts";
-import { lockLists, selectLists, type TaskList } from "./task-lists.ts";
+import { deleteContexts, deleteTasks, lockLists, selectLists, type TaskList, type Write } from "./sweep.ts";
 
 /** Deletion and export for operators. */
 export function upkeepOf(calls: Calls, write: Write, retention: Retention): Upkeep {
   return {
-    owners: (query) => calls.read((sql) => readOwners(sql, query)),
+    owners: (query) => calls.steps(() => readOwners(dialect, query)),
     count: (selection) => calls.readTogether((sql) => countTasks(sql, selection)),
     find: (selection, limit) => calls.readTogether((sql) => findTasks(sql, selection, limit)),
     remove: (selection, limit) =>
@@ -45,8 +27,8 @@ export function upkeepOf(calls: Calls, write: Write, retention: Retention): Upke
         const { deleted: conversations, more } = await write((sql) => removeIdle(sql, selection, limit));
         return { deleted: tasks.deleted, conversations, more: tasks.more || more };
       }),
-    contexts: (owner, page) => calls.read((sql) => readContexts(sql, owner, page)),
-    replies: (context, page) => calls.readTogether((sql) => readReplies(sql, context, page)),
+    contexts: (owner, page) => calls.steps(() => readContexts(dialect, owner, page)),
+    replies: (context, page) => calls.steps(() => readReplies(dialect, context, page)),
     forget: (owner, limit) =>
       calls.run(async () => {
         const removed = await write((sql) => clearOwner(sql, owner, limit));
@@ -101,16 +83,13 @@ async function findTasks(sql: Sql, selection: TaskSelection, limit: number): Pro
   return rows.map((row) => taskRow(row).head);
 }
 
-/** About the most records of one transaction. */
-const maxRecords = 10_000;
-
 async function removeTasks(sql: Sql, selection: TaskSelection, limit: number): Promise<Removed> {
   const { level, lists } = await listsOf(sql, selection);
   const found = await lockLists(sql, level, lists, limit + 1, isFree);
-  let records = 0;
+  let effort = 0;
   const tasks = found.slice(0, limit).filter(({ head }, at) => {
-    records += head.seq + Math.ceil(head.bytes / 4096);
-    return at === 0 || records <= maxRecords;
+    effort += head.seq + pagesOf(head);
+    return at === 0 || effort <= effortPerSweep;
   });
   await deleteTasks(sql, tasks, () => false);
   return { deleted: tasks.length, more: found.length > tasks.length };
@@ -135,61 +114,6 @@ async function removeIdle(
   const idle = found.slice(0, limit).map(count);
   await deleteContexts(sql, idle);
   return { deleted: idle.length, more: found.length > limit };
-}
-
-async function readOwners(sql: Sql, { agent, owner, after, limit }: OwnerQuery): Promise<readonly Owner[]> {
-  const names = [agent, owner, after?.agent, after?.owner].map((name) => (name === undefined ? null : indexName(name)));
-  const rows = await sql(
-    `SELECT coalesce(a.long_name, a.name), coalesce(o.long_name, o.name) FROM parley.scopes a JOIN parley.scopes o ON o.parent = a.id
-     WHERE a.parent = 0 AND ($1::text IS NULL OR a.name = $1) AND ($2::text IS NULL OR o.name = $2)
-       AND ($3::text IS NULL OR (a.name, o.name) > ($3, $4::text)) ORDER BY a.name, o.name LIMIT $5`,
-    ...names,
-    limit,
-  );
-  return rows.map((row) => ({ agent: decodeName(text(row, 0)), owner: decodeName(text(row, 1)) }));
-}
-
-const ofOwner = `parley.scopes a JOIN parley.scopes o ON o.parent = a.id JOIN parley.contexts c ON c.owner = o.id
-  WHERE a.parent = 0 AND a.name = $1 AND o.name = $2`;
-
-async function readContexts(
-  sql: Sql,
-  { agent, owner }: Owner,
-  { after, limit }: Parameters<Upkeep["contexts"]>[1],
-): Promise<readonly KnownContext[]> {
-  const rows = await sql(
-    `SELECT coalesce(c.long_name, c.name), (SELECT value FROM parley.context_states s WHERE s.context = c.id)
-     FROM ${ofOwner} AND c.name > $3 ORDER BY c.name LIMIT $4`,
-    indexName(agent),
-    indexName(owner),
-    after === undefined ? "" : indexName(after),
-    limit,
-  );
-  return rows.map((row) => {
-    const state = optional(row, 1);
-    return { contextId: decodeName(text(row, 0)), ...(typeof state === "string" && { state }) };
-  });
-}
-
-async function readReplies(
-  sql: Sql,
-  { agent, owner, contextId }: ContextKey,
-  { after = 0, limit }: Parameters<Upkeep["replies"]>[1],
-): Promise<readonly KnownReply[]> {
-  const names: Value[] = [agent, owner, contextId].map(indexName);
-  const context = await one(sql(`SELECT c.id FROM ${ofOwner} AND c.name = $3`, ...names));
-  if (context === undefined) return [];
-  // Their sizes are known before they are read.
-  const rows = await sql(
-    `SELECT place, time, json FROM parley.replies r JOIN (
-       SELECT place, sum(octet_length(json)) OVER (ORDER BY place) AS bytes, row_number() OVER (ORDER BY place) AS at
-       FROM (SELECT place, json FROM parley.replies WHERE context = $1 AND place > $2 ORDER BY place LIMIT $3) p
-     ) f USING (place) WHERE r.context = $1 AND (f.bytes <= ${defaultPageBytes} OR f.at = 1) ORDER BY place`,
-    count(context),
-    after,
-    limit,
-  );
-  return rows.map((row) => ({ place: int(row, 0), time: int(row, 1), json: text(row, 2) }));
 }
 
 function ownerId(sql: Sql, { agent, owner }: Owner): Promise<number | undefined> {

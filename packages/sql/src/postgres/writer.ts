@@ -2,11 +2,12 @@ import { A2AError } from "@parley/a2a/internal/model/index";
 import { changedBy } from "@parley/server/internal/store/wakeup";
 import { readItems, type AppendItem, type AppendOutcome } from "@parley/server/internal/store/index";
 import { applyItems } from "./append.ts";
-import { resolveNames, type ReadAppend } from "./batch-reads.ts";
+import type { ReadAppend } from "../shared/batch.ts";
+import { resolveNames } from "./batch-reads.ts";
 import type { Database } from "./database.ts";
 import { sqlState, type Queries } from "./driver.ts";
 import { isConflict, isLocked, isOutage, isReadOnly } from "./errors.ts";
-import { ensurePartitions } from "./partitions.ts";
+import { ensurePartitions } from "./retention.ts";
 import type { Schema } from "./schema.ts";
 import { ScopeGone, ScopeIds } from "./scopes.ts";
 

@@ -1,17 +1,23 @@
-import type { TaskState, Actor, LogRecord, NewRecord, RecordKind } from "@parley/a2a/internal/model/index";
 import {
   escaped as encodeName,
   unescaped as decodeName,
   wellFormed as encodeJson,
 } from "@parley/a2a/internal/base/json-text";
-import type { Owner, ReadRecord, StoredEvent, StoredRun, TaskHead } from "@parley/server/internal/store/index";
+import type { TaskState, Actor, LogRecord, NewRecord, RecordKind } from "@parley/a2a/internal/model/index";
+import type {
+  FeatureRow,
+  OnceRecord,
+  Owner,
+  ReadRecord,
+  StoredEvent,
+  StoredRun,
+  TaskHead,
+} from "@parley/server/internal/store/index";
+import type { Row, Value } from "./dialect.ts";
+
+export type { Row, Value };
 
 // What the rows of tasks and of their logs have, in every database.
-
-/** A value of a row. */
-export type Value = string | number | null;
-/** The columns of a row, in the order of the statement. */
-type Row = readonly unknown[];
 
 /**
  * The text of databases is UTF-8 without NUL, and JavaScript's text can have both NUL and lone surrogates. Names are
@@ -46,6 +52,11 @@ export function stateNumber(state: TaskState): number {
 
 /** The most records of one task. In SQLite, with a task number below 2^29 a key is a safe integer. */
 export const maxSeq: number = 2 ** 24 - 1;
+
+/** The number of a record, from the column `seq`, or from the key of the log of SQLite: `number << 24 | seq`. */
+export function seqOf(row: Row, column = 0): number {
+  return int(row, column) % 2 ** 24;
+}
 
 /** A time that stored times are compared with. No stored time is beyond the safe integers; a query may be, as with `Infinity`. */
 export function timeLimit(time: number): number {
@@ -175,7 +186,7 @@ export function recordRow(row: Row): LogRecord {
     attempt: int(row, 6),
     ...(typeof state === "number" && { state: states[state] ?? "TASK_STATE_FAILED" }),
     ...(typeof extra === "string" && (JSON.parse(extra) as Extra)),
-    seq: int(row, 0) % 2 ** 24,
+    seq: seqOf(row),
   };
 }
 
@@ -213,5 +224,26 @@ export function eventOf(kind: number, json: string): StoredEvent {
   return {
     kind: kind === kindNumber("task") ? "task" : kind === kindNumber("message") ? "message" : "statusUpdate",
     json,
+  };
+}
+
+// The rows of features and of idempotency keys.
+
+/** The columns: the key, the value, and when it is due. */
+export function featureRow(row: Row): FeatureRow {
+  const due = optional(row, 2);
+  const value = { key: decodeName(text(row, 0)), value: text(row, 1) };
+  return typeof due === "number" ? { ...value, due } : value;
+}
+
+/** The columns: the hash, the number of the record, the id of the task, and the answer. */
+export function onceRecord(key: string, row: Row): OnceRecord {
+  const [taskId, answer] = [optional(row, 2), optional(row, 3)];
+  return {
+    key,
+    hash: decodeName(text(row, 0)),
+    seq: int(row, 1),
+    ...(typeof taskId === "string" && { taskId: decodeName(taskId) }),
+    ...(typeof answer === "string" && { answer }),
   };
 }

@@ -1,38 +1,39 @@
-import type { Task, TaskState } from "@parley/a2a/internal/model/index";
-import {
-  assemble,
-  assembleText,
-  defaultPageBytes,
-  fitting,
-  PageBudget,
-  PageRoom,
-  type ListedTask,
-  type ListPosition,
-  type ListQuery,
-  type Scope,
-  type TaskPage,
-} from "@parley/server/internal/store/index";
-import { utf8Length } from "@parley/a2a/internal/base/index";
-import { keyOf, type KeptTasks, type Place } from "../shared/kept-tasks.ts";
-import type { Counts, StateList } from "./counts.ts";
+import type { TaskState } from "@parley/a2a/internal/model/index";
+import type { ListPosition, ListQuery, Scope } from "@parley/server/internal/store/index";
+import { first, selectTask } from "../shared/dialect.ts";
+import type { Place } from "../shared/tasks.ts";
+import { dialect, run } from "./dialect.ts";
 import type { Driver, Value } from "./driver.ts";
-import { decodeName, int, maxSeq, optional, selectTask, stateNumber, states, text, timeLimit } from "./rows.ts";
-import { findContexts, tallyOf, type ScopeIds } from "./scopes.ts";
-import { eventText, joinOf, listOf, readPieces, sizeOf, storedEvent, taskOf, type Bounds } from "./task.ts";
+import { count, int, optional, stateNumber, states, timeLimit } from "./rows.ts";
+import { findContexts, tallyOf, type ScopeIds, type Tally } from "./scopes.ts";
 
-type Level = StateList["level"];
+// Finds the tasks of a page of a list, and counts all tasks of the list.
+
+/** The tasks of one state in one scope, which an index has in order. */
+interface StateList {
+  readonly level: "agent" | "owner" | "context";
+  readonly id: number;
+  readonly state: TaskState;
+  /** The number of tasks. */
+  readonly held: number;
+  readonly tally: Tally;
+}
 
 /** What lists remember from one call to the next. */
 export interface ListMemory {
   readonly scopes: ScopeIds;
-  readonly kept: KeptTasks;
   readonly counts: Counts;
-  readonly bounds: Bounds;
 }
 
-export function readList(driver: Driver, memory: ListMemory, scope: Scope, query: ListQuery, most: number): TaskPage {
+/** Call it in a transaction. Returns at most one task more than the limit. */
+export function findListed(
+  driver: Driver,
+  memory: ListMemory,
+  scope: Scope,
+  query: ListQuery,
+): { readonly found: readonly Place[]; readonly total: number } {
   const { level, ids } = listScopes(driver, memory.scopes, scope, query.contextId);
-  const after = query.after && placeOf(driver, scope, query.after);
+  const after = query.after && positionOf(driver, scope, query.after);
   const wanted = query.state === undefined ? states : [query.state];
   const since = query.since === undefined ? undefined : timeLimit(Math.ceil(query.since));
   let total = 0;
@@ -44,16 +45,14 @@ export function readList(driver: Driver, memory: ListMemory, scope: Scope, query
       if (held === 0) continue;
       const list = { level, id, state, held, tally };
       total += since === undefined ? held : memory.counts.since(driver, list, since);
-      found.push(...positions(driver, level, id, state, { ...query, after, ...(since !== undefined && { since }) }));
+      found.push(...placesIn(driver, list, { limit: query.limit, after, since }));
     }
   }
-  if (total === 0 && memory.scopes.hasMoved(scope.agent, scope.owner))
-    return readList(driver, memory, scope, query, most);
+  if (total === 0 && memory.scopes.hasMoved(scope.agent, scope.owner)) {
+    return findListed(driver, memory, scope, query);
+  }
   found.sort((a, b) => b.statusTime - a.statusTime || b.number - a.number);
-  const tasks = readPage(driver, memory, found.slice(0, query.limit), query, most);
-  const last = found[tasks.length - 1];
-  if (found.length <= tasks.length || last === undefined) return { tasks, total };
-  return { tasks, total, next: { statusTime: last.statusTime, taskId: decodeName(last.id) } };
+  return { found: found.slice(0, query.limit + 1), total };
 }
 
 function listScopes(
@@ -61,7 +60,7 @@ function listScopes(
   scopes: ScopeIds,
   scope: Scope,
   contextId: string | undefined,
-): { readonly level: Level; readonly ids: readonly number[] } {
+): { readonly level: StateList["level"]; readonly ids: readonly number[] } {
   const names = [scope.agent, ...(scope.owner === undefined ? [] : [scope.owner])];
   const found = scopes.find(...names);
   if (contextId === undefined) {
@@ -73,32 +72,36 @@ function listScopes(
   return { level: "context", ids: context === undefined ? [] : [context] };
 }
 
-/** The place of a task in lists. That of a task that was deleted is before all others of its time. */
-function placeOf(
-  driver: Driver,
-  scope: Scope,
-  { statusTime, taskId }: ListPosition,
-): Pick<Place, "statusTime" | "number"> {
-  const row = selectTask(driver, scope, taskId, "t.number", "");
+type Position = Pick<Place, "statusTime" | "number">;
+
+/** The position of a task in lists. That of a deleted task is before all others of its time. */
+function positionOf(driver: Driver, scope: Scope, { statusTime, taskId }: ListPosition): Position {
+  const row = run(driver, first(selectTask(dialect, scope, taskId, { columns: "t.number" })));
   return { statusTime, number: row === undefined ? Number.MAX_SAFE_INTEGER : int(row, 0) };
 }
 
-/** Which tasks of a list make a page. `after`: the place of the last task of the page before. */
-type PageQuery = Omit<ListQuery, "after"> & { readonly after: Pick<Place, "statusTime" | "number"> | undefined };
+interface PageQuery {
+  readonly limit: number;
+  /** The last task of the page before. */
+  readonly after: Position | undefined;
+  readonly since: number | undefined;
+}
 
-/** The places of the tasks of one state in one scope, at most one more than the limit. Two seeks in the index find them, at any depth. */
-function positions(driver: Driver, level: Level, id: number, state: TaskState, query: PageQuery): readonly Place[] {
-  const { after, since = Number.MIN_SAFE_INTEGER, limit } = query;
-  // Joined into one text (`joinOf`). The id is last, since it can contain spaces; it cannot contain a line break.
-  const select = `SELECT status_time, number, seq, bytes, id FROM tasks INDEXED BY tasks_${level} WHERE ${level} = ? AND state = ?`;
+const placeColumns = ["status_time", "number", "seq", "bytes", "status_seq", "has_metadata", "id"];
+/** One text (`dialect.ts`). The id is last, since it can contain spaces; it cannot contain a line break. */
+const placeText = placeColumns.join(" || ' ' || ");
+
+/** The tasks of one state in one scope. Two seeks in the index find them, at any depth. */
+function placesIn(
+  driver: Driver,
+  { level, id, state }: StateList,
+  { after, since = Number.MIN_SAFE_INTEGER, limit }: PageQuery,
+): readonly Place[] {
+  const select = `SELECT ${placeColumns.join(", ")} FROM tasks INDEXED BY tasks_${level} WHERE ${level} = ? AND state = ?`;
   const scope = [id, stateNumber(state)] as const;
   const lines: string[] = [];
   const read = (sql: string, ...values: readonly Value[]): void => {
-    const row = driver
-      .prepare(
-        `SELECT group_concat(status_time || ' ' || number || ' ' || seq || ' ' || bytes || ' ' || id, char(10)) FROM (${sql})`,
-      )
-      .get(...values);
+    const row = driver.prepare(`SELECT group_concat(${placeText}, char(10)) FROM (${sql})`).get(...values);
     const joined = optional(row ?? [], 0);
     if (typeof joined === "string") lines.push(...joined.split("\n"));
   };
@@ -110,132 +113,99 @@ function positions(driver: Driver, level: Level, id: number, state: TaskState, q
   const before = after?.statusTime ?? Number.MAX_SAFE_INTEGER;
   if (lines.length <= limit) read(older, ...scope, before, since, limit + 1 - lines.length);
   return lines.map((line) => {
-    const [statusTime, number, seq, bytes, ...id] = line.split(" ");
+    const [statusTime, number, seq, bytes, statusSeq, hasMetadata, ...id] = line.split(" ");
     return {
       statusTime: Number(statusTime),
       number: Number(number),
       seq: Number(seq),
       bytes: Number(bytes),
+      statusSeq: Number(statusSeq),
+      hasMetadata: hasMetadata === "1",
       id: id.join(" "),
     };
   });
 }
 
-/*
- * The tasks of a page are read as one text (`joinOf`): of 50 tasks that were read one by one, with three statements and 25
- * values each, three quarters of the time went into values.
- */
-
-const [betweenParts, betweenTasks] = ["\u001f", "\u001e"];
-
-const ofTask = `key > (t.number << 24) AND key <= (t.number << 24) + ${maxSeq}`;
-const joinedHistory = joinOf(
-  eventText,
-  `SELECT kind, json FROM log INDEXED BY log_history WHERE place IS NOT NULL AND ${ofTask} ORDER BY key DESC LIMIT ?2`,
-);
-const joinedArtifacts = joinOf("json", `SELECT json FROM log NOT INDEXED WHERE kind = 3 AND ${ofTask} ORDER BY key`);
-const joinedMetadata = joinOf(
-  "json",
-  `SELECT json FROM log INDEXED BY log_metadata WHERE has_metadata = 1 AND ${ofTask} ORDER BY key`,
-);
-
-function pageStatement(withArtifacts: boolean): string {
-  const fields = [
-    "t.number",
-    "b.base",
-    "coalesce(s.json, '')",
-    `coalesce((${joinedHistory}), '')`,
-    withArtifacts ? `coalesce((${joinedArtifacts}), '')` : "''",
-    `CASE WHEN t.has_metadata = 1 THEN coalesce((${joinedMetadata}), '') ELSE '' END`,
-  ];
-  return `SELECT group_concat(${fields.join(" || char(31) || ")}, char(30))
-    FROM json_each(?1) p JOIN tasks t JOIN log b ON b.key = (t.number << 24) + 1
-    LEFT JOIN log s ON t.status_seq > 0 AND s.key = (t.number << 24) + t.status_seq
-    WHERE t.number = p.value`;
+/** A time, and the number of tasks of a list with an older status. */
+interface Rung {
+  readonly time: number;
+  readonly before: number;
 }
+
+interface Ladder {
+  readonly late: number;
+  /** Oldest first, all below `top`. */
+  rungs: Rung[];
+  top: Rung;
+}
+
+/** Up to so many tasks are counted each time, at 20 ns each. */
+const few = 1000;
+/** Both bound the memory to a few megabytes: a rung is two numbers. */
+const maxRungs = 64;
+const maxLadders = 1000;
+const never = Number.MAX_SAFE_INTEGER;
 
 /**
- * As many tasks as fit into the page. Most of them have not changed since the last call and are kept; the rest is read in
- * groups, and a large task alone.
+ * Counts the tasks of a list with a status since some time. There is no counter for that, and counting goes through all of
+ * them. So this class remembers how many are older than some times in the past, its rungs, and counts only newer ones.
+ *
+ * The rungs hold as long as the past has not changed, whichever process writes. No task was added to it while `late`
+ * (`Tally`) is the same, and none was removed while the total less the newer ones is the same.
  */
-function readPage(
-  driver: Driver,
-  { kept, bounds }: ListMemory,
-  places: readonly Place[],
-  query: ListQuery,
-  most: number,
-): readonly ListedTask[] {
-  const { bytes = defaultPageBytes } = query;
-  const held = new PageRoom(
-    places.map((place) => place.bytes),
-    query,
-    most,
-  );
-  const whole = places.reduce((sum, place) => sum + place.bytes, 0) <= bytes;
-  const budget = new PageBudget(bytes);
-  const tasks: ListedTask[] = [];
-  for (let at = 0; at < places.length;) {
-    const group = fitting(places.slice(at), bounds.join, (place) => place.bytes);
-    const [first] = group;
-    if (first !== undefined && first.bytes > bounds.join) {
-      const task = taskOf(driver, first.number);
-      const size = held.counts || !whole ? sizeOf(driver, task, query) : 0;
-      if (!whole && !budget.take(size)) return tasks;
-      held.take(size);
-      tasks.push(assemble(readPieces(driver, bounds, first.number, query), query));
-    } else {
-      for (const json of readGroup(driver, kept, group, query)) {
-        if (!whole && !budget.take(utf8Length(json))) return tasks;
-        held.take(json.length);
-        tasks.push(new Listed(json));
-      }
+export class Counts {
+  readonly #ladders = new Map<string, Ladder>();
+
+  /** Call it in the transaction that read `list`. */
+  since(driver: Driver, list: StateList, since: number): number {
+    const between = (from: number, to: number): number => countBetween(driver, list, from, to);
+    // A new context can get the id of a deleted one, so nothing is remembered of contexts.
+    if (list.held <= few || list.level === "context") return between(since, never);
+    const ladder = this.#ladder(list, between);
+    const { rungs, top } = ladder;
+    if (since > top.time) return between(since, never);
+    const next = rungs.findIndex(({ time }) => time >= since);
+    const index = next < 0 ? rungs.length : next;
+    const [below, above = top] = [rungs[index - 1], rungs[index]];
+    if (above.time === since) return list.held - above.before;
+    const before =
+      below !== undefined && since - below.time < above.time - since
+        ? below.before + between(below.time, since)
+        : above.before - between(since, above.time);
+    rungs.splice(index, 0, { time: since, before });
+    return list.held - before;
+  }
+
+  /** The rungs of a list, new ones if the past has changed. Few tasks are newer than the top. */
+  #ladder({ id, state, held, tally }: StateList, between: (from: number, to: number) => number): Ladder {
+    const { settled, late } = tally;
+    const rungAt = (time: number): Rung => ({ time, before: held - between(time, never) });
+    const key = `${id}/${stateNumber(state)}`;
+    const known = this.#ladders.get(key);
+    const newer = known === undefined ? held : between(known.top.time, never);
+    if (known === undefined || known.late !== late || held - newer !== known.top.before) {
+      const ladder = { late, rungs: [], top: rungAt(settled) };
+      if (this.#ladders.size >= maxLadders) this.#ladders.clear();
+      this.#ladders.set(key, ladder);
+      return ladder;
     }
-    at += group.length;
-  }
-  return tasks;
-}
-
-function readGroup(driver: Driver, kept: KeptTasks, places: readonly Place[], query: ListQuery): readonly string[] {
-  const keys = places.map((place) => keyOf(place, query));
-  const missing = places.filter((_place, at) => kept.find(keys[at] as string) === undefined);
-  const found = readTasks(driver, missing, query);
-  return places.map(({ number }, at) => {
-    const key = keys[at] as string;
-    const json = found.get(number) ?? kept.find(key);
-    if (json === undefined) throw new RangeError(`There is no task of number ${number}`);
-    kept.keep(key, json);
-    return json;
-  });
-}
-
-class Listed implements ListedTask {
-  readonly json: string;
-
-  constructor(json: string) {
-    this.json = json;
-  }
-
-  get task(): Task {
-    return JSON.parse(this.json) as Task;
+    if (known.rungs.length >= maxRungs) known.rungs = known.rungs.filter((_rung, at) => at % 2 === 0);
+    if (newer > few && settled > known.top.time) {
+      known.rungs.push(known.top);
+      known.top = rungAt(settled);
+    }
+    return known;
   }
 }
 
-function readTasks(driver: Driver, places: readonly Place[], query: ListQuery): ReadonlyMap<number, string> {
-  if (places.length === 0) return new Map();
-  const numbers = JSON.stringify(places.map(({ number }) => number));
-  const row = driver.prepare(pageStatement(query.artifacts)).get(numbers, query.history ?? maxSeq);
-  const tasks = text(row, 0).split(betweenTasks);
-  return new Map(tasks.map((task) => jsonOf(task.split(betweenParts), query)));
-}
-
-function jsonOf(parts: readonly string[], query: ListQuery): readonly [number, string] {
-  const [number = "", base = "", status = "", events = "", updates = "", changes = ""] = parts;
-  const pieces = {
-    base,
-    status: status === "" ? undefined : status,
-    metadata: listOf(changes),
-    history: listOf(events).map(storedEvent).reverse(),
-    artifacts: listOf(updates),
-  };
-  return [Number(number), assembleText(pieces, query)];
+/** Counts tasks whose status is at `from` or later and before `to`. */
+function countBetween(driver: Driver, { level, id, state }: StateList, from: number, to: number): number {
+  return count(
+    driver
+      .prepare(
+        `SELECT count(*) FROM tasks INDEXED BY tasks_${level}
+         WHERE ${level} = ? AND state = ? AND status_time >= ? AND status_time < ?`,
+      )
+      .get(id, stateNumber(state), from, to),
+  );
 }

@@ -1,6 +1,4 @@
-import type { Scope } from "@parley/server/internal/store/index";
-import { encodeName } from "../shared/rows.ts";
-import type { Driver, Row, Value } from "./driver.ts";
+import type { Driver, Value } from "./driver.ts";
 
 export * from "../shared/rows.ts";
 
@@ -10,24 +8,6 @@ export function logKey(number: number, seq: number): number {
 
 export const ownTables: string = "tasks t JOIN scopes c ON c.id = t.context";
 export const taskTables: string = `${ownTables} JOIN scopes a ON a.id = t.agent JOIN scopes o ON o.id = t.owner`;
-
-/** The row of a task, if the scope includes it. */
-export function selectTask(
-  driver: Driver,
-  scope: Scope,
-  taskId: string,
-  columns: string,
-  joins: string,
-): Row | undefined {
-  const names: Value[] = [encodeName(scope.agent), encodeName(taskId)];
-  if (scope.owner !== undefined) names.push(encodeName(scope.owner));
-  return driver
-    .prepare(
-      `SELECT ${columns} FROM ${taskTables} ${joins} WHERE a.parent = 0 AND a.name = ? AND t.agent = a.id AND t.id = ?
-       ${scope.owner === undefined ? "" : "AND o.name = ?"}`,
-    )
-    .get(...names);
-}
 
 /**
  * The numbers of rows that a statement inserts. A call of `libsql` costs 1.3 µs, more than its work for a small row: one of

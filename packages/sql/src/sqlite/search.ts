@@ -1,57 +1,102 @@
-import { maxSnippets, Snippets } from "@parley/server/internal/store/snippets";
-import { piecesText, searchPoints, type SearchPieces, type SearchText } from "@parley/server/internal/store/search";
+import { maxSnippets } from "@parley/server/internal/store/snippets";
+import { searchPoints } from "@parley/server/internal/store/search";
+import type { Owner, SearchPage, SearchQuery, SearchTerm } from "@parley/server/internal/store/index";
 import {
-  unavailable,
-  type Owner,
-  type SearchHit,
-  type SearchPage,
-  type SearchQuery,
-  type SearchTerm,
-} from "@parley/server/internal/store/index";
-import { indexed } from "../shared/owned-words.ts";
-import type { Driver, Value } from "./driver.ts";
-import { count, decodeName, int, logKey, optional, stateNumber, text } from "./rows.ts";
+  checkReady,
+  findTasks as findIn,
+  indexed,
+  maxTexts,
+  stateOfIndex,
+  stepIndex as stepIn,
+  type SearchDialect,
+} from "../shared/search.ts";
+import { all, change, first, query, type Query, type Row } from "../shared/dialect.ts";
+import { ask, dialect, run } from "./dialect.ts";
+import type { Driver } from "./driver.ts";
+import { count, int, logKey, maxSeq, text } from "./rows.ts";
 import type { ScopeIds } from "./scopes.ts";
 
-// Finds tasks by their texts. `search-index.ts` says what the index has.
+/*
+ * The index of full text search. A text has the key of its record in the log as its rowid, so that the texts of a task are adjacent. Each of
+ * its words is stored with the owner before it: a query reads the words of its owner alone, whatever others have. FTS5 gets words of
+ * letters, digits and that sign, each between spaces, and its tokenizer `ascii` leaves them as they are. The column `main` has the main words
+ * of a text once more.
+ *
+ * A trigger deletes the texts of a task with the task, also where a process of an earlier release deletes it. Such a process may have a SQLite
+ * that cannot change the index. So the task is noted, and its words stay in the index, without a text, until a process of this release deletes
+ * them. What has no text is not found.
+ */
 
-/** Texts of one term that are looked at, the newest ones. Few owners have so many. */
-const maxTexts = 10_000;
+const createIndex = `CREATE VIRTUAL TABLE IF NOT EXISTS search_index USING fts5(
+  words, main, content = '', contentless_delete = 1, tokenize = 'ascii'
+)`;
 
-/** Call it in a transaction. */
-export function findTasks(driver: Driver, scopes: ScopeIds, owner: Owner, query: SearchQuery): SearchPage {
-  checkReady(driver);
-  const page = findPage(driver, scopes, owner, query);
-  const isMissed = page.total === 0 && scopes.hasMoved(owner.agent, owner.owner);
-  return isMissed ? findPage(driver, scopes, owner, query) : page;
-}
+/** The newest texts of a match. */
+const newest = `SELECT rowid FROM search_index WHERE search_index MATCH ? ORDER BY rowid DESC LIMIT ${maxTexts}`;
 
-function findPage(driver: Driver, scopes: ScopeIds, owner: Owner, query: SearchQuery): SearchPage {
-  const { terms, contextId, state, limit, skip = 0 } = query;
-  const id = scopes.find(owner.agent, owner.owner);
-  const context = contextId === undefined ? undefined : scopes.find(owner.agent, owner.owner, contextId);
-  if (id === undefined || (contextId !== undefined && context === undefined)) return { hits: [], total: 0 };
-  const matches = terms.map((term) => matchOf(id, term));
-  const ranked = terms.flatMap((term, at) => [matches[at] ?? "", mainMatchOf(id, term)]);
-  const filters: Value[] = [id, context ?? null, state === undefined ? null : stateNumber(state)];
-  const sql = pageStatement(terms.length);
-  const rows = driver.prepare(sql).all(...ranked, ...filters, limit, skip);
-  const [first] = rows.length > 0 || skip === 0 ? rows : driver.prepare(sql).all(...ranked, ...filters, 1, 0);
-  const snippets = new Snippets(terms);
-  const numbers = rows.map((row) => int(row, 0));
-  const best = bestTexts(driver, numbers, matches);
-  const hits = rows.map((row): SearchHit => {
-    const texts = textsOf(driver, best.get(int(row, 0)) ?? []);
-    return { taskId: decodeName(text(row, 1)), snippets: snippets.of(texts) };
-  });
-  return { hits, total: first === undefined ? 0 : int(first, 2) };
-}
-
-function checkReady(driver: Driver): void {
-  const row = driver.prepare("SELECT is_on, next FROM search").get();
-  if (count(row) !== 1) throw unavailable("Full text search is switched off");
-  if (optional(row ?? [], 1) !== undefined) throw unavailable("The index of full text search is being made");
-}
+export const search: SearchDialect = {
+  dialect,
+  position: "instr",
+  lockSearch: "",
+  lockTask: "",
+  page(owner, terms, filters, { limit, skip }) {
+    const matches = terms.flatMap((term) => [matchOf(owner, term), mainMatchOf(owner, term)]);
+    return query(pageStatement(terms.length), ...matches, owner, ...filters, limit, skip);
+  },
+  *best(owner, terms, tasks) {
+    const found = new Map<number, Map<number, number>>();
+    const sql = `SELECT f.rowid FROM (${newest}) f JOIN search_texts s ON s.key = f.rowid
+      WHERE f.rowid >> 24 IN (SELECT value FROM json_each(?))`;
+    // A rank of each text would count all texts of each term again for each task.
+    for (const row of (yield terms.map((term) => query(sql, matchOf(owner, term), JSON.stringify(tasks)))).flat()) {
+      const key = int(row, 0);
+      const task = Math.floor(key / logKey(1, 0));
+      const counts = found.get(task) ?? new Map<number, number>();
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+      found.set(task, counts);
+    }
+    const best = new Map<number, readonly Row[]>();
+    for (const [task, counts] of found) {
+      const ranked = [...counts].sort(([one, hits], [other, others]) => others - hits || other - one);
+      const select = "SELECT message, artifact, text FROM search_texts WHERE key = ?";
+      best.set(task, (yield ranked.slice(0, maxSnippets).map(([key]) => query(select, key))).flat());
+    }
+    return best;
+  },
+  add({ task, owner, seq, words, mainWords, message, artifact, text: json }) {
+    const key = logKey(task, seq);
+    const columns = [words, mainWords].map((each) => each.map((word) => indexed(owner, word)).join(" "));
+    return [
+      change("INSERT INTO search_index (rowid, words, main) VALUES (?, ?, ?)", key, ...columns),
+      change(
+        "INSERT INTO search_texts (key, words, message, artifact, text) VALUES (?, ?, ?, ?, ?)",
+        key,
+        words.length,
+        message,
+        artifact,
+        json,
+      ),
+    ];
+  },
+  *take(task, artifact) {
+    const range = [logKey(task, 0), logKey(task, maxSeq)];
+    const row = yield* first(
+      query("SELECT key, text FROM search_texts WHERE key > ? AND key <= ? AND artifact = ?", ...range, artifact),
+    );
+    if (row === undefined) return undefined;
+    const key = int(row, 0);
+    yield [
+      change("DELETE FROM search_index WHERE rowid = ?", key),
+      change("DELETE FROM search_texts WHERE key = ?", key),
+    ];
+    return text(row, 1);
+  },
+  // It may have the number of a task that is gone.
+  *begin(task) {
+    const [row] = yield* all(query("SELECT 1 FROM search_gone WHERE task = ?", task));
+    if (row !== undefined) yield dropWordsOf(task);
+  },
+};
 
 /** A term for FTS5: a phrase of words, which have letters and digits alone, so nothing of the query is syntax. */
 function matchOf(owner: number, { words, prefix = false }: SearchTerm): string {
@@ -65,10 +110,7 @@ function mainMatchOf(owner: number, term: SearchTerm): string {
   return `(${matchOf(owner, term)}) AND main : (${each.join(" AND ")})`;
 }
 
-/** The newest texts of a match. */
-const newest = `SELECT rowid FROM search_index WHERE search_index MATCH ? ORDER BY rowid DESC LIMIT ${maxTexts}`;
-
-/** The tasks that have all terms, in the order that `pointsOf` gives. FTS5 has `bm25`, but that counts what the texts of all owners have. */
+/** FTS5 has `bm25`, but that counts what the texts of all owners have. */
 function pageStatement(terms: number): string {
   const { main, most, least } = searchPoints;
   const names = Array.from({ length: terms }, (_, at) => `t${at}`);
@@ -86,51 +128,52 @@ function pageStatement(terms: number): string {
     ORDER BY ${points} DESC, t.number DESC LIMIT ? OFFSET ?`;
 }
 
-/**
- * The keys of the texts that have terms, by task: first those with more of the terms, and of these the newest. Each term is read once for
- * all tasks. A rank of each text would count all texts of each term again for each task.
- */
-function bestTexts(
-  driver: Driver,
-  numbers: readonly number[],
-  matches: readonly string[],
-): ReadonlyMap<number, readonly number[]> {
-  const found = new Map<number, Map<number, number>>();
-  const statement = driver.prepare(
-    `SELECT f.rowid FROM (${newest}) f JOIN search_texts s ON s.key = f.rowid
-     WHERE f.rowid >> 24 IN (SELECT value FROM json_each(?))`,
-  );
-  for (const match of matches) {
-    for (const row of statement.all(match, JSON.stringify(numbers))) {
-      const key = int(row, 0);
-      const number = Math.floor(key / logKey(1, 0));
-      const texts = found.get(number) ?? new Map<number, number>();
-      texts.set(key, (texts.get(key) ?? 0) + 1);
-      found.set(number, texts);
-    }
-  }
-  const best = Array.from(found, ([number, texts]): [number, readonly number[]] => {
-    const ranked = [...texts].sort(([one, terms], [other, others]) => others - terms || other - one);
-    return [number, ranked.slice(0, maxSnippets).map(([key]) => key)];
-  });
-  return new Map(best);
-}
-
-/** The texts of these keys. */
-function textsOf(driver: Driver, keys: readonly number[]): readonly SearchText[] {
-  const select = driver.prepare("SELECT message, artifact, text FROM search_texts WHERE key = ?");
-  return keys.flatMap((key) => {
-    const row = select.get(key);
-    return row === undefined ? [] : textOf(row);
-  });
-}
-
-function textOf(row: readonly Value[]): SearchText {
-  const [messageId, artifactId] = [optional(row, 0), optional(row, 1)];
-  const found = JSON.parse(text(row, 2)) as string | SearchPieces;
-  return {
-    ...(typeof messageId === "string" && { messageId: decodeName(messageId) }),
-    ...(typeof artifactId === "string" && { artifactId: decodeName(artifactId) }),
-    text: typeof found === "string" ? found : piecesText(found),
+/** Call it in a transaction. */
+export function findTasks(driver: Driver, scopes: ScopeIds, owner: Owner, wanted: SearchQuery): SearchPage {
+  run(driver, checkReady());
+  const find = (): SearchPage => {
+    const id = scopes.find(owner.agent, owner.owner);
+    const { contextId } = wanted;
+    const context = contextId === undefined ? undefined : scopes.find(owner.agent, owner.owner, contextId);
+    if (id === undefined || (contextId !== undefined && context === undefined)) return { hits: [], total: 0 };
+    return run(driver, findIn(search, id, context, wanted));
   };
+  const page = find();
+  return page.total === 0 && scopes.hasMoved(owner.agent, owner.owner) ? find() : page;
+}
+
+/** Whether the index is on. */
+export function isIndexed(driver: Driver): boolean {
+  return run(driver, stateOfIndex()).isOn;
+}
+
+/** `on` and `off` switch the index, and `more` adds what was stored before. */
+export type IndexStep = "on" | "off" | "more";
+
+/** Call it in a transaction. Returns whether there is more to add. */
+export function stepIndex(driver: Driver, step: IndexStep): boolean {
+  if (step === "off") {
+    driver.prepare("UPDATE search SET is_on = 0 WHERE is_on = 1").run();
+    return false;
+  }
+  if (step === "on") {
+    driver.exec(createIndex);
+    dropWords(driver);
+    driver.prepare("UPDATE search SET is_on = 1, next = 0 WHERE is_on = 0").run();
+  }
+  return run(driver, stepIn(search));
+}
+
+/** Deletes the words of tasks that are gone. */
+export function dropWords(driver: Driver): void {
+  for (const task of driver.prepare("SELECT task FROM search_gone").all().map(count)) {
+    for (const statement of dropWordsOf(task)) ask(driver, statement);
+  }
+}
+
+function dropWordsOf(task: number): readonly Query[] {
+  return [
+    change("DELETE FROM search_gone WHERE task = ?", task),
+    change("DELETE FROM search_index WHERE rowid > ? AND rowid <= ?", logKey(task, 0), logKey(task, maxSeq)),
+  ];
 }

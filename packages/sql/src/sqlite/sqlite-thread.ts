@@ -47,25 +47,8 @@ async function call(request: Request): Promise<unknown> {
   }
   // Opened by the first call that needs it: the tables exist only then.
   writer ??= await openWriter(await loadDriver(options.driver));
-
-  switch (request.call) {
-    case "append":
-      return writer.append(...request.input);
-    case "sweep":
-      return writer.sweep(...request.input);
-    case "tidy":
-      return writer.tidy(...request.input);
-    case "scrub":
-      return writer.scrub();
-    case "index":
-      return writer.index(...request.input);
-    case "note":
-      return writer.note(...request.input);
-    case "probe":
-      return writer.probe();
-    case "moved":
-      return writer.moved();
-  }
+  const method = writer[request.call] as (...input: readonly unknown[]) => Promise<unknown>;
+  return method(...request.input);
 }
 
 async function openWriter(open: OpenDriver): Promise<Writer> {

@@ -1,28 +1,31 @@
 import {
   lazyUpkeep,
-  NeedsRoom,
-  roomless,
   unavailable,
   type OnceRecord,
   type Room,
   type Store,
   type StoreCondition,
 } from "@parley/server/internal/store/index";
-import { KeptTasks } from "../shared/kept-tasks.ts";
-import { readConversation } from "./conversation.ts";
-import { Counts } from "./counts.ts";
+import { OpenCalls } from "../shared/calls.ts";
+import type { Bounds, Steps } from "../shared/dialect.ts";
+import {
+  defaultBounds,
+  KeptTasks,
+  readFeatures,
+  readHead,
+  readKept,
+  readLog,
+  readPage,
+  readTask,
+} from "../shared/tasks.ts";
+import { dialect, run } from "./dialect.ts";
 import { isBusy, movedCode, retryWhileBusy, sqliteCode, type Driver } from "./driver.ts";
-import { readDue, readFeatures } from "./features.ts";
 import type { FileWatch } from "./files.ts";
-import { readOnce } from "./keys.ts";
-import { readList } from "./list.ts";
+import { Counts, findListed } from "./list.ts";
 import { conditionOfVersion } from "./migrations.ts";
-import { readNotes } from "./notes.ts";
-import { readClaimable, readHead, readLog, readStranded } from "./read.ts";
+import { readClaimable, readConversation, readDue, readNotes, readOnce, readStranded } from "./queries.ts";
 import { ScopeIds } from "./scopes.ts";
-import { isIndexed } from "./search-index.ts";
-import { findTasks } from "./search.ts";
-import { defaultBounds, readTask, type Bounds } from "./task.ts";
+import { findTasks, isIndexed } from "./search.ts";
 import type { Writer } from "./writer.ts";
 
 export interface DriverStoreOptions {
@@ -46,7 +49,8 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
   const { durable, bounds = defaultBounds, watchInterval } = options;
   const scopes = new ScopeIds(reader);
   const kept = new KeptTasks();
-  const counts = new Counts();
+  const reads = { dialect, kept, bounds };
+  const memory = { scopes, counts: new Counts() };
   const calls = new Calls(reader, options);
   const watch = new Watch(watchInterval, () => calls.run(() => writer.moved()));
 
@@ -74,8 +78,8 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
         }),
       find: (owner, query) => calls.readTogether(() => findTasks(reader, scopes, owner, query)),
     },
-    head: (scope, taskId) => calls.read(() => readHead(reader, scope, taskId)),
-    features: (scope, taskId, feature) => calls.read(() => readFeatures(reader, scope, taskId, feature)),
+    head: (scope, taskId) => calls.read(() => run(reader, readHead(dialect, scope, taskId))),
+    features: (scope, taskId, feature) => calls.read(() => run(reader, readFeatures(dialect, scope, taskId, feature))),
     dueFeatures: (query) => calls.readTogether(() => readDue(reader, scopes, query)),
     notes: {
       read: (keys, now) => calls.readTogether(() => readNotes(reader, keys, now)),
@@ -84,11 +88,18 @@ export function driverStore(reader: Driver, writer: Writer, options: DriverStore
     claimable: (query) => calls.readTogether(() => readClaimable(reader, scopes, query)),
     stranded: (query) => calls.readTogether(() => readStranded(reader, scopes, query)),
     load: (scope, taskId, loading) =>
-      calls.read((most) => readTask(reader, kept, bounds, scope, taskId, loading, most), loading.room),
-    read: (scope, taskId, reading) =>
-      calls.readTogether((most) => readLog(reader, bounds, scope, taskId, reading, most), reading.room),
+      calls.read((most) => {
+        // A task that is kept costs one statement and no transaction.
+        const { task, snapshot } = run(reader, readKept(reads, scope, taskId, loading, most));
+        if (task === undefined) return snapshot;
+        return reader.transaction("read", () => run(reader, readTask(reads, scope, taskId, loading, most)));
+      }, loading.room),
+    read: (scope, taskId, reading) => calls.steps((most) => readLog(reads, scope, taskId, reading, most), reading.room),
     list: (scope, query) =>
-      calls.readTogether((most) => readList(reader, { scopes, kept, counts, bounds }, scope, query, most), query.room),
+      calls.readTogether(
+        (most) => run(reader, readPage(reads, findListed(reader, memory, scope, query), query, most)),
+        query.room,
+      ),
     conversation: (context, wanted) => calls.readTogether(() => readConversation(reader, scopes, context, wanted)),
     // Asked for every message.
     once: (owner, key, now): OnceRecord | undefined | Promise<OnceRecord | undefined> =>
@@ -117,46 +128,20 @@ function sentenceOf(code: string): string {
   return isReadOnly ? "The file of the database is read-only" : "The store cannot be reached now";
 }
 
-/** The calls of a store: refused once it is closed, repeated while the file is busy, and rejected in the words of the port. */
-export class Calls {
+/** Calls are repeated while the file is busy, and reject in the words of the port. */
+export class Calls extends OpenCalls {
   readonly #reader: Driver;
   readonly #busyTimeout: number;
   readonly #files: FileWatch | undefined;
-  #inProgress = 0;
-  #isClosed = false;
-  /** The last write has failed for want of room. */
+  /** Whether the last write has failed for want of room. */
   #isFull = false;
   #probing: Promise<void> | undefined;
-  #onIdle: (() => void) | undefined;
 
   constructor(reader: Driver, { busyTimeout, files }: DriverStoreOptions) {
+    super();
     this.#reader = reader;
     this.#busyTimeout = busyTimeout;
     this.#files = files;
-  }
-
-  /**
-   * `body` gets the number of bytes that it may read. It throws `NeedsRoom` where it has to read more, and runs again once
-   * `room` has reserved that. The same as `withRoom`, with one promise less.
-   */
-  async run<T>(body: (most: number) => Promise<T>, room?: Room): Promise<T> {
-    this.checkOpen();
-    this.#inProgress += 1;
-    try {
-      for (let most = room === undefined ? Infinity : roomless; ;) {
-        try {
-          return await body(most);
-        } catch (thrown) {
-          if (room === undefined || !(thrown instanceof NeedsRoom)) throw this.#readable(thrown);
-          most = thrown.bytes;
-        }
-        await room.reserve(most);
-        this.checkOpen();
-      }
-    } finally {
-      this.#inProgress -= 1;
-      if (this.#inProgress === 0) this.#onIdle?.();
-    }
   }
 
   /** Writes. Notes whether there is room. */
@@ -166,7 +151,7 @@ export class Calls {
     return written;
   }
 
-  /** Why nothing can be written for want of room, where a write has failed for that: finds out by `probe`. One probe at a time. */
+  /** If the last write found no room, finds out by `probe` whether that is still so. One probe at a time. */
   async whyFull(probe: () => Promise<void>): Promise<string | undefined> {
     if (!this.#isFull) return undefined;
     this.#probing ??= this.write(probe)
@@ -189,37 +174,24 @@ export class Calls {
     return this.read((most) => this.#reader.transaction("read", () => body(most)), room);
   }
 
+  /** The same in steps. */
+  steps<T>(body: (most: number) => Steps<T>, room?: Room): Promise<T> {
+    return this.readTogether((most) => run(this.#reader, body(most)), room);
+  }
+
   /** Reads with one statement, without a promise unless the file is busy. */
   readAtOnce<T>(body: () => T): T | Promise<T> {
-    if (this.#isClosed) return this.read(body);
+    if (this.isClosed) return this.read(body);
     try {
       this.#files?.check();
       return body();
     } catch (thrown) {
       if (isBusy(sqliteCode(thrown))) return this.read(body);
-      throw this.#readable(thrown);
+      throw this.readable(thrown);
     }
   }
 
-  /** Refuses every further call. `false`: it was closed before. */
-  end(): boolean {
-    const wasOpen = !this.#isClosed;
-    this.#isClosed = true;
-    return wasOpen;
-  }
-
-  /** Resolves when no call is in progress. */
-  async ended(): Promise<void> {
-    if (this.#inProgress > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
-  }
-
-  /** Throws once the store is closed. */
-  checkOpen(): void {
-    if (this.#isClosed) throw unavailable("The store is closed");
-  }
-
-  /** An error of SQLite as an `A2AError`. */
-  #readable(thrown: unknown): unknown {
+  protected override readable(thrown: unknown): unknown {
     const code = sqliteCode(thrown);
     if (code === movedCode) this.#files?.note(thrown);
     if (code === undefined) return thrown;

@@ -1,22 +1,18 @@
-import {
-  artifactStarts,
-  compact,
-  deletesBefore,
-  sweptStates,
-  type SweepOptions,
-  type SweepReport,
-  type TaskHead,
-} from "@parley/server/internal/store/index";
-import { type Bounds, readPieces, taskOf } from "./task.ts";
+import { deletesBefore, sweptStates, type SweepOptions, type SweepReport } from "@parley/server/internal/store/index";
+import { first, selectNumber, type Bounds } from "../shared/dialect.ts";
+import { compactTask, effortPerSweep, pagesOf } from "../shared/upkeep.ts";
+import { dialect, run } from "./dialect.ts";
 import type { Driver, Row } from "./driver.ts";
-import { count, decodeName, encodeJson, int, logKey, maxSeq, stateNumber, text, timeLimit } from "./rows.ts";
+import { count, decodeName, int, logKey, maxSeq, stateNumber, taskRow, text, timeLimit, type TaskRow } from "./rows.ts";
 import { ScopeChanges } from "./scopes.ts";
-import { dropWords } from "./search-index.ts";
+import { dropWords } from "./search.ts";
 
-/** About the most records or pages of 4 KiB that one call reads, so that its transaction is short. */
-export const effortPerSweep = 10_000;
-
-const everything = { artifacts: true } as const;
+/** The row of a task by its number. */
+export function taskOf(driver: Driver, number: number): TaskRow {
+  const row = run(driver, first(selectNumber(dialect, number)));
+  if (row === undefined) throw new RangeError(`Task ${number} does not exist`);
+  return taskRow(row);
+}
 
 export function sweep(driver: Driver, bounds: Bounds, options: SweepOptions): SweepReport {
   const { rules = [], limit } = options;
@@ -57,7 +53,7 @@ export function sweep(driver: Driver, bounds: Bounds, options: SweepOptions): Sw
     let seen = 0;
     for (const number of loose.slice(0, limit - deleted)) {
       if (budget <= 0) break;
-      const effort = compactTask(driver, bounds, number);
+      const effort = run(driver, compactTask({ dialect, bounds }, taskOf(driver, number)));
       budget -= effort;
       seen += 1;
       if (effort > 0) compacted += 1;
@@ -143,10 +139,6 @@ export function deleteTask(driver: Driver, number: number): number {
   return changes + pagesOf(task.head);
 }
 
-function pagesOf({ bytes }: TaskHead): number {
-  return Math.ceil(bytes / 4096);
-}
-
 export function deleteContext(driver: Driver, context: number): void {
   for (const sql of [
     "DELETE FROM scopes WHERE id = ?",
@@ -156,44 +148,4 @@ export function deleteContext(driver: Driver, context: number): void {
   ]) {
     driver.prepare(sql).run(context);
   }
-}
-
-/** Leaves one record for each artifact and no progress messages. Returns the effort, 0 if nothing was done. */
-function compactTask(driver: Driver, bounds: Bounds, number: number): number {
-  const { head } = taskOf(driver, number);
-  if (head.bytes > bounds.compaction) {
-    // It stays as it is. The mark keeps later sweeps from reading it.
-    driver.prepare("UPDATE tasks SET compacted = 1 WHERE number = ?").run(number);
-    return 0;
-  }
-  const pieces = head.seq > 1 ? readPieces(driver, bounds, number, everything) : undefined;
-  driver.prepare("UPDATE tasks SET compacted = 1, first_seq = seq, has_metadata = 0 WHERE number = ?").run(number);
-  if (pieces === undefined) return 0;
-
-  const { base, artifacts } = compact(pieces);
-  const range = [logKey(number, 0), logKey(number, head.seq - 1)] as const;
-  driver.prepare("UPDATE log SET base = ? WHERE key = ?").run(encodeJson(base), logKey(number, 1));
-  // An artifact stays at the key of its first chunk: its order and its place in the conversation do not change.
-  const keys = driver
-    .prepare("SELECT key FROM log WHERE kind = 3 AND key > ? AND key <= ? ORDER BY key")
-    .all(...range)
-    .map(count);
-  const starts = artifactStarts(pieces.artifacts).map((index) => keys[index] ?? 0);
-  for (const [index, artifact] of artifacts.entries()) {
-    driver.prepare("UPDATE log SET json = ? WHERE key = ?").run(encodeJson(artifact), starts[index] ?? 0);
-  }
-  for (const [index, start] of [range[0], ...starts].entries()) {
-    const end = starts[index] ?? range[1] + 1;
-    driver.prepare("DELETE FROM log WHERE kind = 3 AND key > ? AND key < ?").run(start, end);
-  }
-  driver.prepare("DELETE FROM log WHERE kind = 2 AND place IS NULL AND key > ? AND key <= ?").run(...range);
-  driver
-    .prepare("UPDATE log SET has_metadata = 0 WHERE has_metadata = 1 AND key > ? AND key <= ?")
-    .run(range[0], logKey(number, head.seq));
-  driver
-    .prepare(
-      "UPDATE tasks SET bytes = min(bytes, (SELECT sum(octet_length(json)) FROM log WHERE key > ? AND key <= ?)) WHERE number = ?",
-    )
-    .run(range[0], logKey(number, head.seq), number);
-  return head.seq + pagesOf(head);
 }

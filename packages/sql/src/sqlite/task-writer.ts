@@ -12,11 +12,11 @@ import {
   plain,
   plainOf,
   type KnownTask,
-} from "../shared/known-task.ts";
+} from "../shared/batch.ts";
 import type { Driver } from "./driver.ts";
 import { count, insertInto, ManyRows, statementOf } from "./rows.ts";
 import { ScopeIds } from "./scopes.ts";
-import { isIndexed } from "./search-index.ts";
+import { isIndexed } from "./search.ts";
 
 /** Bytes that the objects of one task take. */
 const objectBytes = 600;

@@ -1,24 +1,18 @@
-import {
-  defaultPageBytes,
-  type ContextKey,
-  type KnownContext,
-  type KnownReply,
-  type Owner,
-  type OwnerQuery,
-  type Upkeep,
-} from "@parley/server/internal/store/index";
-import type { KeptTasks } from "../shared/kept-tasks.ts";
-import type { Driver, Value } from "./driver.ts";
-import { count, decodeName, encodeName, int, optional, text } from "./rows.ts";
+import type { Owner, Removed, RemovedTasks, TaskSelection, Upkeep } from "@parley/server/internal/store/index";
+import type { KeptTasks } from "../shared/tasks.ts";
+import { effortPerSweep, readContexts, readOwners, readReplies } from "../shared/upkeep.ts";
+import { dialect } from "./dialect.ts";
+import type { Driver, Row, Value } from "./driver.ts";
+import { count, encodeName, int, stateNumber, states, timeLimit } from "./rows.ts";
+import { dropWords } from "./search.ts";
 import type { Calls } from "./store.ts";
-import { taskOf } from "./task.ts";
-import { isFree, listsOf, oldest } from "./tidy.ts";
+import { byTime, deleteContext, deleteTask, taskOf } from "./sweep.ts";
 import type { Writer } from "./writer.ts";
 
 /** Deletion and export for operators. */
 export function upkeepOf(reader: Driver, writer: Writer, calls: Calls, kept: KeptTasks): Upkeep {
   return {
-    owners: (query) => calls.readTogether(() => readOwners(reader, query)),
+    owners: (query) => calls.steps(() => readOwners(dialect, query)),
     count: (selection) =>
       calls.readTogether(() =>
         listsOf(reader, selection).reduce(
@@ -35,8 +29,8 @@ export function upkeepOf(reader: Driver, writer: Writer, calls: Calls, kept: Kep
         kept.forget();
         return removed;
       }),
-    contexts: (owner, page) => calls.readTogether(() => readContexts(reader, owner, page)),
-    replies: (context, page) => calls.readTogether(() => readReplies(reader, context, page)),
+    contexts: (owner, page) => calls.steps(() => readContexts(dialect, owner, page)),
+    replies: (context, page) => calls.steps(() => readReplies(dialect, context, page)),
     forget: (owner, limit) =>
       calls.run(async () => {
         const { deleted, more } = await writer.tidy({ owner, limit });
@@ -47,65 +41,129 @@ export function upkeepOf(reader: Driver, writer: Writer, calls: Calls, kept: Kep
   };
 }
 
-function readOwners(driver: Driver, { agent, owner, after, limit }: OwnerQuery): readonly Owner[] {
-  const values: Value[] = [];
-  let where = "o.name NOT LIKE char(1) || '%'";
-  for (const [column, name] of [
-    ["a.name", agent],
-    ["o.name", owner],
-  ] as const) {
-    if (name === undefined) continue;
-    where += ` AND ${column} = ?`;
-    values.push(encodeName(name));
+/** What an operator deletes. */
+export type Tidying =
+  { readonly tasks: TaskSelection; readonly limit: number } | { readonly owner: Owner; readonly limit: number };
+
+/** Call it in a transaction. For an owner, `deleted` counts conversations. */
+export function tidy(driver: Driver, what: Tidying): RemovedTasks {
+  return "tasks" in what ? removeTasks(driver, what) : { ...forgetOwner(driver, what), conversations: 0 };
+}
+
+/** The lists of a selection: one for each agent or owner, and state. Each is in the order of an index. */
+export function listsOf(
+  driver: Driver,
+  { agent, owner, states: wanted = states, before = Infinity }: TaskSelection,
+): { readonly where: string; readonly values: readonly Value[] }[] {
+  const values = [agent, owner].flatMap((name) => (name === undefined ? [] : [encodeName(name)]));
+  const named = agent === undefined ? "" : "AND a.name = ?";
+  const ids =
+    owner === undefined
+      ? `SELECT a.id FROM scopes a WHERE a.parent = 0 ${named}`
+      : `SELECT o.id FROM scopes a CROSS JOIN scopes o ON o.parent = a.id WHERE a.parent = 0 ${named} AND o.name = ?`;
+  const found = driver.prepare(ids).all(...values);
+  const level = owner === undefined ? "agent" : "owner";
+  return found.map(count).flatMap((id) =>
+    wanted.map((state) => ({
+      where: `tasks INDEXED BY tasks_${level} WHERE ${level} = ? AND state = ? AND status_time < ?`,
+      values: [id, stateNumber(state), timeLimit(Math.ceil(before))],
+    })),
+  );
+}
+
+/** Tasks that no process executes. */
+export const isFree = "AND run_turn IS NULL";
+
+/** The tasks with the oldest status: number and time. */
+export function oldest(driver: Driver, selection: TaskSelection, limit: number, and = ""): readonly Row[] {
+  return listsOf(driver, selection)
+    .flatMap(({ where, values }) =>
+      driver
+        .prepare(`SELECT number, status_time FROM ${where} ${and} ORDER BY status_time, number LIMIT ?`)
+        .all(...values, limit),
+    )
+    .sort(byTime)
+    .slice(0, limit);
+}
+
+function removeTasks(driver: Driver, { tasks, limit }: Extract<Tidying, { readonly tasks: unknown }>): RemovedTasks {
+  const found = oldest(driver, tasks, limit + 1, isFree);
+  let deleted = 0;
+  let budget = effortPerSweep;
+  for (const row of found.slice(0, limit)) {
+    if (budget <= 0) break;
+    budget -= deleteTask(driver, int(row, 0));
+    deleted += 1;
   }
-  if (after !== undefined) {
-    where += " AND (a.name, o.name) > (?, ?)";
-    values.push(encodeName(after.agent), encodeName(after.owner));
-  }
+  if (deleted > 0) dropWords(driver);
+  const idle = idleContexts(driver, tasks, limit + 1);
+  const gone = idle.slice(0, limit);
+  for (const context of gone) deleteContext(driver, context);
+  return { deleted, conversations: gone.length, more: found.length > deleted || idle.length > limit };
+}
+
+/** Conversations without a task, the least recently used first. A key that has yet to expire keeps its conversation. */
+function idleContexts(
+  driver: Driver,
+  { agent, owner, states: wanted = states, before = Infinity }: TaskSelection,
+  limit: number,
+): readonly number[] {
+  if (!wanted.includes("TASK_STATE_COMPLETED")) return [];
+  const names = [agent, owner].flatMap((name) => (name === undefined ? [] : [encodeName(name)]));
+  const named = `${agent === undefined ? "" : "AND a.name = ?"} ${owner === undefined ? "" : "AND o.name = ?"}`;
+  const ofOwners =
+    names.length === 0
+      ? ""
+      : `AND parent IN (SELECT o.id FROM scopes a CROSS JOIN scopes o ON o.parent = a.id WHERE a.parent = 0 ${named})`;
   return driver
     .prepare(
-      `SELECT a.name, o.name FROM scopes a CROSS JOIN scopes o ON o.parent = a.id WHERE a.parent = 0 AND ${where} ORDER BY a.name, o.name LIMIT ?`,
+      `SELECT id FROM scopes WHERE is_context = 1 AND tasks = 0 AND touched < ?
+         AND NOT EXISTS (SELECT 1 FROM keys WHERE context = scopes.id AND until IS NOT NULL) ${ofOwners}
+       ORDER BY touched LIMIT ?`,
     )
-    .all(...values, limit)
-    .map((row) => ({ agent: decodeName(text(row, 0)), owner: decodeName(text(row, 1)) }));
+    .all(timeLimit(Math.ceil(before)), ...names, limit)
+    .map(count);
 }
 
-const contextsOf = `scopes a CROSS JOIN scopes o ON o.parent = a.id CROSS JOIN scopes c ON c.parent = o.id
-  LEFT JOIN context_states s ON s.context = c.id WHERE a.parent = 0 AND a.name = ? AND o.name = ?`;
-
-function readContexts(
-  driver: Driver,
-  { agent, owner }: Owner,
-  { after, limit }: Parameters<Upkeep["contexts"]>[1],
-): readonly KnownContext[] {
-  return driver
-    .prepare(`SELECT c.name, s.value FROM ${contextsOf} AND c.name > ? ORDER BY c.name LIMIT ?`)
-    .all(encodeName(agent), encodeName(owner), after === undefined ? "" : encodeName(after), limit)
-    .map((row) => {
-      const state = optional(row, 1);
-      return { contextId: decodeName(text(row, 0)), ...(typeof state === "string" && { state }) };
-    });
-}
-
-function readReplies(
-  driver: Driver,
-  { agent, owner, contextId }: ContextKey,
-  { after = 0, limit }: Parameters<Upkeep["replies"]>[1],
-): readonly KnownReply[] {
-  const context = driver
-    .prepare(`SELECT c.id FROM ${contextsOf} AND c.name = ?`)
-    .get(...[agent, owner, contextId].map(encodeName));
-  if (context === undefined) return [];
-  const read = driver.prepare("SELECT place, time, json FROM replies WHERE context = ? AND place = ?");
-  const found: KnownReply[] = [];
-  let bytes = 0;
-  for (const row of driver
-    .prepare("SELECT place, octet_length(json) FROM replies WHERE context = ? AND place > ? ORDER BY place LIMIT ?")
-    .all(count(context), after, limit)) {
-    bytes += int(row, 1);
-    if (bytes > defaultPageBytes && found.length > 0) break;
-    const reply = read.get(count(context), int(row, 0));
-    found.push({ place: int(reply, 0), time: int(reply, 1), json: text(reply, 2) });
+function forgetOwner(driver: Driver, { owner, limit }: Extract<Tidying, { readonly owner: unknown }>): Removed {
+  const found = driver
+    .prepare(
+      "SELECT o.id FROM scopes a JOIN scopes o ON o.parent = a.id WHERE a.parent = 0 AND a.name = ? AND o.name = ?",
+    )
+    .get(encodeName(owner.agent), encodeName(owner.owner));
+  if (found === undefined) return { deleted: 0, more: false };
+  const id = count(found);
+  const hasTasks = driver.prepare("SELECT 1 FROM tasks WHERE owner = ? LIMIT 1").get(id) !== undefined;
+  if (hasTasks) return { deleted: 0, more: true };
+  // A context may have any number of messages and keys: they go first.
+  const contexts = "SELECT id FROM scopes WHERE parent = ?";
+  for (const sql of [
+    `DELETE FROM replies WHERE (context, place) IN (SELECT context, place FROM replies WHERE context IN (${contexts}) LIMIT ?)`,
+    "DELETE FROM keys WHERE id IN (SELECT id FROM keys WHERE owner = ? LIMIT ?)",
+  ]) {
+    if (driver.prepare(sql).run(id, limit).changes === limit) return { deleted: 0, more: true };
   }
-  return found;
+  const idle = driver.prepare(`${contexts} LIMIT ?`).all(id, limit).map(count);
+  for (const context of idle) deleteContext(driver, context);
+  if (idle.length === limit) return { deleted: limit, more: true };
+  // Its id stays used: another process may remember it, and must not take the data of the next owner for that of this one. No name that
+  // a caller has is stored like this.
+  driver
+    .prepare(
+      "UPDATE scopes SET name = char(1) || id, touched = 0, late = 0, n0 = 0, n1 = 0, n2 = 0, n3 = 0, n4 = 0, n5 = 0, n6 = 0, n7 = 0, tasks = 0 WHERE id = ?",
+    )
+    .run(id);
+  return { deleted: idle.length, more: false };
+}
+
+/**
+ * Only a copy of the file has nothing of what was deleted: pages that were divided keep some of it, also with `secure_delete`. Words of full
+ * text search stay in its index until it is merged.
+ */
+export function scrub(driver: Driver): void {
+  const isMade = driver.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'search_index'").get() !== undefined;
+  if (isMade) driver.exec("INSERT INTO search_index (search_index) VALUES ('optimize')");
+  driver.exec("VACUUM");
+  // Another process may be reading: its pages stay in the log until the next time.
+  driver.prepare("PRAGMA wal_checkpoint(TRUNCATE)").all();
 }

@@ -9,12 +9,13 @@ import {
 } from "@parley/server/internal/store/index";
 import { applyItems } from "./append.ts";
 import { retryWhileBusy, type Driver } from "./driver.ts";
-import { writeNotes } from "./notes.ts";
-import { stepIndex, type IndexStep } from "./search-index.ts";
+import { writeNotes } from "./queries.ts";
+import { stepIndex, type IndexStep } from "./search.ts";
 import { sweep } from "./sweep.ts";
-import { defaultBounds, type Bounds } from "./task.ts";
+import type { Bounds } from "../shared/dialect.ts";
+import { defaultBounds } from "../shared/tasks.ts";
 import { dataVersion, WriterMemory } from "./task-writer.ts";
-import type { Tidying } from "./tidy.ts";
+import type { Tidying } from "./upkeep.ts";
 
 /**
  * Changes a database, in this thread or in one of its own. Calls take effect in the order in which they are made. They
@@ -105,14 +106,14 @@ export function driverWriter(driver: Driver, options: WriterOptions): Writer {
       }),
     async tidy(what) {
       // Loaded when it is first used.
-      const { tidy } = await import("./tidy.ts");
+      const { tidy } = await import("./upkeep.ts");
       return change(() => {
         memory.forget();
         return tidy(driver, what);
       });
     },
     async scrub() {
-      const { scrub } = await import("./tidy.ts");
+      const { scrub } = await import("./upkeep.ts");
       return inTurn(() => {
         check?.();
         scrub(driver);

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { describe, expect, test, vi } from "vitest";
 import type { Store } from "@parley/server";
-import { migratePostgres, postgresStore, postgresVersion } from "@parley/sql/postgres";
+import { migratePostgres, postgresPlan, postgresStore } from "@parley/sql/postgres";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 import { connect } from "../../src/postgres/connect.ts";
 import { migrate, newestVersion } from "../../src/postgres/migrations.ts";
@@ -41,7 +41,7 @@ describe("migrations", () => {
   test("can be run ahead, by a user who owns the tables, for programs that may only read and write them", async () => {
     const { url } = database();
     const options = { database: url, schema: "ahead" };
-    expect(await postgresVersion(options)).toEqual({ found: 0, newest: newestVersion });
+    expect(await postgresPlan(options)).toMatchObject({ found: 0, newest: newestVersion });
     expect(await failing(postgresStore({ ...options, migrate: false }))).toContain("parley db migrate");
     expect(await migratePostgres(options)).toEqual({ found: 0, newest: newestVersion });
     expect(await migratePostgres(options)).toEqual({ found: newestVersion, newest: newestVersion });
@@ -83,7 +83,7 @@ describe("migrations", () => {
     const sentence = `The database has version 99, ${own}: upgrade @parley/sql`;
     expect(await failing(postgresStore(options))).toBe(sentence);
     expect(await failing(postgresStore({ ...options, migrate: false }))).toBe(sentence);
-    expect(await postgresVersion(options)).toEqual({ found: 99, newest: newestVersion });
+    expect(await postgresPlan(options)).toMatchObject({ found: 99, newest: newestVersion });
   });
 
   test("a schema can have any name, and two are apart", async () => {
@@ -105,7 +105,7 @@ describe("migrations", () => {
     for (const schema of ["", "x".repeat(64), `${"x".repeat(62)}é`, "a\0b"]) {
       await expect(postgresStore({ database: url, schema })).rejects.toThrow("The name of a schema has 1 to 63 bytes");
     }
-    expect(await postgresVersion({ database: url, schema: "x".repeat(63) })).toMatchObject({ found: 0 });
+    expect(await postgresPlan({ database: url, schema: "x".repeat(63) })).toMatchObject({ found: 0 });
   });
 
   test("need no more than a schema that was made for the user", async () => {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { RateTaken } from "@parley/server/store";
 import { connect } from "../../src/postgres/connect.ts";
 import { migratePostgres } from "../../src/postgres/index.ts";
-import { Rates } from "../../src/postgres/rates.ts";
+import { Rates } from "../../src/postgres/nodes.ts";
 import { Schema } from "../../src/postgres/schema.ts";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 

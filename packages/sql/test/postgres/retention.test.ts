@@ -5,8 +5,7 @@ import { migratePostgres, postgresStore, type PostgresStoreOptions } from "@parl
 import { useDatabase } from "../../../../test/postgres/database.ts";
 import { connect } from "../../src/postgres/connect.ts";
 import type { Database } from "../../src/postgres/database.ts";
-import { partitionsOf } from "../../src/postgres/partitions.ts";
-import { Retention } from "../../src/postgres/retention.ts";
+import { partitionsOf, Retention } from "../../src/postgres/retention.ts";
 import { Schema } from "../../src/postgres/schema.ts";
 import { countingDriver } from "./counting.ts";
 import { alice, chunk, done, keyOf, making } from "./given.ts";

@@ -4,7 +4,9 @@ import { searchTerms } from "@parley/server/store";
 import { useDatabase } from "../../../../test/postgres/database.ts";
 import { connect } from "../../src/postgres/connect.ts";
 import { Schema } from "../../src/postgres/schema.ts";
-import { stepIndex, switchIndex } from "../../src/postgres/search-index.ts";
+import { run } from "../../src/postgres/dialect.ts";
+import { search, switchIndex } from "../../src/postgres/search.ts";
+import { stepIndex } from "../../src/shared/search.ts";
 import { alice, making } from "./given.ts";
 
 const database = useDatabase();
@@ -28,7 +30,7 @@ test("a step of the index looks at 2,000 tasks, also where they are up to date, 
     await db.transaction({ mode: "write" }, (queries) => switchIndex(schema.over(queries), true));
     const steps: unknown[] = [];
     const step = (): Promise<boolean> =>
-      db.transaction({ mode: "write" }, (queries) => stepIndex(schema.over(queries)));
+      db.transaction({ mode: "write" }, (queries) => run(schema.over(queries), stepIndex(search)));
     while (await step()) steps.push(await next());
     expect(steps).toEqual([numbers[1999], numbers[3999]]);
     expect(await next()).toBe(null);

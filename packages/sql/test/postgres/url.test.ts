@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readUrl } from "../../src/postgres/url.ts";
+import { readUrl } from "../../src/postgres/connect.ts";
 
 describe("the URL of a database", () => {
   test.each([

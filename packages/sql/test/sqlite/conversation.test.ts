@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { NewRecord } from "@parley/a2a/internal/model/index";
 import { sqliteStore } from "@parley/sql/sqlite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readConversation } from "../../src/sqlite/conversation.ts";
+import { readConversation } from "../../src/sqlite/queries.ts";
 import type { Driver, Row, Value } from "../../src/sqlite/driver.ts";
 import { ScopeIds } from "../../src/sqlite/scopes.ts";
 import { openDriver } from "./drivers.ts";

@@ -7,8 +7,7 @@ import { append, chunk, completed, making, said } from "../../../testing/src/sto
 import { sqliteStore } from "@parley/sql/sqlite";
 import type { Driver } from "../../src/sqlite/driver.ts";
 import { ScopeIds } from "../../src/sqlite/scopes.ts";
-import { stepIndex } from "../../src/sqlite/search-index.ts";
-import { findTasks } from "../../src/sqlite/search.ts";
+import { findTasks, stepIndex } from "../../src/sqlite/search.ts";
 import { openDriver } from "./drivers.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "parley-"));

@@ -2,6 +2,7 @@ import { utf8Length } from "@parley/a2a/internal/base/index";
 import {
   assembleLog,
   recordBytes,
+  type AppendItem,
   type ClaimPosition,
   type ContextKey,
   type FeatureQuery,
@@ -13,8 +14,8 @@ import {
   type TaskHead,
 } from "@parley/server/internal/store/index";
 import type { Expectation } from "./given.ts";
-import type { Reference } from "./reference.ts";
-import { contextIds, features, keys, owners, scopes, taskIds } from "./steps.ts";
+import type { History } from "./histories.ts";
+import { Reference } from "./reference.ts";
 
 /** Makes the same queries to a store and to the reference, and compares the results. */
 export class Comparison {
@@ -170,4 +171,75 @@ export function withoutSizes(value: unknown): unknown {
 /** The values in an order that depends only on them. */
 function sorted(values: readonly unknown[]): readonly string[] {
   return values.map((value) => JSON.stringify(value)).sort();
+}
+
+/** The names in random histories. */
+export const owners = [
+  { agent: "a", owner: "alice" },
+  { agent: "a", owner: "bob" },
+  { agent: "b", owner: "alice" },
+] as const;
+export const scopes: readonly Scope[] = [...owners, { agent: "a" }, { agent: "b" }];
+export const taskIds = ["t1", "t2", "t3", "t\u0000\ud800"] as const;
+export const contextIds = ["c1", "c2"] as const;
+export const features = ["f", "g"] as const;
+export const featureKeys = ["k1", "k\u0000\ud800"] as const;
+export const keys = ["k1", "k2", "k\u0000"] as const;
+
+/** One step of a history. */
+export type Step =
+  | { readonly step: "append"; readonly items: readonly AppendItem[] }
+  | { readonly step: "sweep"; readonly now: number; readonly deleteBefore?: number; readonly compactBefore?: number }
+  | { readonly step: "list"; readonly scope: Scope; readonly query: ListQuery }
+  | { readonly step: "crash" };
+
+export interface Subject {
+  readonly expect: (actual: unknown) => Expectation;
+  readonly create: () => Store | Promise<Store>;
+  /** Abandons a store as a killed process would, and opens its data again. */
+  readonly crash: (store: Store) => Store | Promise<Store>;
+}
+
+/** Passes if a store behaves like the reference in random histories of appends, sweeps, reads and crashes. */
+export async function likeTheReference(subject: Subject, runs: number): Promise<void> {
+  const { forHistories } = await loadHistories();
+  await forHistories(runs, (history) => replay(subject, history));
+}
+
+/** Loaded here, because it needs fast-check. */
+async function loadHistories(): Promise<typeof import("./histories.ts")> {
+  try {
+    return await import("./histories.ts");
+  } catch (cause) {
+    const message = "Random histories need the package fast-check: npm install --save-dev fast-check";
+    throw cause instanceof Error && cause.message.includes("fast-check") ? new Error(message, { cause }) : cause;
+  }
+}
+
+async function replay({ expect, create, crash }: Subject, { steps, history }: History): Promise<void> {
+  let store = await create();
+  const reference = new Reference();
+  try {
+    for (const step of steps) {
+      switch (step.step) {
+        case "append":
+          expect(withoutSizes(await store.append(step.items))).toEqual(withoutSizes(reference.append(step.items)));
+          // Few rows are left at the end of a history.
+          for (const now of [2, 6]) await new Comparison(expect, store, reference).due({ now, limit: 100 });
+          break;
+        case "sweep":
+          await store.sweep({ ...step, limit: 100 });
+          reference.sweep({ ...step, limit: 100 });
+          break;
+        case "list":
+          await new Comparison(expect, store, reference).lists(step.scope, step.query);
+          break;
+        case "crash":
+          store = await crash(store);
+      }
+    }
+    await new Comparison(expect, store, reference).everything(history);
+  } finally {
+    await store.close();
+  }
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { taskStates, type NewRecord } from "@parley/a2a/internal/model/index";
 import type { AppendItem, ContextEffect, TaskEffect } from "@parley/server/internal/store/index";
-import { contextIds, featureKeys, features, keys, owners, scopes, taskIds, type Step } from "./steps.ts";
+import { contextIds, featureKeys, features, keys, owners, scopes, taskIds, type Step } from "./comparison.ts";
 
 /**
  * Random histories of a store. There are few names and times, so that items affect the same tasks, and texts that are hard to

@@ -18,9 +18,11 @@ import type {
   SweepOptions,
   TaskHead,
 } from "@parley/server/internal/store/index";
-import { afterFeatures, dueOf, featuresOf } from "./reference-features.ts";
 import {
+  afterFeatures,
   bytesOf,
+  dueOf,
+  featuresOf,
   foldOf,
   headOf,
   isOver,

@@ -1,6 +1,7 @@
 import { withoutQuery, type Logger, type Clock } from "../../base/index.ts";
 import {
   A2AError,
+  type AgentCapabilities,
   type AgentCard,
   type AgentExtension,
   type AgentInterface,
@@ -118,7 +119,10 @@ export interface CardHost {
 const textOnly = ["text/plain"];
 
 /** The card of an agent at this server. */
-export function buildCard(agent: AgentDescription, host: CardHost): AgentCard {
+export function buildCard(
+  agent: Omit<AgentDescription, "capabilities"> & { readonly capabilities?: AgentCapabilities },
+  host: CardHost,
+): AgentCard {
   const capabilities = {
     streaming: true,
     ...(host.pushNotifications === true && { pushNotifications: true }),

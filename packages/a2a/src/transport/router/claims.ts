@@ -43,8 +43,20 @@ export interface MountedBase {
 
 /** Groups mounts by their bases. */
 export function basesOf(mounts: readonly ServiceMount[]): readonly MountedBase[] {
-  const paths = [...new Set(mounts.map(({ path }) => path))];
-  return paths.map((path) => ({ path, mounts: mounts.filter((mount) => mount.path === path) }));
+  const bases = new Map<string, ServiceMount[]>();
+  for (const mount of mounts) {
+    const same = bases.get(mount.path);
+    if (same === undefined) bases.set(mount.path, [mount]);
+    else same.push(mount);
+  }
+  return [...bases].map(([path, own]) => ({ path, mounts: own }));
+}
+
+/** A path and each path above it, longest first, with the rest of the path after it. */
+function* pathsAbove(path: string): Generator<readonly [outer: string, inner: string]> {
+  for (let end = path.length; end > 0; end = path.lastIndexOf("/", end - 1))
+    yield [path.slice(0, end), path.slice(end)];
+  yield ["", path];
 }
 
 /** The claim of one binding at a base. */
@@ -171,12 +183,12 @@ function reserves({ below, reserves: taken }: HttpClaim, at: string): boolean {
 }
 
 /** Refuses a base at an address of a base above it. Throws `InvalidParams`, with the option named. */
-export function checkNesting(bases: readonly ClaimedBase[]): void {
-  for (const { path } of bases) {
-    for (const outer of bases) {
-      const inner = path === outer.path ? undefined : pathBelow(path, outer.path);
-      if (inner === undefined || !isTaken(outer, inner)) continue;
-      const conflict = `conflicts with an address of the agent at ${shown(outer.path)}`;
+export function checkNesting(bases: ReadonlyMap<string, ClaimedBase>): void {
+  for (const path of bases.keys()) {
+    for (const [above, inner] of pathsAbove(path)) {
+      const outer = bases.get(above);
+      if (inner === "" || outer === undefined || !isTaken(outer, inner)) continue;
+      const conflict = `conflicts with an address of the agent at ${shown(above)}`;
       throw cannotServe("path", `${path} ${conflict}. Choose another path`);
     }
   }
@@ -194,14 +206,52 @@ function isTaken({ claims, paths }: ClaimedBase, inner: string): boolean {
 /** Refuses a document of the server at an address of an agent. Throws `InvalidParams`, with the option named. */
 export function checkDocuments(
   documents: readonly Pick<PublicDocument, "name" | "path">[],
-  bases: readonly ClaimedBase[],
+  bases: ReadonlyMap<string, ClaimedBase>,
 ): void {
-  for (const { name, path } of documents) {
-    for (const { path: base, claims, paths } of bases) {
-      if (pathBelow(base, path) !== undefined) throw sharedAddress("path", path, name, "an agent");
-      const inner = pathBelow(path, base);
-      const other = inner === undefined ? undefined : (paths.get(inner) ?? ownerOf(claims, inner, name));
+  const names = new Map(documents.map(({ name, path }) => [path, name]));
+  for (const base of bases.keys()) {
+    for (const [path] of pathsAbove(base)) {
+      const name = names.get(path);
+      if (name !== undefined) throw sharedAddress("path", path, name, "an agent");
+    }
+  }
+  for (const [path, name] of names) {
+    for (const [above, inner] of pathsAbove(path)) {
+      const base = bases.get(above);
+      const other = base && (base.paths.get(inner) ?? ownerOf(base.claims, inner, name));
       if (other !== undefined) throw sharedAddress("interfaces", path, name, other);
+    }
+  }
+}
+
+/**
+ * Refuses routes of the application at or above an address of an agent or of the server, at each other's paths, and at `/.well-known`.
+ *
+ * @param routes - Paths of the routes on the host. Each has everything below it.
+ * @param documents - Paths of what the server publishes.
+ * @throws A2AError `InvalidParams`, with the option named.
+ */
+export function checkRoutes(
+  routes: ReadonlySet<string>,
+  bases: ReadonlyMap<string, ClaimedBase>,
+  documents: readonly string[],
+): void {
+  const refused = (path: string, reason: string): A2AError =>
+    cannotServe("routes", `has the path ${path}, which ${reason}. Choose another path`);
+  for (const own of routes) {
+    checkPath("routes", own);
+    if (own === "" || /^\/\.well-known(?:\/|$)/.test(own)) throw refused(shown(own), "belongs to the server");
+    for (const [above, inner] of pathsAbove(own)) {
+      const base = bases.get(above);
+      if (inner !== "" && base !== undefined && isTaken(base, inner)) {
+        throw refused(own, `is an address of the agent at ${shown(above)}`);
+      }
+    }
+  }
+  for (const [what, paths] of [["an agent", bases.keys()] as const, ["the server", documents] as const]) {
+    for (const path of paths) {
+      for (const [own] of pathsAbove(path))
+        if (routes.has(own)) throw refused(own, `has an address of ${what} at ${path}`);
     }
   }
 }
@@ -210,7 +260,7 @@ export function checkDocuments(
 const pathPattern = /^(?:\/[\w\-.~!$&'()*+,;=:@%]+)*$/;
 
 function checkPath(field: string, path: string): void {
-  if (pathPattern.test(path) && !path.split("/").some((segment) => segment === "." || segment === "..")) return;
+  if (pathPattern.test(path) && !dotSegment.test(path.replaceAll(/%2e/gi, "."))) return;
   throw cannotServe(field, notPath(path), `${field}: ${notPath(path)}`);
 }
 

@@ -13,6 +13,7 @@ import {
   checkDocuments,
   checkMounts,
   checkNesting,
+  checkRoutes,
   claimsOf,
   owns,
   type Claim,
@@ -36,10 +37,10 @@ import type { Codec } from "../../wire/codec.ts";
 /** What a router takes beside its mounts. */
 export interface RouterOptions extends Omit<ServerHost, "services">, DocumentOptions {
   readonly bindings: readonly ServerBinding[];
-  /** What the server publishes beside the cards, by paths of the host. Default: nothing. */
-  readonly documents?: readonly PublicDocument[];
   /** What else the server answers itself. Default: nothing. */
   readonly endpoints?: readonly PublicEndpoint[];
+  /** What the application answers, by the path on the host that it has with everything below. Default: nothing. */
+  readonly routes?: ReadonlyMap<string, HttpEndpoint>;
   /** The pages for browsers. Default: none. */
   readonly pages?: Pages;
 }
@@ -72,6 +73,23 @@ export interface Router {
   find(url: string): Found | undefined;
   /** Whether something is served at a URL, by any HTTP method. If not, the URL may belong to another part of the application. */
   answers(url: string): boolean;
+  /**
+   * Checks other mounts, and what the server publishes with them. The returned function serves these from then on. A request that has
+   * found its endpoint keeps it. Bases with the same mounts keep their endpoints.
+   *
+   * @throws A2AError `InvalidParams` when two of them have one address.
+   */
+  prepare(mounts: readonly ServiceMount[], documents?: readonly PublicDocument[]): () => void;
+}
+
+/** What is served at a time. */
+interface Table {
+  readonly claimed: ReadonlyMap<string, ClaimedBase>;
+  readonly bases: ReadonlyMap<string, Base>;
+  /** Single paths that are not below a base. */
+  readonly beside: ReadonlyMap<string, { readonly endpoint: HttpEndpoint; readonly path: string }>;
+  readonly paged: ReadonlyMap<string, readonly ServiceMount[]> | undefined;
+  findBase(path: string): { readonly base: Base; readonly rest: string } | undefined;
 }
 
 /** The endpoints of a base. */
@@ -83,34 +101,28 @@ interface Base {
 }
 
 /** Serves each binding at the addresses that it claims, and the cards. Throws `InvalidParams` if two have the same address. */
-export function createRouter(mounts: readonly ServiceMount[], options: RouterOptions): Router {
-  const { admit, bindings, codecs, cors, documents = [], endpoints = [], logger, methods, pages } = options;
+export function createRouter(
+  mounts: readonly ServiceMount[],
+  options: RouterOptions,
+  documents: readonly PublicDocument[] = [],
+): Router {
+  const { admit, bindings, codecs, cors, endpoints = [], logger, pages, routes } = options;
   checkBindings(bindings);
-  checkMounts(mounts);
-  const claimed = basesOf(mounts).map((base) => claimsOf(base, bindings, codecs, methods));
-  checkNesting(claimed);
-  checkDocuments([...documents, ...endpoints], claimed);
-  const bases = new Map(claimed.map((base) => [base.path, openBase(base, options)]));
-  const beside = pathsBeside(claimed, bases);
-  for (const each of documents) {
-    beside.set(each.path, { endpoint: documentEndpoint(each, codecs[0], options), path: each.path });
-  }
-  const open = new Set<HttpEndpoint>();
-  for (const each of endpoints) {
-    const endpoint = guardedEndpoint(each, codecs[0], logger);
-    beside.set(each.path, { endpoint, path: each.path });
-    if (each.open === true) open.add(endpoint);
-  }
-  const findBase = baseFinder(bases);
-  const paged = pages === undefined ? undefined : pagePaths(claimed, pages.root);
+  const own = new Map(endpoints.map((each) => [each.path, guardedEndpoint(each, codecs[0], logger)]));
+  const open = new Set(endpoints.flatMap((each) => (each.open === true ? [own.get(each.path)] : [])));
+  let table = tableOf(mounts, documents, own, options);
 
   const find = (url: string): Found | undefined => {
     const mark = url.indexOf("?");
     const path = mark < 0 ? url : url.slice(0, mark);
     const query = mark < 0 ? "" : url.slice(mark + 1);
-    const away = beside.get(path);
+    const away = table.beside.get(path);
     if (away !== undefined) return { endpoint: away.endpoint, target: { path: away.path, query } };
-    const found = findBase(path);
+    if (routes !== undefined) {
+      const routed = routeAt(routes, path);
+      if (routed !== undefined) return { ...routed, target: { path: routed.path, query } };
+    }
+    const found = table.findBase(path);
     if (found === undefined) return undefined;
     const { base, rest } = found;
     const endpoint = base.exact.get(rest);
@@ -140,8 +152,8 @@ export function createRouter(mounts: readonly ServiceMount[], options: RouterOpt
     const found = find(request.url);
     const refused = refusal(request, found);
     if (refused !== undefined) return refused;
-    if (paged !== undefined && request.method !== "POST" && readsHtml(request)) {
-      const shown = paged.get(withoutQuery(request.url));
+    if (table.paged !== undefined && request.method !== "POST" && readsHtml(request)) {
+      const shown = table.paged.get(withoutQuery(request.url));
       if (shown !== undefined) return pages?.answer(request, shown) as Promise<UniversalResponse>;
     }
     return found === undefined ? notFound(codecs[0]) : found.endpoint.answer(request, found.target);
@@ -152,13 +164,70 @@ export function createRouter(mounts: readonly ServiceMount[], options: RouterOpt
     find,
     answers(url) {
       const path = url.split("?", 1)[0] as string;
-      if (beside.has(path)) return true;
-      const found = findBase(path);
+      if (table.beside.has(path) || (routes !== undefined && routeAt(routes, path) !== undefined)) return true;
+      const found = table.findBase(path);
       if (found === undefined) return false;
       const { base, rest } = found;
       return base.exact.has(rest) || base.below.some((each) => owns(each, rest));
     },
+    prepare(others, published = []) {
+      const next = tableOf(others, published, own, options, table);
+      return () => void (table = next);
+    },
   };
+}
+
+/** @param before - What was served so far: bases with the same mounts are taken from it. */
+function tableOf(
+  mounts: readonly ServiceMount[],
+  documents: readonly PublicDocument[],
+  own: ReadonlyMap<string, HttpEndpoint>,
+  options: RouterOptions,
+  before?: Table,
+): Table {
+  const { bindings, codecs, methods, pages, routes, endpoints = [] } = options;
+  checkMounts(mounts);
+  const claimed = new Map<string, ClaimedBase>();
+  const bases = new Map<string, Base>();
+  for (const base of basesOf(mounts)) {
+    const former = before?.claimed.get(base.path);
+    const same = former !== undefined && sameMounts(former.mounts, base.mounts) ? former : undefined;
+    claimed.set(base.path, same ?? claimsOf(base, bindings, codecs, methods));
+  }
+  checkNesting(claimed);
+  checkDocuments([...documents, ...endpoints], claimed);
+  if (routes !== undefined) {
+    checkRoutes(
+      new Set(routes.keys()),
+      claimed,
+      [...documents, ...endpoints].map(({ path }) => path),
+    );
+  }
+  for (const [path, base] of claimed) {
+    const former = before?.claimed.get(path) === base ? before.bases.get(path) : undefined;
+    bases.set(path, former ?? openBase(base, options));
+  }
+  const all = [...claimed.values()];
+  const beside = pathsBeside(all, bases);
+  for (const each of documents) {
+    beside.set(each.path, { endpoint: documentEndpoint(each, codecs[0], options), path: each.path });
+  }
+  for (const [path, endpoint] of own) beside.set(path, { endpoint, path });
+  const paged = pages === undefined ? undefined : pagePaths(all, pages.root);
+  return { claimed, bases, beside, paged, findBase: baseFinder(bases) };
+}
+
+function sameMounts(some: readonly ServiceMount[], others: readonly ServiceMount[]): boolean {
+  return some.length === others.length && some.every((mount, at) => mount === others[at]);
+}
+
+/** The route that a path is at or below, the longest first, and the path below it. */
+function routeAt(routes: ReadonlyMap<string, HttpEndpoint>, path: string) {
+  for (let end = path.length; end > 0; end = path.lastIndexOf("/", end - 1)) {
+    const endpoint = routes.get(path.slice(0, end));
+    if (endpoint !== undefined) return { endpoint, path: path.slice(end) };
+  }
+  return undefined;
 }
 
 /** Opens the bindings at a base, and adds the cards. */
@@ -236,7 +305,8 @@ function pathsBeside(claimed: readonly ClaimedBase[], bases: ReadonlyMap<string,
 
 /** Returns a function that finds the longest base that a path begins with, and the rest of the path after it. */
 function baseFinder<T>(bases: ReadonlyMap<string, T>): (path: string) => { base: T; rest: string } | undefined {
-  const longest = Math.max(...[...bases.keys()].map((path) => path.length));
+  let longest = 0;
+  for (const path of bases.keys()) longest = Math.max(longest, path.length);
   return (path) => {
     let end = path.length <= longest ? path.length : path.lastIndexOf("/", longest);
     for (; end >= 0; end = path.lastIndexOf("/", end - 1)) {

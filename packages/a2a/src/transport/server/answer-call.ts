@@ -110,9 +110,11 @@ function invoke<Body>(host: ServerHost, call: ServerCall<Body, unknown>, princip
   if (contextId !== undefined) context.contextId = contextId;
   if (call.streamsFiles === true) context.streamsFiles = true;
   if (files !== undefined) context.incoming = files.files;
-  return stream
+  const invoked: Invoked = stream
     ? { stream, context, reply: service.stream(operation as StreamName, params as never, context) }
     : { stream, context, reply: service.call(operation as UnaryName, params, context) };
+  if (host.calls !== undefined) context.count(host.calls, found);
+  return invoked;
 }
 
 type Requests = Operations[OperationName]["request"];

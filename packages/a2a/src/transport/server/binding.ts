@@ -13,6 +13,7 @@ import type {
   UniversalResponse,
 } from "../../protocol/index.ts";
 import type { Codec } from "../../wire/codec.ts";
+import type { OpenCalls } from "./context.ts";
 import type { Admission, CorsOptions } from "./origins.ts";
 import type { KeepAlive } from "./event-stream.ts";
 import type { WireError } from "./response.ts";
@@ -161,6 +162,8 @@ export interface ServerHost {
   readiness?(): Promise<"ready" | "closing" | "unavailable">;
   /** The services by tenant. The one under `undefined` gets the requests that name no tenant. */
   readonly services: ReadonlyMap<string | undefined, AgentService>;
+  /** Counts the calls of each service. Absent: nobody waits for their end. */
+  readonly calls?: OpenCalls;
   /** Limits of requests and answers. */
   readonly limits: RequestLimits;
   /** Takes large files out of messages while these are read. Absent: bodies are read whole. */

@@ -1,8 +1,10 @@
-import type { LogFields } from "../../base/index.ts";
+import type { Deferred } from "../../base/async.ts";
+import { deferred, type LogFields } from "../../base/index.ts";
 import { A2AError } from "../../model/index.ts";
 import {
   anonymous,
   taskFields,
+  type AgentService,
   type ByteBudget,
   type CallContext,
   type HeaderReader,
@@ -30,6 +32,8 @@ export interface ServerContext extends CallContext {
   awaitReader(taken: Promise<void>): Promise<void>;
   /** Releases the reserved memory: that part of the answer is sent. More parts may follow. */
   release(): void;
+  /** Counts the call as one of a service, until `end`. */
+  count(calls: OpenCalls, service: AgentService): void;
   /** Releases the reserved memory, and later reservations too: the answer is over. */
   end(): void;
 }
@@ -74,6 +78,8 @@ class RequestContext implements ServerContext {
   readonly #answers: ByteBudget | undefined;
   readonly #weight: number;
   #over = false;
+  #calls: OpenCalls | undefined;
+  #service: AgentService | undefined;
 
   constructor(
     request: UniversalRequest,
@@ -132,7 +138,15 @@ class RequestContext implements ServerContext {
     if (this.reserved > 0) this.#change(0);
   }
 
+  count(calls: OpenCalls, service: AgentService): void {
+    calls.begin(service);
+    this.#calls = calls;
+    this.#service = service;
+  }
+
   end(): void {
+    if (this.#service !== undefined) this.#calls?.end(this.#service);
+    this.#service = undefined;
     this.#over = true;
     this.release();
   }
@@ -187,4 +201,28 @@ export function extensionsHeader(request: UniversalRequest): string {
 function lastEventId(request: UniversalRequest): number | undefined {
   const value = request.header("last-event-id");
   return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : undefined;
+}
+
+/** Counts calls from their begin until their answer is sent, so that a service can be released when none of its calls is open. */
+export class OpenCalls {
+  readonly #open = new Map<AgentService, { count: number; whenNone?: Deferred<void> }>();
+
+  begin(service: AgentService): void {
+    const open = this.#open.get(service);
+    if (open === undefined) this.#open.set(service, { count: 1 });
+    else open.count += 1;
+  }
+
+  end(service: AgentService): void {
+    const open = this.#open.get(service);
+    if (open === undefined || --open.count > 0) return;
+    this.#open.delete(service);
+    open.whenNone?.resolve();
+  }
+
+  /** Resolves when no call of the service is open. */
+  async ended(service: AgentService): Promise<void> {
+    const open = this.#open.get(service);
+    if (open !== undefined) await (open.whenNone ??= deferred()).promise;
+  }
 }

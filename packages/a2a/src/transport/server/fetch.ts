@@ -108,6 +108,10 @@ class FetchRequest implements UniversalRequest {
     return name === "host" ? new URL(this.#request.url).host : undefined;
   }
 
+  fields(): Iterable<readonly [string, string]> {
+    return this.#request.headers;
+  }
+
   get facts(): RequestFacts | undefined {
     return (this.#facts ??= this.#tell?.());
   }

@@ -112,7 +112,10 @@ export function bodyOf(
 ): string | BodyWriter {
   if (inline !== undefined) return writePieces(typeof text === "string" ? [text] : text, context, inline);
   if (typeof text !== "string") return writePieces(text, context);
-  if (context.reserved === 0) return text;
+  if (context.reserved === 0) {
+    context.end();
+    return text;
+  }
   // The values that the text was made from are released by now, and the text may be smaller than was reserved.
   context.shrink(2 * text.length);
   if (text.length > pieceLength) return writePieces([text], context);

@@ -1,3 +1,3 @@
-export { checkedAgent } from "./checks.ts";
+export { checkedAgent, type CheckedAgent } from "./checks.ts";
 export { Sends } from "./send-message.ts";
 export { createService } from "./service.ts";

@@ -45,6 +45,8 @@ export interface ServiceRooms {
   /** The configs of webhooks. `undefined`: there are none. */
   readonly configs: LazyConfigs | undefined;
   readonly isClosed: () => boolean;
+  /** The service behind the checks of callers, for methods of extensions. */
+  readonly guarded: () => AgentService;
 }
 
 /** What an operation is given: the request, its call, and the URIs of the extensions that are active in it. */
@@ -96,7 +98,8 @@ export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentS
     extensions: readonly string[],
   ): Promise<Reply<JsonObject>> {
     const { principal } = context;
-    const { card, guarded = () => service } = hosted;
+    const { card } = hosted;
+    const guarded = rooms.guarded();
     const { clock, logger: own } = settings;
     const logger = new FieldsLogger(own, () =>
       taskFields({ agent: hosted.id, ...resourceOf(operation, request), trace: context.trace }),
@@ -104,9 +107,9 @@ export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentS
     const { callMethod } = await import("@parley/a2a/internal/extensions/call-method");
     const searchTasks = async (query: TaskTextQuery): Promise<FoundTasks> => {
       const { searchTasks: search } = await import("./search.ts");
-      return search(tasks, index, guarded(), query, context);
+      return search(tasks, index, guarded, query, context);
     };
-    const call = { principal, extensions, context, card, service: guarded(), searchTasks, clock, logger };
+    const call = { principal, extensions, context, card, service: guarded, searchTasks, clock, logger };
     return { payload: await callMethod(methodOf(hosted, operation), request, call) };
   }
 

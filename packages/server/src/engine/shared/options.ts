@@ -14,8 +14,8 @@ import {
   safeObserver,
   type AnyExtension,
   type Agent,
-  type AgentService,
   type Audit,
+  type Interceptor,
   type Observer,
   type Principal,
 } from "@parley/a2a/internal/protocol/index";
@@ -32,8 +32,8 @@ export interface HostedAgent {
   readonly agent: Agent;
   /** The card as it is served. Operations that it does not declare are refused (A2A 1.0 §3.3.4). */
   readonly card: AgentCard;
-  /** The operations as their callers may use them, for methods of extensions. Default: as the engine answers them, which checks nobody. */
-  readonly guarded?: () => AgentService;
+  /** Puts the service behind the checks of callers, for methods of extensions. Default: none, which checks nobody. */
+  readonly guard?: Interceptor;
   /** Returns the card for authenticated callers (§3.1.11). Absent: none is configured. */
   readonly extendedCard?: (principal: Principal) => AgentCard | Promise<AgentCard>;
 }

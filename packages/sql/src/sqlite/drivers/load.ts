@@ -1,11 +1,16 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { retryWhileBusy, type Driver } from "../driver.ts";
-import { openBun, type BunSqliteModule } from "./bun.ts";
-import { driverOver } from "./library.ts";
-import { openLibsql, type LibsqlModule } from "./libsql.ts";
-import { isUsable, openNode, type NodeSqliteModule } from "./node.ts";
+import { driverOver, retryWhileBusy, type Driver } from "../driver.ts";
+import {
+  isUsable,
+  openBun,
+  openLibsql,
+  openNode,
+  type BunSqliteModule,
+  type LibsqlModule,
+  type NodeSqliteModule,
+} from "./libraries.ts";
 
 /**
  * A library that runs SQLite: the one of Node since 22.16, the one of Bun, or the package `libsql`, which has to be

@@ -1,0 +1,111 @@
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { basename, join, relative, resolve } from "node:path";
+import { CommandError, UsageError } from "./errors.ts";
+import { fileReason } from "./files.ts";
+import { quote } from "./output/text.ts";
+import { version } from "./invocation.ts";
+import type { Io } from "./io.ts";
+
+interface InitOptions {
+  readonly link?: string;
+}
+
+const templates = new URL("../templates/agent/", import.meta.url);
+
+/** Files of a new project, and what they are called here where npm would treat the real name specially. */
+const files: Readonly<Record<string, string>> = {
+  "agent.ts": "agent.ts",
+  "agent.test.ts": "agent.test.ts",
+  "tsconfig.json": "tsconfig.json",
+  "README.md": "README.md",
+  ".gitignore": "gitignore",
+};
+
+/** Packages that the project itself imports or runs. */
+const needed = ["cli", "node", "testing"];
+/** With those that they depend on: npm would ask the registry for them, where a checkout's version is not. */
+const linked = ["a2a", "cli", "conform", "grpc", "node", "server", "sql", "testing"];
+
+/** What is not Parley's own, in the versions that the template was tried with. */
+export const toolVersions = { "@types/node": "20.19.43", tsx: "4.23.15", typescript: "7.0.2" };
+
+/** The driver for a Node that has no SQLite of its own, in the version that it was tried with. */
+export const libsqlVersion = "0.5.29";
+
+/** A folder's name as the name of a package. */
+export function packageName(folder: string): string {
+  const name = basename(folder)
+    .toLowerCase()
+    .replace(/[^a-z0-9._-]+/g, "-")
+    .replace(/^[._-]+|(?<![._-])[._-]+$/g, "");
+  return name === "" ? "agent" : name.slice(0, 100);
+}
+
+async function manifest(folder: string, link: string | undefined): Promise<string> {
+  // Loaded here, so that other commands start without the database.
+  const { defaultDriver } = await import("@parley/sql/sqlite");
+  const source = (name: string): string =>
+    link === undefined ? `^${version}` : `file:${join(link, "packages", name)}`;
+  const value = {
+    name: packageName(folder),
+    version: "0.1.0",
+    private: true,
+    type: "module",
+    engines: { node: ">=20.19" },
+    scripts: {
+      start: "parley serve agent.ts",
+      dev: "parley dev agent.ts",
+      // The address on the card. Clients such as ADK for Python want both to have the same origin.
+      ask: "parley send http://127.0.0.1:4000",
+      test: "node --import tsx --test agent.test.ts",
+      check: "tsc",
+    },
+    dependencies: {
+      ...Object.fromEntries((link === undefined ? needed : linked).map((name) => [`@parley/${name}`, source(name)])),
+      // The project runs on the Node that makes it, if on no other.
+      ...(defaultDriver() === "libsql" && { libsql: libsqlVersion }),
+    },
+    devDependencies: toolVersions,
+  };
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+async function prepare(folder: string, shown: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const there = (await readdir(folder)).filter((name) => name !== ".git");
+  if (there.length > 0) throw new UsageError(`${shown} is not empty: parley init writes into a new or an empty folder`);
+}
+
+/** `parley init`. */
+export async function init(io: Io, where: string, options: InitOptions): Promise<number> {
+  const folder = resolve(io.cwd, where);
+  const link = options.link === undefined ? undefined : resolve(io.cwd, options.link);
+  try {
+    await prepare(folder, where);
+    const write = (name: string, content: string): Promise<void> =>
+      writeFile(join(folder, name), content, { flag: "wx" });
+    await write("package.json", await manifest(folder, link));
+    for (const [name, template] of Object.entries(files)) {
+      const content = await readFile(new URL(template, templates), "utf8");
+      await write(name, content.replaceAll("{{NAME}}", packageName(folder)));
+    }
+    // Linked folders would look for their own dependencies beside themselves: npm is to install them as it does packages.
+    if (link !== undefined) await write(".npmrc", "install-links=true\n");
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new CommandError(`cannot write into ${where}: ${fileReason(error)}`, { cause: error });
+  }
+  const path = relative(io.cwd, folder);
+  io.stdout.write(
+    [
+      `Wrote an agent into ${path === "" ? "this folder" : path}. Next:`,
+      ...(path === "" ? [] : [`  cd ${quote(path)}`]),
+      "  npm install",
+      "  npm start",
+      "And in another terminal, from the same folder:",
+      '  npm run ask -- "roll 2d6"',
+      "",
+    ].join("\n"),
+  );
+  return 0;
+}

@@ -1,0 +1,150 @@
+import type { Clock } from "@parley/a2a/internal/base/index";
+import { A2AError } from "@parley/a2a/internal/model/index";
+import type { HostPrincipal, RequestFacts, UniversalHandler } from "@parley/a2a/internal/protocol/index";
+import { toFetch, type Attend, type FetchFacts } from "@parley/a2a/internal/transport/server/fetch";
+import type { Engine } from "../engine/index.ts";
+import type { Handler } from "./options.ts";
+
+/* A handler in frameworks of the Fetch API, and on platforms that run code only for requests, alarms and cron triggers. */
+
+/** Options of `fetchMount`. `Platform`: what is passed in addition to the request. */
+export interface FetchMountOptions<Platform extends readonly unknown[]> {
+  /**
+   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or something falsy where there is none. It is called when
+   * it is read, and once for a request.
+   */
+  readonly principal?: (request: Request, ...platform: Platform) => HostPrincipal | Promise<HostPrincipal>;
+  /** What else the runtime or the framework knows of the client, such as its address. */
+  readonly facts?: (request: Request, ...platform: Platform) => Omit<RequestFacts, "principal">;
+}
+
+/**
+ * Agents in a framework of the Fetch API, such as Hono and Next.js, that knows its users. It is `handler.fetch` with what the framework
+ * passes in addition to the request, such as its context, in the types of the framework.
+ *
+ * @example
+ * ```ts
+ * interface Context {
+ *   get(name: "user"): { id: string } | undefined;
+ * }
+ * const answer = fetchMount(createHandler(agent, { store: myStore(), publicUrl: "https://agents.example.com" }), {
+ *   principal(_request, context: Context) {
+ *     const user = context.get("user");
+ *     return user && { subject: user.id };
+ *   },
+ * });
+ * // app.all("/*", (context) => answer(context.req.raw, context));
+ * ```
+ */
+export function fetchMount<Platform extends readonly unknown[] = readonly []>(
+  { handle, host }: Pick<Handler, "handle" | "host">,
+  { principal, facts }: FetchMountOptions<Platform> = {},
+): (this: void, request: Request, ...platform: Platform) => Promise<Response> {
+  const tell = (request: Request, platform: Platform): RequestFacts => {
+    let found: { readonly principal: HostPrincipal | Promise<HostPrincipal> } | undefined;
+    const told: RequestFacts = { ...facts?.(request, ...platform) };
+    return Object.defineProperty(told, "principal", {
+      get: () => (found ??= { principal: principal?.(request, ...platform) }).principal,
+    });
+  };
+  const factsOf: FetchFacts = (request, ...platform) => tell(request, platform as unknown as Platform);
+  const answer = toFetch(handle, factsOf, host.logger, host.attend);
+  return (request, ...platform) => answer(request, ...platform);
+}
+
+/**
+ * Passes work to the platform, which lets it run after the answer. `platform` is what the runtime passes to `fetch` in addition to the
+ * request.
+ *
+ * @param work - Resolves when nothing runs here any more. Never rejects.
+ *
+ * @example
+ * ```ts
+ * const inWorkers: WaitUntil = (work, _env, ctx) => (ctx as { waitUntil(work: Promise<void>): void }).waitUntil(work);
+ * ```
+ */
+export type WaitUntil = (work: Promise<void>, ...platform: readonly unknown[]) => void;
+
+/** Options of `Handler.wake()`. */
+export interface WakeOptions {
+  /**
+   * How long to wait at most for turns and webhooks that are under way, in milliseconds. Set it to what the platform allows, since what
+   * is under way stops where the platform ends the call. Default 0.
+   */
+  readonly wait?: number;
+}
+
+/** What `Handler.wake()` found. */
+export interface Wake {
+  /**
+   * When to call `wake()` again at the latest, in milliseconds since the Unix epoch: a webhook is due then, or a lease ends. Absent:
+   * nothing waits. Also call it once a day, to delete what is too old.
+   */
+  readonly next?: number;
+}
+
+/** Longest pause between two looks whether something still runs, in milliseconds. */
+const longestPause = 1_000;
+
+type OwnEngine = Pick<Engine, "start" | "round" | "isBusy" | "nextDue" | "isClosed">;
+
+/** Lets what requests begin go on after their answers, and does the periodic work meanwhile. */
+export function attendant({
+  engine,
+  clock,
+  waitUntil,
+}: {
+  readonly engine: OwnEngine;
+  readonly clock: Clock;
+  readonly waitUntil: WaitUntil;
+}): Attend {
+  return (ended, platform) => {
+    let isOpen = true;
+    const work = attend(engine, clock, () => isOpen);
+    void ended.then(() => (isOpen = false));
+    waitUntil(work, ...platform);
+  };
+}
+
+/** The same handler. Where the engine does nothing by itself, the first request starts it, by whichever host. */
+export function startedBy(onDemand: Attend | undefined, engine: OwnEngine, handle: UniversalHandler): UniversalHandler {
+  if (onDemand === undefined) return handle;
+  return (request) => {
+    engine.start(false);
+    return handle(request);
+  };
+}
+
+async function attend(engine: OwnEngine, clock: Clock, isOpen: () => boolean): Promise<void> {
+  for (let ms = 1; ; ms = Math.min(2 * ms, longestPause)) {
+    await pause(clock, ms);
+    if (engine.isClosed() || !(isOpen() || engine.isBusy())) return;
+    await engine.round();
+  }
+}
+
+/** `byItself`: the engine does its periodic work without being called. */
+export async function wakeEngine(
+  engine: OwnEngine,
+  clock: Clock,
+  { wait = 0 }: WakeOptions = {},
+  byItself: boolean,
+): Promise<Wake> {
+  if (engine.isClosed()) throw new A2AError("Unavailable", "The server is stopping");
+  engine.start(byItself);
+  await engine.round(true);
+  const end = clock.elapsed() + wait;
+  for (let ms = 1; engine.isBusy() && !engine.isClosed(); ms = Math.min(2 * ms, longestPause)) {
+    const left = end - clock.elapsed();
+    if (left <= 0) break;
+    await pause(clock, Math.min(ms, left));
+    await engine.round();
+  }
+  const next = await engine.nextDue();
+  return next === undefined ? {} : { next };
+}
+
+/** A timer of the call that waits: Workers end the timers of a request with it. */
+function pause(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => void clock.after(ms, resolve));
+}

@@ -1,0 +1,196 @@
+import type { Authenticator } from "@parley/a2a/internal/auth/index";
+import type { AgentCard, AgentExtension } from "@parley/a2a/internal/model/index";
+import type { EngineOptions } from "../engine/index.ts";
+import { declarationsOf } from "@parley/a2a/internal/extensions/declare";
+import {
+  idempotentSendExtension,
+  inlineFilesExtension,
+  resumeExtension,
+  type AgentService,
+  type AnyExtension,
+  type Interceptor,
+  type Principal,
+} from "@parley/a2a/internal/protocol/index";
+import { buildCard, cardPath, interfacesOf, type CardGate } from "@parley/a2a/internal/transport/discovery/handler";
+import { mapValues, withoutSlashes } from "@parley/a2a/internal/base/index";
+import type { InterfacePaths, ServiceMount } from "@parley/a2a/internal/transport/router/claims";
+import { cannotServe, type ServerBinding } from "@parley/a2a/internal/transport/server/binding";
+import { webhooksExtension, type WebhooksParams } from "@parley/a2a/internal/webhooks/names";
+import type { Codec } from "@parley/a2a/internal/wire/codec";
+import type { CardSigner } from "./cards.ts";
+import type { AgentMount, HostedCard, HostedService, ServedAgent } from "./options.ts";
+
+/** What all agents of a server share. */
+export interface ServedBy {
+  /** The public URL, without a slash at its end. */
+  readonly publicUrl: string;
+  readonly bindings: readonly ServerBinding[];
+  /** The versions that cards name. */
+  readonly codecs: readonly Codec[];
+  readonly authenticator?: Authenticator | undefined;
+  /** Extensions that every card declares, beside those of its agent. */
+  readonly extensions: readonly AnyExtension[];
+  /** Whether a repeated message gets the answer of the first one. Default false. */
+  readonly dedupes?: boolean;
+  /** How webhooks are signed. Absent: callers cannot register any. */
+  readonly push?: WebhooksParams | undefined;
+  /** Whether large files are outside of the database, and answers have links to them. Default false. */
+  readonly blobs?: boolean;
+}
+
+/** An agent at its address, with its mount. */
+export interface MountedAgent extends ServedAgent {
+  readonly mount: AnyMount;
+  /** What its own part of the card is made from. */
+  readonly description: HostedCard;
+  /** Its name for bindings without paths. */
+  readonly label: string | undefined;
+}
+
+/** A mount of either kind. */
+export type AnyMount = AgentMount | HostedService;
+
+/** Whether an agent is run by the engine. */
+export function isRun(mount: AnyMount): mount is AgentMount {
+  return "agent" in mount;
+}
+
+/** An agent at its address, with its card. */
+export function mountedAgent(mount: AnyMount, by: ServedBy): MountedAgent {
+  const { path = "", tenant, id } = mount;
+  const { authenticator } = by;
+  const description: HostedCard = isRun(mount) ? mount.agent : mount.card;
+  const extendedCard = isRun(mount) ? mount.extendedCard : undefined;
+  // JavaScript callers can pass it.
+  if (isRun(mount) && by.push === undefined && description.capabilities?.pushNotifications === true) {
+    throw cannotServe(
+      "capabilities.pushNotifications",
+      "cannot be true, because this server sends none. Set `push: true`",
+    );
+  }
+  if (extendedCard !== undefined && authenticator === undefined) {
+    throw cannotServe(
+      "extendedCard",
+      "needs an authenticator, because only known callers may read it (A2A 1.0 §3.1.11). Set `authenticator`",
+    );
+  }
+  const url = by.publicUrl + withoutSlashes(path);
+  const label = labelOf(mount);
+  const address = { url, ...(tenant !== undefined && { tenant }), ...(label !== undefined && { label }) };
+  const card = buildCard(description, {
+    interfaces: interfacesOf(by.bindings, by.codecs, address, tidy(mount.interfaces)),
+    ...(authenticator !== undefined && {
+      securitySchemes: authenticator.securitySchemes,
+      securityRequirements: authenticator.securityRequirements,
+    }),
+    pushNotifications: isRun(mount) && by.push !== undefined,
+    extendedCard: extendedCard !== undefined,
+    extensions: isRun(mount) ? extensionsOf(mount, by) : [],
+  });
+  const prefix = tenant === undefined ? "" : `/${encodeURIComponent(tenant)}`;
+  return {
+    id: id ?? `${withoutSlashes(path) || "/"}${prefix}`,
+    url,
+    ...(tenant !== undefined && { tenant }),
+    cardUrl: `${url}${prefix}${cardPath}`,
+    card,
+    mount,
+    description,
+    label,
+  };
+}
+
+/** Extensions that the server keeps by itself, and without what it does not. */
+const promises: readonly (readonly [string, string])[] = [
+  [resumeExtension, "of an agent that does not stream (`capabilities.streaming`)"],
+  [idempotentSendExtension, "with `dedupe: false`"],
+];
+
+/** The extensions that this server adds to the card. */
+function extensionsOf(
+  { agent }: AgentMount,
+  { dedupes = false, push, blobs = false, extensions: hooked }: ServedBy,
+): readonly AgentExtension[] {
+  const extensions: AgentExtension[] = [];
+  if (agent.capabilities?.streaming ?? true) {
+    extensions.push({ uri: resumeExtension, description: "Streams continue after Last-Event-ID" });
+  }
+  if (dedupes) {
+    extensions.push({
+      uri: idempotentSendExtension,
+      description: "A send repeated with its messageId and content joins the first one",
+    });
+  }
+  if (blobs) {
+    extensions.push({
+      uri: inlineFilesExtension,
+      description: "Large files are links, or bytes where a request asks for it",
+    });
+  }
+  if (push !== undefined && agent.capabilities?.pushNotifications !== false) {
+    extensions.push({ uri: webhooksExtension, description: "Webhooks are signed", params: { ...push } });
+  }
+  const isList: boolean = Array.isArray(hooked);
+  if (!isList) throw cannotServe("extensions", "must be a list, such as [timestamp]");
+  const declared = new Set(agent.capabilities?.extensions?.map(({ uri }) => uri));
+  const given = declarationsOf(new Set([...(agent.extensions ?? []), ...hooked]));
+  const named = new Set(given.map(({ uri }) => uri));
+  const kept = new Set(extensions.map(({ uri }) => uri));
+  for (const [uri, without] of promises) {
+    if (kept.has(uri) || !(named.has(uri) || declared.has(uri))) continue;
+    throw cannotServe("extensions", `cannot promise ${uri} ${without}`);
+  }
+  // What the agent writes into its capabilities counts, then what it and the server are given as values.
+  return [...extensions.filter(({ uri }) => !named.has(uri)), ...given.filter(({ uri }) => !declared.has(uri))];
+}
+
+function labelOf({ path = "", tenant }: AnyMount): string | undefined {
+  const label = [withoutSlashes(path).slice(1), tenant ?? ""].filter((part) => part !== "").join("/");
+  return label === "" ? undefined : label;
+}
+
+/** Paths without slashes at their ends. */
+function tidy(paths: InterfacePaths = {}): InterfacePaths {
+  return mapValues(paths, withoutSlashes);
+}
+
+/** The agent for the engine. `guard`: puts its service behind the checks of callers. */
+export function engineAgent(
+  { id, card }: MountedAgent,
+  { agent, extendedCard }: AgentMount,
+  signer: CardSigner | undefined,
+  guard: Interceptor | undefined,
+): EngineOptions["agents"][number] {
+  const extended = async (principal: Principal): Promise<AgentCard> => {
+    const own = (await extendedCard?.(card, principal)) ?? card;
+    return signer === undefined ? own : signer.sign(own);
+  };
+  return {
+    id,
+    agent,
+    card,
+    ...(guard !== undefined && { guard }),
+    ...(extendedCard !== undefined && { extendedCard: extended }),
+  };
+}
+
+/** The agent for the router. `basePath` is before every path. */
+export function serviceMount(
+  basePath: string,
+  { card, mount }: MountedAgent,
+  service: AgentService,
+  signer: CardSigner | undefined,
+  gate: CardGate | undefined,
+): ServiceMount {
+  const { path = "", tenant, interfaces, cardPaths } = mount;
+  return {
+    path: basePath + withoutSlashes(path),
+    ...(tenant !== undefined && { tenant }),
+    interfaces: tidy(interfaces),
+    ...(cardPaths !== undefined && { cardPaths }),
+    service,
+    card,
+    ...(signer !== undefined && { signedCard: () => signer.sign(card) }),
+    ...(gate !== undefined && { gate }),
+  };
+}

@@ -1,0 +1,211 @@
+import { deferred } from "@parley/a2a/internal/base/index";
+import type { Deferred } from "@parley/a2a/internal/base/async";
+import { apiKey, type Authenticator } from "@parley/a2a/internal/auth/index";
+import { A2AError } from "@parley/a2a/internal/model/index";
+import { Payload, type AgentService, type CallContext, type StreamItem } from "@parley/a2a/internal/protocol/index";
+import type { HostedService, HostOptions, Mounts } from "@parley/server/internal/server/options";
+import type { Expectation } from "../store/given.ts";
+
+/* What the cases of the contracts of hosts are written with. */
+
+/** What a case wants of the host. */
+export type ContractHostOptions = Pick<
+  HostOptions,
+  "allowedHosts" | "authenticator" | "cors" | "health" | "limits" | "routes"
+>;
+
+/** A host that runs. */
+export interface ContractHost {
+  /** Its public URL. */
+  readonly url: string;
+  readonly mounts: Mounts;
+  /** What reaches it by HTTP. Default: the runtime's own `fetch`. */
+  readonly fetch?: (url: string, init?: RequestInit) => Promise<Response>;
+  /** Stops it. */
+  close(options?: { readonly grace?: number }): Promise<void>;
+}
+
+export interface HostGiven {
+  readonly expect: (actual: unknown) => Expectation;
+  /** Serves for the length of the case. */
+  serve(mounts: readonly HostedService[], options?: ContractHostOptions): Promise<ServedHost>;
+}
+
+export type HostCases = Readonly<Record<string, (given: HostGiven) => Promise<void>>>;
+
+/** A host, as its clients reach it. */
+export class ServedHost {
+  readonly mounts: Mounts;
+  readonly url: string;
+  readonly #host: ContractHost;
+
+  constructor(host: ContractHost) {
+    this.#host = host;
+    this.url = host.url;
+    this.mounts = host.mounts;
+  }
+
+  fetch(path: string, init: RequestInit = {}): Promise<Response> {
+    return (this.#host.fetch ?? fetch)(this.url + path, init);
+  }
+
+  close(options?: { readonly grace?: number }): Promise<void> {
+    return this.#host.close(options);
+  }
+
+  /** Status and text of an answer. */
+  async get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<readonly [number, string]> {
+    const answer = await this.fetch(path, { headers });
+    return [answer.status, await answer.text()];
+  }
+
+  /** Sends a message over REST to the agent at a path. */
+  say(path: string, text: string, more: Sending = {}): Promise<Response> {
+    const { operation = "message:send", headers = {}, signal } = more;
+    const message = { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text }] };
+    return this.fetch(`${path}/${operation}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "a2a-version": "1.0", ...headers },
+      body: JSON.stringify({ message }),
+      ...(signal !== undefined && { signal }),
+    });
+  }
+
+  /** What the agent at a path answers; the status where that is an error. */
+  async reply(path: string, text = "hello", headers: Readonly<Record<string, string>> = {}): Promise<string | number> {
+    const answer = await this.say(path, text, { headers });
+    const { message } = (await answer.json()) as { message?: { parts: { text: string }[] } };
+    return message?.parts[0]?.text ?? answer.status;
+  }
+
+  /** The name on the card at a path; the status where there is none. */
+  async card(path: string): Promise<string | number> {
+    const answer = await this.fetch(`${path}/.well-known/agent-card.json`);
+    const { name } = (await answer.json()) as { name?: string };
+    return name ?? answer.status;
+  }
+
+  /** Opens a stream, and reads its first event. */
+  async stream(path: string, headers: Readonly<Record<string, string>> = {}): Promise<OpenStream> {
+    const answer = await this.say(path, "stream", { operation: "message:stream", headers });
+    const stream = new OpenStream(answer);
+    await stream.until("first");
+    return stream;
+  }
+}
+
+interface Sending {
+  readonly operation?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+/** A stream of events that is being read. */
+export class OpenStream {
+  text = "";
+  readonly #reader: ReadableStreamDefaultReader<string>;
+
+  constructor(answer: Response) {
+    if (answer.body === null) throw new Error(`No stream: ${answer.status}`);
+    this.#reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  }
+
+  /** Reads until the text has this part. Fails where the stream ends before. */
+  async until(part: string): Promise<void> {
+    while (!this.text.includes(part)) {
+      const { done, value } = await this.#reader.read();
+      if (done) throw new Error(`The stream ended before ${part}: ${this.text}`);
+      this.text += value;
+    }
+  }
+
+  /** Reads to the end, also where that is an error. */
+  async end(): Promise<string> {
+    for (;;) {
+      const next = await this.#reader.read().catch(() => ({ done: true, value: undefined }) as const);
+      if (next.done) return this.text;
+      this.text += next.value;
+    }
+  }
+
+  leave(): Promise<void> {
+    return this.#reader.cancel();
+  }
+}
+
+/** A service that answers with its name, the text and the caller. `stream` sends `first` and, once `open` is called, `last`. */
+export interface Talker extends HostedService {
+  /** Streams end, and calls that say `wait` are answered. */
+  open(): void;
+  /** Resolves when a reader has left a stream. */
+  readonly left: Promise<void>;
+}
+
+/** Makes a service at a path. */
+export function talker(name: string, mount: Omit<Partial<HostedService>, "service" | "card"> = {}): Talker {
+  const gate = deferred<void>();
+  const left = deferred<void>();
+  const card = { name, description: `Says that it is ${name}.`, version: "1.0.0", skills: [] };
+  return { ...mount, card, service: serviceOf(name, gate, left), open: () => gate.resolve(), left: left.promise };
+}
+
+/** The mount of a talker, for options that are checked. */
+export function mountOf({ open: _, left: __, ...mount }: Talker): HostedService {
+  return mount;
+}
+
+function serviceOf(name: string, gate: Deferred<void>, left: Deferred<void>): AgentService {
+  const messageOf = (text: string) => ({
+    messageId: crypto.randomUUID(),
+    role: "ROLE_AGENT" as const,
+    parts: [{ text }],
+  });
+  const textIn = (request: object): string =>
+    (request as { message?: { parts: readonly { readonly text?: string }[] } }).message?.parts[0]?.text ?? "";
+  const service: Pick<AgentService, "stream"> & {
+    call(operation: string, request: object, context: CallContext): Promise<{ payload: Payload<never> }>;
+  } = {
+    async call(operation, request, { principal }) {
+      if (operation !== "SendMessage") throw new A2AError("TaskNotFound");
+      const text = textIn(request);
+      if (text === "fail") throw new Error("MARK-of-a-secret");
+      if (text === "wait") await gate.promise;
+      return { payload: new Payload({ message: messageOf(`${name}: ${text} (${principal.subject})`) } as never) };
+    },
+    async stream() {
+      const item = (text: string): readonly StreamItem[] => [{ payload: new Payload({ message: messageOf(text) }) }];
+      const batches = (async function* () {
+        try {
+          yield item(`first of ${name}`);
+          await gate.promise;
+          yield item(`last of ${name}`);
+        } finally {
+          left.resolve();
+        }
+      })();
+      const leave = async (): Promise<IteratorResult<never, void>> => {
+        left.resolve();
+        gate.resolve();
+        await batches.return();
+        return { done: true, value: undefined };
+      };
+      return { batches: { [Symbol.asyncIterator]: () => ({ next: () => batches.next(), return: leave }) } };
+    },
+  };
+  return service;
+}
+
+export const known: Readonly<Record<string, string>> = { "x-key": "the-key-of-ada" };
+
+/** Lets Ada in, by a header. */
+export const onlyAda = (): Authenticator => apiKey({ "the-key-of-ada": { subject: "ada" } }, { header: "x-key" });
+
+/** The code of the error that something throws; `undefined` where it does not. */
+export function codeOf(run: () => unknown): string | undefined {
+  try {
+    run();
+    return undefined;
+  } catch (thrown) {
+    return thrown instanceof A2AError ? thrown.code : String(thrown);
+  }
+}
