@@ -20,6 +20,8 @@ export type CheckMode = "request" | "copy" | "answer";
 /** What a check carries along. */
 export interface CheckState {
   readonly mode: CheckMode;
+  /** Whether the value stays unchanged: what has to be corrected is copied. */
+  readonly keeps: boolean;
   readonly violations: Violation[];
   /** Maximum number of violations. */
   readonly max: number;
@@ -56,6 +58,7 @@ export type Checked<T> =
  * Checks unknown input against a schema. The result holds the input itself, or a copy where the mode is `copy`.
  *
  * @param max - Maximum number of violations that are collected. Default `maxViolations`.
+ * @param keeps - Whether the input stays unchanged: what has to be corrected is copied. Default false.
  *
  * @example
  * ```ts
@@ -64,8 +67,14 @@ export type Checked<T> =
  * else console.log(checked.violations); // [{ field: "parts[0]", description: "must have exactly one of …" }]
  * ```
  */
-export function check<T>(schema: Schema<T>, value: unknown, mode: CheckMode, max: number = maxViolations): Checked<T> {
-  const state: CheckState = { mode, violations: [], max };
+export function check<T>(
+  schema: Schema<T>,
+  value: unknown,
+  mode: CheckMode,
+  max: number = maxViolations,
+  keeps = false,
+): Checked<T> {
+  const state: CheckState = { mode, keeps, violations: [], max };
   const checked = schema(value, state);
   if (checked === undefined && state.violations.length === 0) fail(state, "is required");
   return state.violations.length === 0
@@ -236,6 +245,11 @@ export interface OneOf {
 
 export const exactlyOne: OneOf = {};
 
+/** The object that is returned for a value. */
+function begun(value: Record<string, unknown>, { mode, keeps }: CheckState): Record<string, unknown> {
+  return mode === "copy" ? {} : keeps ? { ...value } : value;
+}
+
 export function object<T>(fields: Fields<T>, oneOf?: OneOf): Schema<T> {
   const table = new Map<string, Field<unknown>>(Object.entries(fields));
   const needed = [...table].filter(([, field]) => field.required);
@@ -244,7 +258,7 @@ export function object<T>(fields: Fields<T>, oneOf?: OneOf): Schema<T> {
 
   const schema: Schema<T> = (value, state) => {
     if (!isObject(value)) return fail(state, "must be an object");
-    const out: Record<string, unknown> = state.mode === "copy" ? {} : value;
+    const out = begun(value, state);
     const since = state.violations.length;
     let found = 0;
     let chosen = 0;
@@ -255,7 +269,7 @@ export function object<T>(fields: Fields<T>, oneOf?: OneOf): Schema<T> {
           state.violations.length = since;
           return schema(withJsonNames(value, table), state);
         }
-        if (state.mode === "request") delete value[name];
+        if (state.mode === "request") delete out[name];
         continue;
       }
       const before = state.violations.length;
@@ -264,7 +278,7 @@ export function object<T>(fields: Fields<T>, oneOf?: OneOf): Schema<T> {
         member === undefined || (member === null && !field.nullable) ? undefined : field.schema(member, state);
       if (state.violations.length > before) locate(state, before, name);
       else if (checked === undefined) {
-        if (out === value) delete out[name];
+        delete out[name];
         continue;
       } else if (checked !== member || out !== value) out[name] = checked;
       if (field.required) found += 1;
@@ -314,7 +328,7 @@ export function list<T>(items: Schema<T>, nonEmpty?: string): Schema<readonly T[
   return (value, state) => {
     if (!Array.isArray(value)) return fail(state, "must be an array");
     if (value.length === 0 && nonEmpty !== undefined && state.mode !== "answer") return fail(state, nonEmpty);
-    const out: unknown[] = state.mode === "copy" ? [] : value;
+    const out: unknown[] = state.mode === "copy" ? [] : state.keeps ? [...(value as unknown[])] : value;
     for (let i = 0; i < value.length && state.violations.length < state.max; i += 1) {
       const before = state.violations.length;
       const checked = items(value[i], state);
@@ -334,7 +348,7 @@ export const nothing = (): string => "";
 export function record<T>(values: Schema<T>): Schema<Readonly<Record<string, T>>> {
   return (value, state) => {
     if (!isObject(value)) return fail(state, "must be an object");
-    const out: Record<string, unknown> = state.mode === "copy" ? {} : value;
+    const out = begun(value, state);
     for (const name of Object.keys(value)) {
       const before = state.violations.length;
       const checked = values(value[name], state);

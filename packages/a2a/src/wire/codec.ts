@@ -116,15 +116,15 @@ export interface OwnShapes extends Shapes {
 }
 
 /** Checks what a caller sent, or is about to send. Throws `InvalidParams`. */
-export function checked<T>(schema: Schema<T>, value: unknown, mode: CheckMode): T {
-  const result = check(schema, value, mode);
+export function checked<T>(schema: Schema<T>, value: unknown, mode: CheckMode, keeps = false): T {
+  const result = check(schema, value, mode, undefined, keeps);
   if (result.ok) return result.value;
   throw invalidParams(result.violations);
 }
 
 /** Checks what a server answered. `what` names it in the error. Throws `InvalidResponse`. */
-export function answered<T>(schema: Schema<T>, value: unknown, what: string): T {
-  const result = check(schema, value, "answer");
+export function answered<T>(schema: Schema<T>, value: unknown, what: string, keeps = false): T {
+  const result = check(schema, value, "answer", undefined, keeps);
   if (result.ok) return result.value;
   throw new A2AError("InvalidResponse", withFields(`The peer's ${what} is not valid`, result.violations), {
     fields: result.violations,

@@ -1,4 +1,3 @@
-import { mapValues } from "../../base/index.ts";
 import {
   A2AError,
   isTerminal,
@@ -318,18 +317,12 @@ export function shapesOf(form: Form): Shapes {
   };
 }
 
-/** A copy of JSON: schemas convert in place, and others may read the same value. */
-function copied(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(copied);
-  return isObject(value) ? mapValues(value, copied) : value;
-}
-
-/** Reads what a caller sent. */
+/** Reads what a caller sent. The value stays as it is: others may read it too. */
 export function asked<T>(schema: Schema<T>): (value: unknown) => T {
-  return (value) => checked(schema, copied(value), "request");
+  return (value) => checked(schema, value, "request", true);
 }
 
-/** Reads what a server answered. */
+/** Reads what a server answered. The value stays as it is. */
 export function told<T>(schema: Schema<T>, what = "answer"): (value: unknown) => T {
-  return (value) => answered(schema, copied(value), what);
+  return (value) => answered(schema, value, what, true);
 }
