@@ -3,10 +3,10 @@
 // node scripts/nodes.mjs --list: prints these versions.
 
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { ready, root } from "./ready.mjs";
+import { install, ready, root } from "./ready.mjs";
 
 /** Major versions; test/nodes/package.json has the exact ones. */
 const supported = ["20", "22", "24", "26"];
@@ -34,18 +34,6 @@ export const others = supported.filter((version) => version !== process.versions
 
 const folder = join(root, "test", "nodes");
 
-/** Installs the packages of the lockfile in test/nodes, unless they are installed. */
-function install() {
-  const done = join(folder, "node_modules", ".package-lock.json");
-  if (existsSync(done) && statSync(done).mtimeMs >= statSync(join(folder, "package-lock.json")).mtimeMs) return;
-  const npm = process.env["npm_execpath"];
-  const args = ["ci", "--prefix", folder, "--ignore-scripts", "--no-audit", "--no-fund"];
-  /** @type {import("node:child_process").ExecFileSyncOptions} */
-  const options = { cwd: folder, stdio: ["ignore", 2, 2], shell: process.platform === "win32" };
-  if (npm?.endsWith("js")) execFileSync(process.execPath, [npm, ...args], { ...options, shell: false });
-  else execFileSync("npm", args, options);
-}
-
 /** @param {string} version @returns {string} */
 function programOf(version) {
   const file = join(folder, "node_modules", `node-${version}-${process.platform}-${process.arch}`, "bin", "node");
@@ -63,7 +51,7 @@ async function main() {
   const args = supported.includes(first) ? rest : process.argv.slice(2);
   const isNamed = args.some((arg) => !arg.startsWith("-"));
   await ready();
-  install();
+  await install(folder, ["--ignore-scripts"]);
   for (const version of versions) {
     const program = programOf(version);
     process.stdout.write(`\nNode ${version}: ${execFileSync(program, ["--version"], { encoding: "utf8" })}`);

@@ -2,7 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -44,20 +44,26 @@ function run(file, args, shell = false) {
   });
 }
 
-/** npm writes its hidden lockfile last. If this file is missing or too old, no install was completed. */
-function isInstalled() {
-  const installed = join(root, "node_modules", ".package-lock.json");
-  const wanted = join(root, "package-lock.json");
+/** npm writes its hidden lockfile last. If this file is missing or too old, no install was completed. @param {string} folder */
+function isInstalled(folder) {
+  const installed = join(folder, "node_modules", ".package-lock.json");
+  const wanted = join(folder, "package-lock.json");
   // npm writes the two files one after the other: allow a second between them.
   return existsSync(installed) && statSync(installed).mtimeMs >= statSync(wanted).mtimeMs - 1000;
 }
 
-async function install() {
-  if (isInstalled()) return;
-  process.stderr.write("Installing dependencies (npm ci) …\n");
+/**
+ * Installs the lockfile of a folder, unless it is installed.
+ * @param {string} folder Absolute. @param {readonly string[]} [options] Further ones of npm.
+ */
+export async function install(folder, options = []) {
+  if (isInstalled(folder)) return;
+  process.stderr.write(
+    `Installing dependencies (npm ci${folder === root ? "" : ` in ${relative(root, folder)}/`}) …\n`,
+  );
   const npm = process.env["npm_execpath"];
   // Development dependencies are needed to build and test, whatever NODE_ENV says.
-  const args = ["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"];
+  const args = ["ci", "--prefix", folder, "--include=dev", "--no-audit", "--no-fund", "--loglevel=error", ...options];
   const code = npm?.endsWith("js")
     ? await run(process.execPath, [npm, ...args])
     : await run("npm", args, process.platform === "win32");
@@ -91,7 +97,7 @@ function endWithNpm() {
 export async function installed() {
   endWithNpm();
   checkNode();
-  await install();
+  await install(root);
 }
 
 /**

@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { format } from "oxfmt";
 import { expect, test } from "vitest";
-import { allOptions, reachable, saysDefault, shownOn, withOptions } from "../../scripts/options.mjs";
+import { allOptions, reachable, saysDefault, shownOn, withOptions } from "../../site/options.mjs";
 import { root } from "./pages.ts";
 
 /** `docs/configuration.md` has every option, and every variable of the environment that the packages read. */

@@ -4,7 +4,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { parseSync } from "oxc-parser";
-import { root } from "./ready.mjs";
+import { root } from "./places.mjs";
 
 /**
  * @typedef {object} Option
