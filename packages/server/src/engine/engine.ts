@@ -10,6 +10,7 @@ import {
   type UniversalRequest,
   type UniversalResponse,
 } from "@parley/a2a/internal/protocol/index";
+import { gaugesOf } from "./gauges.ts";
 import type { DeleteOwnerOptions, Erasure } from "./owner-data.ts";
 import { Committer, LiveLogs } from "./log/index.ts";
 import { Conversations } from "./conversations/conversations.ts";
@@ -121,6 +122,7 @@ export function createEngine(options: EngineOptions): Engine {
   let closing: Promise<void> | undefined;
   let started = false;
   let byItself = false;
+  let closeGauges: (() => void) | undefined | void;
 
   const hostingOf = (hosted: CheckedAgent): Hosting => {
     const { id } = hosted;
@@ -149,6 +151,7 @@ export function createEngine(options: EngineOptions): Engine {
 
   async function close(grace: number): Promise<void> {
     const since = settings.clock.elapsed();
+    closeGauges?.();
     liveLogs.drain(streamMoves());
     await supervisor.stop(grace);
     // Webhooks that are under way are claimed in the name of this process, which has to be alive until they are over.
@@ -198,6 +201,7 @@ export function createEngine(options: EngineOptions): Engine {
       supervisor.start(byItself);
       index.start();
       outbox?.start();
+      closeGauges = settings.observer?.gauges?.(gaugesOf({ settings, runs, budget, agents: [...agents.keys()] }));
     },
     async round(all = false) {
       if (all) outbox?.look();

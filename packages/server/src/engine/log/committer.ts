@@ -2,7 +2,7 @@ import { type Clock, defer } from "@parley/a2a/internal/base/index";
 import { A2AError, type TaskState } from "@parley/a2a/internal/model/index";
 import {
   auditedSubject,
-  endedBy,
+  observe,
   type Audit,
   type Observer,
   type Principal,
@@ -201,10 +201,10 @@ export class Committer {
       const observer = this.#observer;
       let results: readonly Result[];
       try {
-        const stored = this.#store.append(items);
+        const append = async (): Promise<readonly Result[]> => this.#store.append(items);
         results = await (observer?.commit === undefined
-          ? stored
-          : endedBy(observer.commit({ items: items.length }), Promise.resolve(stored)));
+          ? this.#store.append(items)
+          : observe(observer.commit({ items: items.length }), append));
       } catch (error) {
         results = await this.#alone(items, error);
       }

@@ -2,10 +2,11 @@ import { FieldsLogger } from "@parley/a2a/internal/base/fields-logger";
 import type { Logger } from "@parley/a2a/internal/base/index";
 import type { A2AError, Task } from "@parley/a2a/internal/model/index";
 import {
-  endedBy,
+  observe,
   taskFields,
   type AgentEvent,
   type AgentYield,
+  type Begun,
   type ObservedTurn,
   type TurnAbortKind,
 } from "@parley/a2a/internal/protocol/index";
@@ -124,10 +125,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
         const context = opening instanceof Promise ? await opening : opening;
         await (settings.observer?.turn === undefined
           ? this.#runTurn(context)
-          : endedBy(
-              settings.observer.turn(this.#observed()),
-              Promise.resolve().then(() => this.#runTurn(context)),
-            ));
+          : this.#runObserved(settings.observer.turn(this.#observed()), context));
         // A direct reply is over here: what ends a turn is two promises, and an error for the operator.
         if (this.#phase.stopped) return;
         // The turn goes on later: what a step does by then must not be lost. `idleTimeout` bounds it.
@@ -143,8 +141,14 @@ export class Run implements HostedRun, PhaseHost, Driven {
     }
   }
 
-  #runTurn(context: ContextView): Promise<void> {
-    const turn = this.#turn(context);
+  #runObserved(begun: Begun, context: ContextView): Promise<void> {
+    const trace = typeof begun === "object" ? begun.trace : undefined;
+    return observe(begun, () => this.#runTurn(context, trace));
+  }
+
+  /** `trace`: of what an observer has opened for the turn. */
+  #runTurn(context: ContextView, trace?: string): Promise<void> {
+    const turn = this.#turn(context, trace);
     const extensions = this.#rooms.settings.extensions.turn(turn);
     if (extensions === undefined) return drive(this.hosted.agent.execute(turn), this, context);
     this.input.active = extensions;
@@ -264,12 +268,12 @@ export class Run implements HostedRun, PhaseHost, Driven {
     this.#resultBytes = bytes;
   }
 
-  #turn(context: ContextView): EngineTurn {
+  #turn(context: ContextView, trace: string | undefined): EngineTurn {
     const { clock } = this.#rooms.settings;
     const { taskId } = this.key;
     const { skills } = this.hosted.card;
     const { input, logger } = this;
-    const init = { input, taskId, contextId: this.contextId, task: this.#task, context, skills, logger, clock };
+    const init = { input, taskId, contextId: this.contextId, task: this.#task, context, skills, logger, clock, trace };
     return new EngineTurn(init, this.#host);
   }
 

@@ -35,6 +35,8 @@ export interface TurnInit {
   readonly skills: AgentCard["skills"];
   readonly logger: Logger;
   readonly clock: Clock;
+  /** W3C `traceparent` of what an observer has opened for the turn. */
+  readonly trace: string | undefined;
 }
 
 /** What a turn needs of its run. */
@@ -66,10 +68,11 @@ export class EngineTurn implements TurnBase {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly #input: TurnInput;
+  readonly #trace: string | undefined;
   readonly #skills: AgentCard["skills"];
   readonly #host: TurnHost;
 
-  constructor({ input, taskId, contextId, task, context, skills, logger, clock }: TurnInit, host: TurnHost) {
+  constructor({ input, taskId, contextId, task, context, skills, logger, clock, trace }: TurnInit, host: TurnHost) {
     this.message = (input.resumes ?? input).message;
     this.taskId = taskId;
     this.contextId = contextId;
@@ -78,6 +81,7 @@ export class EngineTurn implements TurnBase {
     this.logger = logger;
     this.clock = clock;
     this.#input = input;
+    this.#trace = trace;
     this.#skills = skills;
     this.#host = host;
   }
@@ -116,7 +120,8 @@ export class EngineTurn implements TurnBase {
   }
 
   get call(): TurnBase["call"] {
-    return this.#input.call;
+    const { call } = this.#input;
+    return this.#trace === undefined ? call : { ...call, trace: this.#trace };
   }
 
   get headers(): TurnBase["headers"] {
