@@ -1,7 +1,7 @@
 import type { ByteBudget, Gauges } from "@parley/a2a/internal/protocol/index";
 import { pushFeature } from "../push/stored.ts";
 import { queueFeature, waitFeature, type ClaimPosition, type DueFeature } from "../store/index.ts";
-import type { EngineSettings } from "./shared/options.ts";
+import type { EngineSettings } from "./shared/settings.ts";
 import type { Runs } from "./supervise/index.ts";
 
 /** How many of each kind are counted. Rows of the queue are small, and their number says how many processes are needed. */
@@ -15,20 +15,25 @@ interface GaugesDeps {
   readonly runs: Pick<Runs, "all">;
   readonly budget: ByteBudget;
   /** Ids of the agents of this server. */
-  readonly agents: readonly string[];
+  readonly agents: ReadonlyMap<string, unknown>;
 }
 
 /** What an observer can read of an engine. */
 export function gaugesOf({ settings, runs, budget, agents }: GaugesDeps): Gauges {
   const { store, clock } = settings;
   const rowsOf = (feature: string, now: number, limit = maxCounted): Promise<readonly DueFeature[]> =>
-    store.dueFeatures({ feature, agents, now, limit });
+    store.dueFeatures({ feature, agents: [...agents.keys()], now, limit });
 
   /** Their leases are revoked, so they are read without those of the runs that go on. */
   async function countSuspended(): Promise<number> {
     let count = 0;
     for (let after: ClaimPosition | undefined; count < maxCounted;) {
-      const page = await store.claimable({ now: clock.now(), agents, limit: pageSize, ...(after && { after }) });
+      const page = await store.claimable({
+        now: clock.now(),
+        agents: [...agents.keys()],
+        limit: pageSize,
+        ...(after && { after }),
+      });
       count += page.heads.filter(({ run }) => run?.suspended === true).length;
       if (page.next === undefined) break;
       after = page.next;

@@ -404,7 +404,7 @@ describe("gauges", () => {
     await send("first", { configuration });
     await send("second", { configuration });
     await vi.waitFor(() => expect(release.has("first")).toBe(true));
-    await clock.advance(5_000);
+    clock.advance(5_000);
     expect(gauges?.process()).toMatchObject({ activeRuns: 1, restingRuns: 0 });
     expect(gauges?.process().usedBytes).toBeGreaterThan(0);
     const waiting = { queuedTasks: 1, queueAgeMs: 5_000, waitingTasks: 1, dueWebhooks: 0, suspendedTasks: 0 };

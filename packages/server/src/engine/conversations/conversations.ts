@@ -16,8 +16,7 @@ import { newestOf, RememberedReplies } from "./direct-replies.ts";
 import type { Committer } from "../log/index.ts";
 import { isMirror } from "../shared/mirror.ts";
 import { agentMistake, jsonOf } from "../shared/mistakes.ts";
-import { replyWindow } from "../shared/options.ts";
-import type { RunSettings } from "../shared/run-store.ts";
+import { replyWindow, type RunSettings } from "../shared/settings.ts";
 
 /** How much of a conversation `turn.context.history()` returns by default: messages, and bytes. */
 const defaultLimit = 100;

@@ -12,7 +12,7 @@ import {
   type TaskEffect,
   type TaskHead,
 } from "../../store/index.ts";
-import type { EngineSettings } from "../shared/options.ts";
+import type { EngineSettings } from "../shared/settings.ts";
 
 /** Effects of which a batch keeps the last one only: each replaces the one before, and a checkpoint can be large. */
 const replaceable: ReadonlySet<TaskEffect["effect"]> = new Set(["checkpoint", "taskState", "contextState"]);

@@ -8,6 +8,7 @@ import {
   type Principal,
 } from "@parley/a2a/internal/protocol/index";
 import type { AppendItem, AppendOutcome, Store, TaskAppend } from "../../store/index.ts";
+import { Emitter } from "../shared/collections.ts";
 
 /** What caused a change of a task. */
 export interface Cause {
@@ -44,8 +45,6 @@ interface CommitterSettings {
   readonly clock: Clock;
   /** Features whose rows each new record of their task wakes. */
   readonly wakes: readonly string[];
-  /** Is told of each item that changed a task. Absent: nobody wants to know. */
-  readonly stored?: (item: TaskAppend) => void;
 }
 
 /** An item that the store refused to look at. */
@@ -72,10 +71,6 @@ function report(
     const { agent, taskId } = item.task;
     append({ agent, taskId, records: item.records.length, seq: outcome.seq });
   }
-}
-
-function tell(stored: (item: TaskAppend) => void, items: readonly AppendItem[], outcomes: readonly Result[]): void {
-  for (const [at, item] of items.entries()) if ("task" in item && outcomes[at]?.ok === true) stored(item);
 }
 
 /** Records the tasks that were created, and the states that they have now. `causes`: of each item; `undefined` for the server itself. */
@@ -113,6 +108,8 @@ function contextOf({ create, records }: TaskAppend): string | undefined {
  * Under load many tasks share a commit. A single event waits only for the end of the turn.
  */
 export class Committer {
+  /** An item has changed a task. */
+  readonly stored: Emitter<[TaskAppend]> = new Emitter();
   readonly #store: Store;
   readonly #queue: Submission[] = [];
   #inFlight = 0;
@@ -123,15 +120,13 @@ export class Committer {
   readonly #clock: Clock;
   /** Features whose rows each new record of their task wakes. */
   readonly #wakes: readonly string[];
-  readonly #stored: ((item: TaskAppend) => void) | undefined;
 
-  constructor({ store, observer, audit, clock, wakes, stored }: CommitterSettings) {
+  constructor({ store, observer, audit, clock, wakes }: CommitterSettings) {
     this.#store = store;
     this.#observer = observer;
     this.#audit = audit;
     this.#clock = clock;
     this.#wakes = wakes;
-    this.#stored = stored;
   }
 
   submit(submission: Submission): void {
@@ -215,7 +210,9 @@ export class Committer {
         if (result.ok === undefined) submission.storeFailed(result.error);
         else submission.settle(result);
       });
-      if (this.#stored !== undefined) tell(this.#stored, items, results);
+      items.forEach((item, at) => {
+        if ("task" in item && results[at]?.ok === true) this.stored.emit(item);
+      });
     } catch (error) {
       for (const submission of batch) submission.storeFailed(error);
     }

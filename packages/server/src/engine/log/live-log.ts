@@ -1,7 +1,7 @@
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import { placed, type LogRecord, type NewRecord, type TaskState } from "@parley/a2a/internal/model/index";
 import type { StoredRun, TaskKey } from "../../store/index.ts";
-import { ChurnMap } from "../shared/churn-map.ts";
+import { ChurnMap } from "../shared/collections.ts";
 
 /** The current head of a task, known without asking the store. */
 export interface LiveHead {

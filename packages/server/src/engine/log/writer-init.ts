@@ -1,6 +1,6 @@
 import type { NewRecord, TaskState } from "@parley/a2a/internal/model/index";
 import type { FeatureEffect, StoredRun, TaskKey } from "../../store/index.ts";
-import type { EngineSettings } from "../shared/options.ts";
+import type { EngineSettings } from "../shared/settings.ts";
 import type { Additions } from "./additions.ts";
 import type { AppendResult } from "./append.ts";
 import type { Committer } from "./committer.ts";

@@ -4,7 +4,7 @@ import type { WaitEvent } from "@parley/a2a/internal/protocol/index";
 import type { StoredRun, TaskEffect } from "../../store/index.ts";
 import { exceeds } from "../shared/bytes.ts";
 import { agentMistake, jsonOf } from "../shared/mistakes.ts";
-import type { RunSettings } from "../shared/run-store.ts";
+import type { RunSettings } from "../shared/settings.ts";
 import type { Waiting } from "./phase.ts";
 import type { LostRange } from "./replay.ts";
 import { waitRow } from "./step-rows.ts";

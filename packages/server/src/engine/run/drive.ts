@@ -8,7 +8,7 @@ import {
 } from "@parley/a2a/internal/protocol/index";
 import type { ExtensionsOfTurn } from "@parley/a2a/internal/extensions/turn";
 import type { ContextView } from "../conversations/conversations.ts";
-import { isOfStore } from "../shared/run-store.ts";
+import { isOfStore } from "../shared/errors.ts";
 import { isGenerator, questionOf } from "./checks.ts";
 import type { Phase } from "./phase.ts";
 

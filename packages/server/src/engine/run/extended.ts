@@ -4,7 +4,7 @@ import type { AgentEvent } from "@parley/a2a/internal/protocol/index";
 import type { FeatureEffect, TaskKey } from "../../store/index.ts";
 import { exceeds } from "../shared/bytes.ts";
 import { Additions, keepIn } from "../log/index.ts";
-import type { RunSettings } from "../shared/run-store.ts";
+import type { RunSettings } from "../shared/settings.ts";
 import { recordOf, type EventPlace } from "./translate.ts";
 import { activeIn, type TurnInput } from "./turn-input.ts";
 

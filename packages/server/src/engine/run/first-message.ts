@@ -4,7 +4,7 @@ import type { ContextView } from "../conversations/conversations.ts";
 import { agentMessage, type Loss } from "../log/index.ts";
 import { agentMistake, checkReply } from "../shared/mistakes.ts";
 import { DirectReply } from "../conversations/direct-replies.ts";
-import { turnIsLost } from "../shared/refusals.ts";
+import { turnIsLost } from "../shared/errors.ts";
 import {
   lossReasons,
   noEvent,
@@ -13,7 +13,7 @@ import {
   type FirstResult,
   type Phase,
   type PhaseHost,
-  type RunRooms,
+  type RunDeps,
 } from "./phase.ts";
 import { Recorder } from "./recorder.ts";
 import { isReference, type RunFiles } from "./run-files.ts";
@@ -28,7 +28,7 @@ export class FirstMessage implements Phase {
   readonly resting = false;
   readonly suspends = false;
   readonly waits = undefined;
-  readonly #rooms: RunRooms;
+  readonly #deps: RunDeps;
   readonly #host: PhaseHost;
   readonly #init: FirstMessageInit;
   readonly #input: TurnInput;
@@ -37,12 +37,12 @@ export class FirstMessage implements Phase {
   /** A direct reply is being stored. */
   #answering = false;
 
-  constructor(rooms: RunRooms, host: PhaseHost, init: FirstMessageInit, input: TurnInput) {
-    this.#rooms = rooms;
+  constructor(deps: RunDeps, host: PhaseHost, init: FirstMessageInit, input: TurnInput) {
+    this.#deps = deps;
     this.#host = host;
     this.#init = init;
     this.#input = input;
-    this.#arrived = rooms.settings.clock.now();
+    this.#arrived = deps.settings.clock.now();
   }
 
   get fence(): undefined {
@@ -115,7 +115,7 @@ export class FirstMessage implements Phase {
     return Promise.resolve();
   }
 
-  acquit(): void {}
+  clearCrashSuspicion(): void {}
 
   excuse(): void {}
 
@@ -125,7 +125,7 @@ export class FirstMessage implements Phase {
 
   /** Answers directly, which ends the turn. */
   #answer(given: ReplyEvent, context: ContextView): false | Promise<false> {
-    const { settings } = this.#rooms;
+    const { settings } = this.#deps;
     const { contextId } = this.#init;
     const state = this.#host.takeState();
     if (state !== undefined && state.value !== null) throw agentMistake(noPlaceForState);
@@ -151,7 +151,7 @@ export class FirstMessage implements Phase {
   }
 
   #reply(message: Message, asked: Message, context: ContextView): false | Promise<false> {
-    const { conversations } = this.#rooms;
+    const { conversations } = this.#deps;
     const reply = new DirectReply(message);
     const stored = conversations.keepReply(context, asked, reply.text, this.#init.once);
     if (stored === undefined) return this.#answered({ kind: "message", reply });
@@ -167,9 +167,9 @@ export class FirstMessage implements Phase {
     const { active, call, message } = this.#input;
     const { extensions } = call;
     if (extensions.length === 0) return event;
-    const { clock } = this.#rooms.settings;
+    const { clock } = this.#deps.settings;
     const turn = { contextId: this.#init.contextId, message, extensions, clock };
-    const extended = this.#rooms.settings.extensions.append(event, turn, active);
+    const extended = this.#deps.settings.extensions.append(event, turn, active);
     if (extended?.kind === "reply") return extended;
     throw agentMistake("an extension turned a direct reply into another event");
   }
@@ -186,7 +186,7 @@ export class FirstMessage implements Phase {
     const { hosted, key, contextId, once, kept, result } = this.#init;
     this.stopped = true;
     const start = { run: null, state, once, kept, result };
-    const task = new TaskRun(this.#rooms, this.#host, { hosted, key, contextId, input: this.#input, recorder, start });
+    const task = new TaskRun(this.#deps, this.#host, { hosted, key, contextId, input: this.#input, recorder, start });
     this.#host.becomes(task);
     return task;
   }
@@ -194,7 +194,7 @@ export class FirstMessage implements Phase {
   #recorder(): Recorder {
     const { key, contextId } = this.#init;
     const task = { key, contextId, isNew: true, arrived: this.#arrived, logger: this.#host.logger };
-    return new Recorder(this.#rooms.settings, task, this.#input);
+    return new Recorder(this.#deps.settings, task, this.#input);
   }
 }
 

@@ -2,9 +2,9 @@ export { Pace } from "./pace.ts";
 export {
   safeSentences,
   type FirstResult,
-  type OwnRooms,
+  type OwnDeps,
   type RunInit,
-  type RunRooms,
+  type RunDeps,
   type TaskRunInit,
   type Waiting,
 } from "./phase.ts";

@@ -1,8 +1,8 @@
 import type { Logger } from "@parley/a2a/internal/base/index";
 import type { AgentEvent, Delegations, TurnMemory, TurnRows } from "@parley/a2a/internal/protocol/index";
 import type { TaskKey } from "../../store/index.ts";
-import type { RunSettings } from "../shared/run-store.ts";
-import { isOfStore } from "../shared/run-store.ts";
+import { isOfStore } from "../shared/errors.ts";
+import type { RunSettings } from "../shared/settings.ts";
 import type { RunMemory } from "./memory.ts";
 import type { Phase } from "./phase.ts";
 import type { TurnInput } from "./turn-input.ts";

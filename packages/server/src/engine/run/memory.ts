@@ -118,7 +118,7 @@ export class RunMemory implements TurnMemory {
     const before = begun.has(name);
     begun.add(name);
     // No earlier attempt came to this step, so none of their crashes was caused by what comes from here on.
-    if (!before) this.#run.phase().acquit();
+    if (!before) this.#run.phase().clearCrashSuspicion();
     const effect = this.#begunRow(scope);
     // Also where it is stored already: a run that has lost its lease finds out before it does anything.
     await this.#keep([...this.#forgetting(), effect]);

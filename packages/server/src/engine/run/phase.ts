@@ -11,7 +11,7 @@ import type { FeatureEffect, OnceEffect, OnceRecord, TaskKey, TaskStateEffect } 
 import type { Conversations, ContextView } from "../conversations/conversations.ts";
 import type { Committer, LiveLogs, Loss, StoredCall, WriterInit, WriterStart } from "../log/index.ts";
 import type { HostedAgent } from "../shared/options.ts";
-import type { RunSettings } from "../shared/run-store.ts";
+import type { RunSettings } from "../shared/settings.ts";
 import type { DirectReply } from "../conversations/direct-replies.ts";
 import type { Pace } from "./pace.ts";
 import type { Run } from "./run.ts";
@@ -19,7 +19,7 @@ import type { RunFiles } from "./run-files.ts";
 import type { ResumedTurn, TurnInput } from "./turn-input.ts";
 
 /** What runs need of the engine. */
-export interface RunRooms {
+export interface RunDeps {
   readonly settings: RunSettings;
   readonly committer: Committer;
   readonly liveLogs: LiveLogs;
@@ -30,7 +30,7 @@ export interface RunRooms {
 }
 
 /** What a run needs of the engine, and of the runs of this process. */
-export interface OwnRooms extends RunRooms {
+export interface OwnDeps extends RunDeps {
   readonly pace: Pace;
   /** Called when the run can write no more. */
   readonly onOver: (run: Run) => void;
@@ -121,9 +121,9 @@ export interface Phase {
   keep(effects: readonly FeatureEffect[]): Promise<void>;
   /**
    * Whether the turn does nothing but wait, for an authorization or another agent: a server that stops leaves it to another process.
-   * `acquits`: a run that comes here has not caused the crash of the one before.
+   * `clearsSuspicion`: a run that comes here has not caused the crash of the one before.
    */
-  rest(resting: boolean, acquits: boolean): void;
+  rest(resting: boolean, clearsSuspicion: boolean): void;
   /** Whether it does. */
   readonly resting: boolean;
   /** Makes the task although the agent has yielded nothing yet (A2A 1.0 §3.2.2 `returnImmediately`). */
@@ -141,7 +141,7 @@ export interface Phase {
   /** Resolves once the run has stored something new, which proves that the process survives it, or once the run is over. */
   proven(): Promise<void>;
   /** The process has survived the run for a while: neither the crashes so far nor a later one are taken for those of its start. */
-  acquit(): void;
+  clearCrashSuspicion(): void;
   /** The server stops: if it is killed before the run ends, that death does not count as a crash of the run. */
   excuse(): void;
   /** Another run began while this one was tried alone: a crash from now on is no proof against this one. Resolves once that is stored. */

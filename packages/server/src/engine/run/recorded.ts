@@ -3,7 +3,7 @@ import type { NewRecord } from "@parley/a2a/internal/model/index";
 import type { FeatureEffect, TaskEffect, TaskKey } from "../../store/index.ts";
 import { LogWriter, type AppendResult, type WriterInit, type WriterStart } from "../log/index.ts";
 import type { HostedAgent } from "../shared/options.ts";
-import type { FirstMessageInit, RunRooms, Waiting } from "./phase.ts";
+import type { FirstMessageInit, RunDeps, Waiting } from "./phase.ts";
 import type { Recorder } from "./recorder.ts";
 import type { StoredCheckpoint, TurnInput } from "./turn-input.ts";
 
@@ -63,7 +63,7 @@ export interface NewTask extends Pick<FirstMessageInit, "once" | "kept" | "resul
 
 /** Writes the log of a task. */
 export function writerOf(
-  { committer, liveLogs, settings }: RunRooms,
+  { committer, liveLogs, settings }: RunDeps,
   files: WriterInit["files"],
   { key: task, contextId, recorder: source, start }: TaskRunParts,
   onResult: (result: AppendResult) => void,

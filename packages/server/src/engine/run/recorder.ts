@@ -12,7 +12,7 @@ import {
   type StatusInit,
 } from "../log/index.ts";
 import { agentMistake, checkFreeJson, mistakeOf } from "../shared/mistakes.ts";
-import type { RunSettings } from "../shared/run-store.ts";
+import type { RunSettings } from "../shared/settings.ts";
 import { checkpointOf, Checkpoints } from "./checkpoints.ts";
 import { Question, TaskArtifacts } from "./checks.ts";
 import { ExtendedEvents } from "./extended.ts";

@@ -12,7 +12,7 @@ import {
 } from "@parley/a2a/internal/protocol/index";
 import type { TaskKey, TaskStateEffect } from "../../store/index.ts";
 import type { HostedAgent } from "../shared/options.ts";
-import type { RunSettings } from "../shared/run-store.ts";
+import type { RunSettings } from "../shared/settings.ts";
 import { TurnKeeps } from "./keeps.ts";
 import type { Phase } from "./phase.ts";
 import { RunFiles } from "./run-files.ts";

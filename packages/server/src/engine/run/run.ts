@@ -14,13 +14,13 @@ import type { TaskKey, TaskStateEffect } from "../../store/index.ts";
 import type { ContextView } from "../conversations/conversations.ts";
 import { endsSilently } from "../shared/mirror.ts";
 import type { Loss } from "../log/index.ts";
+import { isOfStore } from "../shared/errors.ts";
 import type { HostedAgent } from "../shared/options.ts";
-import { isOfStore } from "../shared/run-store.ts";
 import { isArray, sentenceFor } from "./checks.ts";
 import { drive, during, type Driven } from "./drive.ts";
 import { FirstMessage } from "./first-message.ts";
 import { contextOf, firstTurnInput } from "./inputs.ts";
-import type { NextTurn, OwnRooms, Phase, PhaseHost, RunInit, TaskRunInit } from "./phase.ts";
+import type { NextTurn, OwnDeps, Phase, PhaseHost, RunInit, TaskRunInit } from "./phase.ts";
 import { Recorder } from "./recorder.ts";
 import { TaskRun } from "./task-run.ts";
 import { EngineTurn } from "./turn.ts";
@@ -37,7 +37,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
   /** When the agent yielded last, or the turn began; monotonic time. */
   lastEventAt: number;
 
-  readonly #rooms: OwnRooms;
+  readonly #deps: OwnDeps;
   #phase: Phase;
   /** The turn that is under way. */
   input: TurnInput;
@@ -57,18 +57,18 @@ export class Run implements HostedRun, PhaseHost, Driven {
   /** Of `#bytes`: what the turn remembers. */
   #resultBytes = 0;
 
-  constructor(rooms: OwnRooms, init: RunInit) {
-    this.#rooms = rooms;
+  constructor(deps: OwnDeps, init: RunInit) {
+    this.#deps = deps;
     this.key = init.key;
     this.hosted = init.hosted;
     this.contextId = init.contextId;
     this.#bytes = init.bytes;
-    this.startedAt = this.lastEventAt = rooms.settings.clock.elapsed();
+    this.startedAt = this.lastEventAt = deps.settings.clock.elapsed();
     this.input = firstTurnInput(init);
-    this.#host = new RunHost(rooms.settings, this, init.start && init.taskState);
+    this.#host = new RunHost(deps.settings, this, init.start && init.taskState);
     this.#isNewContext = init.start === undefined && init.isNewContext;
     if (init.start === undefined) {
-      this.#phase = new FirstMessage(rooms, this, init, this.input);
+      this.#phase = new FirstMessage(deps, this, init, this.input);
     } else {
       this.#task = init.task;
       this.#phase = this.#taskRun(init);
@@ -77,7 +77,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
 
   /** Adds the task, its context and the trace of the turn to each line. */
   get logger(): Logger {
-    return (this.#logger ??= new FieldsLogger(this.#rooms.settings.logger, () => {
+    return (this.#logger ??= new FieldsLogger(this.#deps.settings.logger, () => {
       const { agent, taskId } = this.key;
       return taskFields({ agent, taskId, contextId: this.contextId, trace: this.input.call.trace });
     }));
@@ -114,11 +114,11 @@ export class Run implements HostedRun, PhaseHost, Driven {
   /** Never rejects. */
   async #execute(): Promise<void> {
     try {
-      const loading = activeIn(this.input).length === 0 ? undefined : this.#rooms.settings.extensions.ready();
+      const loading = activeIn(this.input).length === 0 ? undefined : this.#deps.settings.extensions.ready();
       if (loading !== undefined) await loading;
       if (this.hosted.agent.mayReplyDirectly === false) this.#phase.makeTask();
       for (;;) {
-        const { conversations, settings } = this.#rooms;
+        const { conversations, settings } = this.#deps;
         const opening = contextOf(conversations, this.key, this.contextId, this.input, this.#isNewContext);
         this.#isNewContext = false;
         // A conversation that begins is there at once.
@@ -149,7 +149,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
   /** `trace`: of what an observer has opened for the turn. */
   #runTurn(context: ContextView, trace?: string): Promise<void> {
     const turn = this.#turn(context, trace);
-    const extensions = this.#rooms.settings.extensions.turn(turn);
+    const extensions = this.#deps.settings.extensions.turn(turn);
     if (extensions === undefined) return drive(this.hosted.agent.execute(turn), this, context);
     this.input.active = extensions;
     return during(extensions, () => drive(this.hosted.agent.execute(turn), this, context));
@@ -163,7 +163,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
 
   /** The agent is alive. */
   progressed(): void {
-    this.lastEventAt = this.#rooms.settings.clock.elapsed();
+    this.lastEventAt = this.#deps.settings.clock.elapsed();
   }
 
   /** For `drive()`: takes what the agent yielded in one step. Whether the turn goes on. */
@@ -205,7 +205,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
 
   /** For `drive()`: lets other runs of a busy process go on. `undefined`: there is no need to. */
   rest(): Promise<void> | undefined {
-    return this.#rooms.pace.rest();
+    return this.#deps.pace.rest();
   }
 
   /** For `drive()`: why nothing more can be stored, where the store has failed. */
@@ -233,7 +233,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
   }
 
   hold(bytes: number): void {
-    this.#rooms.budget.change(this.key.owner, this.#bytes, bytes);
+    this.#deps.budget.change(this.key.owner, this.#bytes, bytes);
     this.#bytes = bytes;
     this.#resultBytes = 0;
   }
@@ -247,18 +247,18 @@ export class Run implements HostedRun, PhaseHost, Driven {
     this.#loss = loss;
     this.#storeError = storeError;
     this.#host.abort.end();
-    this.#rooms.budget.give(this.key.owner, this.#bytes);
-    this.#rooms.onOver(this);
+    this.#deps.budget.give(this.key.owner, this.#bytes);
+    this.#deps.onOver(this);
     for (const resolve of this.#waiters) resolve();
   }
 
   #taskRun({ hosted, key, contextId, start }: TaskRunInit): TaskRun {
-    const { settings } = this.#rooms;
+    const { settings } = this.#deps;
     const input = this.input;
     const { logger } = this;
     const task = { key, contextId, isNew: false, arrived: settings.clock.now(), logger };
     const recorder = new Recorder(settings, task, input);
-    return new TaskRun(this.#rooms, this, { hosted, key, contextId, input, recorder, start });
+    return new TaskRun(this.#deps, this, { hosted, key, contextId, input, recorder, start });
   }
 
   /** For the turn: how many bytes it remembers. */
@@ -269,7 +269,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
   }
 
   #turn(context: ContextView, trace: string | undefined): EngineTurn {
-    const { clock } = this.#rooms.settings;
+    const { clock } = this.#deps.settings;
     const { taskId } = this.key;
     const { skills } = this.hosted.card;
     const { input, logger } = this;
@@ -281,7 +281,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
     this.#host.begin();
     this.input = input;
     this.#task = task;
-    this.startedAt = this.lastEventAt = this.#rooms.settings.clock.elapsed();
+    this.startedAt = this.lastEventAt = this.#deps.settings.clock.elapsed();
   }
 
   #agentFailed(error: unknown): void {

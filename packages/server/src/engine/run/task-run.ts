@@ -13,9 +13,8 @@ import {
 } from "../log/index.ts";
 import { endsSilently, mirrorOf } from "../shared/mirror.ts";
 import { agentMistake, eventDoesNotFit } from "../shared/mistakes.ts";
+import { isOutage, runIsGivenUp, taskIsFull, turnIsLost } from "../shared/errors.ts";
 import type { HostedAgent } from "../shared/options.ts";
-import { isOutage } from "../shared/run-store.ts";
-import { runIsGivenUp, taskIsFull, turnIsLost } from "../shared/refusals.ts";
 import {
   lossReasons,
   noEvent,
@@ -24,7 +23,7 @@ import {
   type NextTurn,
   type Phase,
   type PhaseHost,
-  type RunRooms,
+  type RunDeps,
   type Waiting,
 } from "./phase.ts";
 import {
@@ -47,7 +46,7 @@ import type { TurnInput } from "./turn-input.ts";
 /** Writes what an agent yields in the turns of one task, under one lease. */
 export class TaskRun implements Phase {
   stopped = false;
-  readonly #rooms: RunRooms;
+  readonly #deps: RunDeps;
   readonly #host: PhaseHost;
   readonly #hosted: HostedAgent;
   readonly #key: TaskKey;
@@ -70,16 +69,16 @@ export class TaskRun implements Phase {
   /** The task is being left for another process: `stopped` stays true, also when the task turns out to be full. */
   #leaving = false;
 
-  constructor(rooms: RunRooms, host: PhaseHost, parts: TaskRunParts) {
+  constructor(deps: RunDeps, host: PhaseHost, parts: TaskRunParts) {
     const { key, start } = parts;
-    this.#rooms = rooms;
+    this.#deps = deps;
     this.#host = host;
     this.#hosted = parts.hosted;
     this.#key = key;
     this.#input = parts.input;
     this.#recorder = parts.recorder;
     this.#state = start.state;
-    this.#writer = writerOf(rooms, host.files, parts, (result) => this.#appended(result));
+    this.#writer = writerOf(deps, host.files, parts, (result) => this.#appended(result));
     if (start.run === null) {
       this.#result = start.result;
       const { once, kept } = start;
@@ -123,7 +122,7 @@ export class TaskRun implements Phase {
   async #mirror(): Promise<Pick<StatusInit, "message">> {
     await this.flush();
     const { turn, input } = this.#input.resumes ?? this.#input;
-    const message = await mirrorOf(this.#rooms.settings.store, this.#key, { turn, after: input });
+    const message = await mirrorOf(this.#deps.settings.store, this.#key, { turn, after: input });
     return message === undefined ? {} : { message };
   }
 
@@ -161,11 +160,11 @@ export class TaskRun implements Phase {
     return this.#resting && !this.#host.inStep;
   }
 
-  rest(resting: boolean, acquits: boolean): void {
+  rest(resting: boolean, clearsSuspicion: boolean): void {
     this.#resting = resting;
-    if (resting) this.#rooms.onRest?.();
+    if (resting) this.#deps.onRest?.();
     // It has come to where the lost run waited, so it did not cause the crash.
-    if (acquits && resting && this.#suspect !== undefined && !this.stopped) {
+    if (clearsSuspicion && resting && this.#suspect !== undefined && !this.stopped) {
       this.#suspect = undefined;
       this.#append([], [runEffect(this.#input)]);
     }
@@ -220,7 +219,7 @@ export class TaskRun implements Phase {
   async stop(): Promise<void> {
     if (this.#writer.closed) return;
     const { turn } = this.#input.resumes ?? this.#input;
-    const isWaiting = (): Promise<boolean> => hasWaits(this.#rooms.settings.store, this.#key, turn).catch(() => false);
+    const isWaiting = (): Promise<boolean> => hasWaits(this.#deps.settings.store, this.#key, turn).catch(() => false);
     if (this.#resting || this.#hosted.agent.resumable === true || (await isWaiting())) await this.#handBack();
     else this.fail(safeSentences.stopped, new Error("The server was stopped"), "shutdown");
   }
@@ -229,7 +228,7 @@ export class TaskRun implements Phase {
     while (isSuspect(this.#writer.storedRun) && !this.#writer.closed) await this.#writer.settled();
   }
 
-  acquit(): void {
+  clearCrashSuspicion(): void {
     if (this.#suspect === undefined || this.stopped) return;
     const run = acquitted(this.#suspect);
     // Its start may be watched twice.
@@ -263,14 +262,14 @@ export class TaskRun implements Phase {
   }
 
   async #storeReplay(): Promise<void> {
-    const { store } = this.#rooms.settings;
+    const { store } = this.#deps.settings;
     const [row] = await store.features(this.#key, this.#key.taskId, replayFeature);
     const before = Number(row?.value ?? 0);
     for (let noted = before; !this.stopped && this.#suspect !== undefined; await this.flush()) {
       if (this.#replayed <= noted) return void (this.#replayed = 0);
       noted = this.#replayed;
       // A position of an earlier turn says nothing about this one.
-      if (before > this.#input.input) this.acquit();
+      if (before > this.#input.input) this.clearCrashSuspicion();
       this.#append([], [{ effect: "feature", op: "set", feature: replayFeature, key: "seq", value: `${noted}` }]);
     }
   }
@@ -310,7 +309,7 @@ export class TaskRun implements Phase {
 
   /** Begins the turn of the oldest message that waits, if one does. */
   async #nextTurn(): Promise<NextTurn | undefined> {
-    const { store } = this.#rooms.settings;
+    const { store } = this.#deps.settings;
     await this.#writer.flush();
     const { head, message, more } = await readNextMessage(store, this.#key, this.#input.input);
     this.#writer.sawLog(head.seq, more);
@@ -333,7 +332,7 @@ export class TaskRun implements Phase {
 
   /** The task has no room for an event of the agent, for the rows that extensions keep with it, or for the message that was to make it. */
   #isFull(lost: NewRecord | undefined, rows: boolean): void {
-    const { taskBytes } = this.#rooms.settings.limits;
+    const { taskBytes } = this.#deps.settings.limits;
     if (lost?.kind === "task") {
       this.#takeResult()?.reject(taskIsFull(taskBytes));
       this.#close("canceled");

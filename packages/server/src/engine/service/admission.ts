@@ -11,12 +11,12 @@ import type { TakenAnswer } from "../../intask/index.ts";
 import type { LazyConfigs, PushConfigs } from "../../push/index.ts";
 import type { FeatureEffect, OnceEffect, OnceRecord, Owner, TaskHead, TaskKey } from "../../store/index.ts";
 import { storedPrincipal, type Committer, type LiveLogs, type StoredCall } from "../log/index.ts";
-import type { EngineSettings } from "../shared/options.ts";
-import type { Queue, Runs } from "../supervise/index.ts";
+import type { EngineSettings } from "../shared/settings.ts";
+import type { Queue, QueuePlaces, Runs } from "../supervise/index.ts";
 import type { CheckedAgent } from "./checks.ts";
 
 /** What of the engine is needed to accept a message. */
-export interface SendRooms {
+export interface SendDeps {
   readonly settings: EngineSettings;
   readonly committer: Committer;
   readonly liveLogs: LiveLogs;
@@ -24,7 +24,8 @@ export interface SendRooms {
   readonly budget: ByteBudget;
   readonly runs: Pick<Runs, "enter" | "leave" | "start" | "reserve" | "release" | "stopping" | "beforeStart">;
   /** Tasks that wait for room. */
-  readonly queue: Pick<Queue, "isCrowded" | "enter" | "freed" | "putBack">;
+  readonly queue: Pick<Queue, "isCrowded" | "freed">;
+  readonly places: Pick<QueuePlaces, "enter" | "putBack">;
   /** The configs of webhooks. `undefined`: there are none. */
   readonly configs: LazyConfigs | undefined;
 }
@@ -91,7 +92,7 @@ export interface Admission {
 }
 
 /** The configs of webhooks. Rejects where there are none, whatever the card says. */
-export async function configsOf({ configs }: Pick<SendRooms, "configs">): Promise<PushConfigs> {
+export async function configsOf({ configs }: Pick<SendDeps, "configs">): Promise<PushConfigs> {
   if (configs === undefined) throw new A2AError("PushNotificationNotSupported");
   return configs();
 }

@@ -18,8 +18,8 @@ import {
   type TaskKey,
 } from "../../store/index.ts";
 import { generationAt, snapshotItem, type LiveLogs, type Position, type StreamFrom } from "../log/index.ts";
-import type { EngineSettings } from "../shared/options.ts";
-import { taskNotFound } from "../shared/refusals.ts";
+import { taskNotFound } from "../shared/errors.ts";
+import type { EngineSettings } from "../shared/settings.ts";
 import type { CheckedAgent } from "./checks.ts";
 
 /** Where a reader wants the stream of a task to begin. */

@@ -11,7 +11,8 @@ import {
   type Operations,
 } from "@parley/a2a/internal/protocol/index";
 import { sizeOfValue } from "../shared/bytes.ts";
-import type { EngineSettings, HostedAgent } from "../shared/options.ts";
+import type { HostedAgent } from "../shared/options.ts";
+import type { EngineSettings } from "../shared/settings.ts";
 
 /* Checks of a call before any work (A2A 1.0 §3.3.4), the same on every binding. */
 

@@ -1,9 +1,9 @@
 import { A2AError } from "@parley/a2a/internal/model/index";
 import { recordBytes, type AppendOutcome, type FeatureEffect } from "../../store/index.ts";
 import { tooManyRows } from "../log/index.ts";
-import { taskIsFull } from "../shared/refusals.ts";
+import { taskIsFull } from "../shared/errors.ts";
 import { queuedTask } from "../run/index.ts";
-import { inContext, type Accepted, type Send, type SendRooms } from "./admission.ts";
+import { inContext, type Accepted, type Send, type SendDeps } from "./admission.ts";
 import type { Retries } from "./retries.ts";
 
 /**
@@ -11,7 +11,7 @@ import type { Retries } from "./retries.ts";
  * completes the task.
  */
 export async function queueMessage(
-  { settings, committer, queue }: SendRooms,
+  { settings, committer, places }: SendDeps,
   retries: Retries,
   send: Send,
   taskId: string,
@@ -27,7 +27,7 @@ export async function queueMessage(
     const item = { task, create: { contextId }, records: [record], maxBytes: taskBytes, effects };
     return committer.append(item, undefined, { by: principal });
   };
-  const outcome = await queue.enter(task, { turn: 1, input: 1 }, store, queuedPerCaller);
+  const outcome = await places.enter(task, { turn: 1, input: 1 }, store, queuedPerCaller);
   if (outcome.ok) return { kind: "task", task, contextId, input: 1, log: undefined, made: true };
   if (outcome.reason === "duplicate" && outcome.once !== undefined) return retries.join(owner, outcome.once, attempt);
   if (outcome.reason !== "full") throw new A2AError("Unavailable", "The message could not be stored");

@@ -3,9 +3,9 @@ import { wrapped } from "@parley/a2a/internal/base/json-text";
 import { contentHash, invalidParams, type Message } from "@parley/a2a/internal/model/index";
 import type { OnceEffect, OnceRecord, Owner } from "../../store/index.ts";
 import { TextPayload, type IncomingFilesByUrl } from "@parley/a2a/internal/protocol/index";
-import { ChurnMap } from "../shared/churn-map.ts";
-import { replyWindow, type EngineSettings } from "../shared/options.ts";
-import { taskNotFound } from "../shared/refusals.ts";
+import { ChurnMap } from "../shared/collections.ts";
+import { taskNotFound } from "../shared/errors.ts";
+import { replyWindow, type EngineSettings } from "../shared/settings.ts";
 import { answered, joined, type Accepted, type Admission, type Attempt } from "./admission.ts";
 
 interface RememberedReply {

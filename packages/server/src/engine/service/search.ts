@@ -8,7 +8,7 @@ import type {
 } from "@parley/a2a/internal/protocol/index";
 import type { SearchHit, TaskSearch } from "../../store/index.ts";
 import { maxSearchTerms, maxSearchWords, searchTerms } from "../../store/search.ts";
-import type { TaskIndex } from "../shared/task-index.ts";
+import type { TaskIndex } from "./task-index.ts";
 import { hasRoom, type AgentTasks } from "./agent-tasks.ts";
 
 /* Finds the tasks of a caller by their texts, for methods of extensions. Loaded with the first search. */

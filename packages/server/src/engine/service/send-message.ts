@@ -29,7 +29,7 @@ import {
   type Accepted,
   type Admission,
   type Send,
-  type SendRooms,
+  type SendDeps,
 } from "./admission.ts";
 import { checkSize, declaredHeaders, type CheckedAgent } from "./checks.ts";
 import { FollowUps } from "./follow-ups.ts";
@@ -37,14 +37,14 @@ import { Retries } from "./retries.ts";
 
 /** Accepts messages, each once: as the first message of a task or as the next one. */
 export class Sends {
-  readonly #rooms: SendRooms;
+  readonly #deps: SendDeps;
   readonly #retries: Retries;
   readonly #followUps: FollowUps;
 
-  constructor(rooms: SendRooms) {
-    this.#rooms = rooms;
-    this.#retries = new Retries(rooms.settings);
-    this.#followUps = new FollowUps(rooms, this.#retries);
+  constructor(deps: SendDeps) {
+    this.#deps = deps;
+    this.#retries = new Retries(deps.settings);
+    this.#followUps = new FollowUps(deps, this.#retries);
   }
 
   /** Forgets what is kept in memory of an owner. */
@@ -72,7 +72,7 @@ export class Sends {
 
   /** Takes a credential out of a message, before anything looks at it. */
   async #takeAnswer(message: Message, answer: Part): Promise<TakenAnswer> {
-    const { authorizations } = this.#rooms.settings;
+    const { authorizations } = this.#deps.settings;
     if (authorizations === undefined) throw new A2AError("InvalidParams", "This server asks for no authorizations");
     return authorizations.take(message, answer);
   }
@@ -86,8 +86,8 @@ export class Sends {
     answer?: TakenAnswer,
   ): Admission | Promise<Admission> {
     const { principal, incoming } = context;
-    checkSize(request, this.#rooms.settings.limits);
-    if (this.#rooms.settings.blobs !== undefined) checkAddresses(request.message, incoming);
+    checkSize(request, this.#deps.settings.limits);
+    if (this.#deps.settings.blobs !== undefined) checkAddresses(request.message, incoming);
     const headers = declaredHeaders(hosted, context);
     const call = storedCall(hosted, request, context, extensions, headers);
     const attempt = this.#retries.begin(owner, request.message, extensions, incoming);
@@ -136,7 +136,7 @@ export class Sends {
 
   #accepted(send: Send): Send | Promise<Send> {
     const { request, call, owner, principal, hosted } = send;
-    const { extensions, store, clock, logger: own } = this.#rooms.settings;
+    const { extensions, store, clock, logger: own } = this.#deps.settings;
     const { message, metadata } = request;
     const { taskId, contextId } = message;
     const logger = new FieldsLogger(own, () =>
@@ -158,7 +158,7 @@ export class Sends {
   }
 
   #admit(send: Send): Admission | Promise<Admission> {
-    const { blobs } = this.#rooms.settings;
+    const { blobs } = this.#deps.settings;
     if (blobs === undefined) return this.#admitStored(send);
     const has = send.incoming !== undefined || hasLarge(send.request.message, blobs.inlineBytes);
     return has ? this.#storeFiles(send, blobs) : this.#admitStored(send);
@@ -166,7 +166,7 @@ export class Sends {
 
   /** The message is in memory until its files are stored: until then it counts as it was sent. */
   async #storeFiles(send: Send, blobs: LazyBlobs): Promise<Admission> {
-    const { budget, runs, settings } = this.#rooms;
+    const { budget, runs, settings } = this.#deps;
     const { owner } = send.owner;
     const { message } = send.request;
     const bytes = sizeOf(message);
@@ -200,8 +200,8 @@ export class Sends {
 
   /** A message that makes a task with a webhook. It is not stored where the agent answers without a task. */
   async #beginWith(config: TaskPushNotificationConfig, send: Send): Promise<Admission> {
-    const configs = await configsOf(this.#rooms);
-    const taskId = send.newTaskId ?? this.#rooms.settings.ids.next();
+    const configs = await configsOf(this.#deps);
+    const taskId = send.newTaskId ?? this.#deps.settings.ids.next();
     const task = { ...send.owner, taskId };
     const { version, extensions } = send.call;
     const accepted = await configs.accept({ config, task, version, extensions, path: `${webhookPath}.` });
@@ -209,7 +209,7 @@ export class Sends {
   }
 
   #begin(send: Send, taskId: string | undefined = send.newTaskId): Admission | Promise<Admission> {
-    const { budget, runs, queue } = this.#rooms;
+    const { budget, runs, queue } = this.#deps;
     const { owner } = send.owner;
     const bytes = sizeOf(send.request.message);
     runs.enter(owner);
@@ -235,15 +235,15 @@ export class Sends {
     return answered(accepted);
   }
 
-  async #queue(send: Send, taskId = send.newTaskId ?? this.#rooms.settings.ids.next()): Promise<Admission> {
+  async #queue(send: Send, taskId = send.newTaskId ?? this.#deps.settings.ids.next()): Promise<Admission> {
     const { queueMessage } = await import("./queueing.ts");
-    const accepted = await queueMessage(this.#rooms, this.#retries, send, taskId);
+    const accepted = await queueMessage(this.#deps, this.#retries, send, taskId);
     this.#retries.end(send.attempt);
     return answered(accepted);
   }
 
   async #startRunLater(send: Send, bytes: number, taskId?: string, joined?: Promise<void>): Promise<Admission> {
-    const { budget, runs, queue } = this.#rooms;
+    const { budget, runs, queue } = this.#deps;
     const { owner } = send.owner;
     try {
       if (joined !== undefined) await joined;
@@ -263,10 +263,10 @@ export class Sends {
    * Starts a run for a message without a task (A2A 1.0 §3.4.1). The agent answers it, or makes a task. `bytes`: what of
    * the budget is taken for the message. `taskId`: of the task that it may make.
    */
-  #startRun(send: Send, bytes: number, taskId = this.#rooms.settings.ids.next()): Admission {
+  #startRun(send: Send, bytes: number, taskId = this.#deps.settings.ids.next()): Admission {
     const { hosted, owner, call, principal, headers, attempt, kept } = send;
     const { message, configuration } = send.request;
-    const { settings, runs } = this.#rooms;
+    const { settings, runs } = this.#deps;
     const { ids, clock, directReplyWithin } = settings;
     const contextId = message.contextId ?? ids.next();
     const task = { agent: owner.agent, owner: owner.owner, taskId };

@@ -23,9 +23,10 @@ import {
 } from "@parley/a2a/internal/protocol/index";
 import type { LazyConfigs } from "../../push/index.ts";
 import type { EventStream, LiveLogs } from "../log/index.ts";
-import type { EngineSettings, HostedAgent } from "../shared/options.ts";
-import { serverIsStopping } from "../shared/refusals.ts";
-import type { TaskIndex } from "../shared/task-index.ts";
+import { serverIsStopping } from "../shared/errors.ts";
+import type { HostedAgent } from "../shared/options.ts";
+import type { EngineSettings } from "../shared/settings.ts";
+import type { TaskIndex } from "./task-index.ts";
 import type { Runs } from "../supervise/index.ts";
 import { AgentTasks } from "./agent-tasks.ts";
 import { checkCall, methodOf, type CheckedAgent } from "./checks.ts";
@@ -36,7 +37,7 @@ import { createWebhook, deleteWebhook, getWebhook, listWebhooks } from "./webhoo
 import { cancelTask, getTask, listTasks, subscribeToTask } from "./task-operations.ts";
 
 /** What the operations of an agent need of the engine. */
-export interface ServiceRooms {
+export interface ServiceDeps {
   readonly settings: EngineSettings;
   readonly index: TaskIndex;
   readonly liveLogs: LiveLogs;
@@ -44,9 +45,8 @@ export interface ServiceRooms {
   readonly sends: Sends;
   /** The configs of webhooks. `undefined`: there are none. */
   readonly configs: LazyConfigs | undefined;
-  readonly isClosed: () => boolean;
-  /** The service behind the checks of callers, for methods of extensions. */
-  readonly guarded: () => AgentService;
+  /** Whether new calls are refused. */
+  readonly door: { readonly isClosed: boolean };
 }
 
 /** What an operation is given: the request, its call, and the URIs of the extensions that are active in it. */
@@ -69,8 +69,8 @@ type StreamHandlers = {
 };
 
 /** The operations of one agent (A2A 1.0 §3.1). */
-export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentService {
-  const { settings, index, liveLogs, runs, sends, isClosed } = rooms;
+export function createService(hosted: CheckedAgent, deps: ServiceDeps): AgentService {
+  const { settings, index, liveLogs, runs, sends, door } = deps;
   const delivery = new Delivery(settings.extensions);
   const tasks = new AgentTasks(hosted, settings, liveLogs);
   const unary: UnaryHandlers = {
@@ -80,10 +80,10 @@ export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentS
     CancelTask: (request, context, extensions) => cancelTask(tasks, runs, request, context, extensions),
     GetExtendedAgentCard: (_request, context) => getExtendedAgentCard(hosted, context),
     CreateTaskPushNotificationConfig: (request, context, extensions) =>
-      createWebhook(tasks, rooms, request, context, extensions),
-    GetTaskPushNotificationConfig: (request, context) => getWebhook(tasks, rooms, request, context),
-    ListTaskPushNotificationConfigs: (request, context) => listWebhooks(tasks, rooms, request, context),
-    DeleteTaskPushNotificationConfig: (request, context) => deleteWebhook(tasks, rooms, request, context),
+      createWebhook(tasks, deps, request, context, extensions),
+    GetTaskPushNotificationConfig: (request, context) => getWebhook(tasks, deps, request, context),
+    ListTaskPushNotificationConfigs: (request, context) => listWebhooks(tasks, deps, request, context),
+    DeleteTaskPushNotificationConfig: (request, context) => deleteWebhook(tasks, deps, request, context),
   };
   const streams: StreamHandlers = {
     SendStreamingMessage: (request, context, extensions) =>
@@ -99,7 +99,7 @@ export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentS
   ): Promise<Reply<JsonObject>> {
     const { principal } = context;
     const { card } = hosted;
-    const guarded = rooms.guarded();
+    const guarded = hosted.guard?.(outer) ?? outer;
     const { clock, logger: own } = settings;
     const logger = new FieldsLogger(own, () =>
       taskFields({ agent: hosted.id, ...resourceOf(operation, request), trace: context.trace }),
@@ -119,7 +119,7 @@ export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentS
     request: Operations[OperationName]["request"],
     context: CallContext,
   ): readonly string[] {
-    if (isClosed()) throw serverIsStopping();
+    if (door.isClosed) throw serverIsStopping();
     return checkCall(hosted, operation, request, context);
   }
 
@@ -155,7 +155,8 @@ export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentS
       return { batches: delivery.batches(batches, extensions), extensions };
     },
   };
-  return service;
+  const outer = settings.blobs?.around(service, hosted.id, settings.ownerOf) ?? service;
+  return outer;
 }
 
 /** GetExtendedAgentCard (A2A 1.0 §3.1.11). */

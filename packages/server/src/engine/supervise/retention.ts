@@ -1,7 +1,8 @@
 import { defer, type Clock, type Logger } from "@parley/a2a/internal/base/index";
 import type { TaskState } from "@parley/a2a/internal/model/index";
 import type { SweepOptions, SweepRule } from "../../store/index.ts";
-import type { EngineSettings, TaskTimes } from "../shared/options.ts";
+import type { TaskTimes } from "../shared/options.ts";
+import type { EngineSettings } from "../shared/settings.ts";
 import { safeSentences } from "../run/index.ts";
 import type { Runs } from "./runs.ts";
 

@@ -43,3 +43,16 @@ export class ChurnMap<Key, Value> {
     return this.#map.values();
   }
 }
+
+/** Tells listeners that something happened, so that what is built first need not know what is built on it. */
+export class Emitter<Args extends readonly unknown[] = []> {
+  #listeners: readonly ((...args: Args) => void)[] = [];
+
+  on(listener: (...args: Args) => void): void {
+    this.#listeners = [...this.#listeners, listener];
+  }
+
+  emit(...args: Args): void {
+    for (const listener of this.#listeners) listener(...args);
+  }
+}

@@ -1,7 +1,7 @@
 import { A2AError, invalidParams } from "@parley/a2a/internal/model/index";
 import type { AnyExtension } from "@parley/a2a/internal/protocol/index";
 import type { TaskSearch } from "../../store/index.ts";
-import type { EngineSettings } from "./options.ts";
+import type { EngineSettings } from "../shared/settings.ts";
 
 /** How long a search waits for the index of what was stored before, in milliseconds. */
 const longestWait = 10_000;
