@@ -1,6 +1,5 @@
 import { A2AError, type Message, type NewRecord, type SendMessageRequest } from "@parley/a2a/internal/model/index";
 import type {
-  AcceptedInput,
   ByteBudget,
   CallContext,
   IncomingFilesByUrl,
@@ -56,7 +55,7 @@ export interface Send {
   /** What extensions keep with the task of the message, and its webhook. */
   readonly kept: readonly FeatureEffect[];
   /** Lets the extensions accept the message again, where rows of its task that they have read have changed. */
-  readonly again?: () => Send | Promise<Send>;
+  readonly again?: () => Promise<Send>;
   /** The id of the task that the message may make, where its files are stored for that. */
   readonly newTaskId?: string;
   /** Its large files that were stored while it was read. */
@@ -113,17 +112,6 @@ export function joined({ task, contextId }: TaskHead, input: number): Accepted {
  */
 export function inContext(message: Message, contextId: string): Message {
   return Object.assign({}, message, { contextId });
-}
-
-/** The same send with what extensions have made of its message. `again`: has them do it again. */
-export function withInput(
-  send: Send,
-  { message, metadata }: AcceptedInput,
-  kept: readonly FeatureEffect[],
-  again: NonNullable<Send["again"]>,
-): Send {
-  const { request, call } = send;
-  return { ...send, request: { ...request, message }, call: { ...call, metadata }, kept, again };
 }
 
 const none: readonly string[] = [];

@@ -1,5 +1,14 @@
 import { taskFields } from "@parley/a2a/internal/protocol/index";
-import { A2AError, invalidParams, isTerminal, type NewRecord } from "@parley/a2a/internal/model/index";
+import {
+  A2AError,
+  hasGenerations,
+  invalidParams,
+  isInterrupted,
+  isTerminal,
+  type Message,
+  type NewRecord,
+  type SendMessageConfigurationDraft,
+} from "@parley/a2a/internal/model/index";
 import { inTaskFeature } from "../../intask/index.ts";
 import type { AcceptedConfig } from "../../push/index.ts";
 import {
@@ -12,21 +21,27 @@ import {
   type TaskKey,
 } from "../../store/index.ts";
 import { sizeOf } from "../shared/bytes.ts";
-import { readResumed, waitingRun } from "../run/index.ts";
-import { acquireLease, messageRecord, statusRecord, tooManyRows } from "../log/index.ts";
+import { isQueued, readResumed, waitingRun } from "../run/index.ts";
+import { acquireLease, messageRecord, statusRecord, tooManyRows, type Origin } from "../log/index.ts";
 import { taskIsFull, taskIsOver, taskNotFound } from "../shared/errors.ts";
 import { configsOf, inContext, joined, webhookPath, type Accepted, type Send, type SendDeps } from "./admission.ts";
-import {
-  beginsTurn,
-  checkContext,
-  generationMismatch,
-  originOf,
-  recordsOf,
-  renewed,
-  wantedGeneration,
-  type FollowUp,
-} from "./follow-up.ts";
 import type { Retries } from "./retries.ts";
+
+/** A message and its task, as the task was when it was read. */
+interface FollowUp {
+  readonly send: Send;
+  readonly head: TaskHead;
+  /** The message, in the context of its task. */
+  readonly message: Message;
+  /** Whether it may be stored only if the task has not changed since (`ifGenerationMatch` of the 1.1 draft). */
+  readonly unchanged: boolean;
+  /** Whether no process has room for its turn now. */
+  readonly crowded: boolean;
+  /** What of the budget is taken for it. */
+  readonly bytes: number;
+  /** Whether a run has it, and gives these bytes back when it is over. */
+  passedOn: boolean;
+}
 
 /** Accepts messages for existing tasks (A2A 1.0 §3.4.3). */
 export class FollowUps {
@@ -286,4 +301,47 @@ export class FollowUps {
     if (reason !== "duplicate" || once === undefined) return undefined;
     return this.#retries.join(head.task, once, send.attempt);
   }
+}
+
+/** Whether no run works on the task, and none waits for room, a time or an event: a message begins a turn. */
+function beginsTurn(head: TaskHead): boolean {
+  return head.run === undefined && waitingRun(head) === undefined && !isQueued(head);
+}
+
+/** The message, accepted again by extensions that depend on rows of its task. */
+async function renewed(send: Send): Promise<Send> {
+  const depends = send.kept.some((effect) => effect.op !== "wake" && effect.if !== undefined);
+  return depends && send.again !== undefined ? send.again() : send;
+}
+
+/** The records of a message that begins a turn. */
+function recordsOf({ send, head, message }: FollowUp, turn: number, now: number): readonly NewRecord[] {
+  const { call } = send;
+  const origin = originOf(head, turn, send);
+  const record = messageRecord(origin, message, call, now);
+  if (!isInterrupted(head.state)) return [record];
+  return [statusRecord(origin, { state: "TASK_STATE_WORKING" }, "system", "", now), record];
+}
+
+/** Where the records of a message for a task belong. */
+function originOf({ task, contextId }: TaskHead, turn: number, { call }: Send): Origin {
+  return { taskId: task.taskId, contextId, turn, attempt: 1, extensions: call.extensions, trace: call.trace };
+}
+
+/** The generation that the task of a message must have (§3.2.2 of the 1.1 draft). */
+export function wantedGeneration({ request, call }: Send): number | undefined {
+  const configuration: SendMessageConfigurationDraft | undefined = request.configuration;
+  return hasGenerations(call.version) ? configuration?.ifGenerationMatch : undefined;
+}
+
+function generationMismatch({ task: { taskId }, generation }: TaskHead, wanted: number): A2AError {
+  return new A2AError("TaskGenerationMismatch", `The task is at generation ${generation}, not at ${wanted}`, {
+    metadata: { taskId, expectedGeneration: String(wanted), currentGeneration: String(generation) },
+  });
+}
+
+/** §3.4.3: a task keeps its context. */
+function checkContext(message: Message, head: TaskHead): void {
+  if (message.contextId === undefined || message.contextId === head.contextId) return;
+  throw invalidParams([{ field: "message.contextId", description: "is not the context of this task" }]);
 }

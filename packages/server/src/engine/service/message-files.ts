@@ -4,7 +4,7 @@ import { A2AError, isTerminal, type Part } from "@parley/a2a/internal/model/inde
 import type { TaskHead, TaskKey } from "../../store/index.ts";
 import type { EngineSettings } from "../shared/settings.ts";
 import type { Admission, Send } from "./admission.ts";
-import { wantedGeneration } from "./follow-up.ts";
+import { wantedGeneration } from "./follow-ups.ts";
 
 /** The large files of one message, which are stored before the message is. */
 export class MessageFiles {
@@ -70,7 +70,7 @@ export class MessageFiles {
   }
 
   /** Admits the message. Files that no record names by the end are deleted: the message was refused, sent before, or answered directly. */
-  async admit(stored: Send, admit: (stored: Send) => Admission | Promise<Admission>): Promise<Admission> {
+  async admit(stored: Send, admit: (stored: Send) => Promise<Admission>): Promise<Admission> {
     try {
       const admission = await admit(stored);
       admission.answer.then(
