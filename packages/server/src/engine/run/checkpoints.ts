@@ -5,10 +5,9 @@ import type { StoredRun, TaskEffect } from "../../store/index.ts";
 import { exceeds } from "../shared/bytes.ts";
 import { agentMistake, jsonOf } from "../shared/mistakes.ts";
 import type { RunSettings } from "../shared/settings.ts";
-import type { Waiting } from "./phase.ts";
 import type { LostRange } from "./replay.ts";
-import { waitRow } from "./step-rows.ts";
-import { attemptOf, type StoredCheckpoint, type SuspendedTurn, type TurnInput } from "./turn-input.ts";
+import { waitRow } from "./task-rows.ts";
+import { attemptOf, type StoredCheckpoint, type SuspendedTurn, type TurnInput, type Waiting } from "./turn-input.ts";
 
 /** How many times a turn may be called again and do something else, until what it did before counts again. */
 const maxLostRanges = 256;

@@ -5,20 +5,11 @@ import { agentMessage, type Loss } from "../log/index.ts";
 import { agentMistake, checkReply } from "../shared/mistakes.ts";
 import { DirectReply } from "../conversations/direct-replies.ts";
 import { turnIsLost } from "../shared/errors.ts";
-import {
-  lossReasons,
-  noEvent,
-  safeSentences,
-  type FirstMessageInit,
-  type FirstResult,
-  type Phase,
-  type PhaseHost,
-  type RunDeps,
-} from "./phase.ts";
+import { lossReasons, noEvent, safeSentences, type Phase, type PhaseHost, type RunDeps } from "./phase.ts";
 import { Recorder } from "./recorder.ts";
 import { isReference, type RunFiles } from "./run-files.ts";
 import { TaskRun } from "./task-run.ts";
-import type { TurnInput } from "./turn-input.ts";
+import type { FirstMessageInit, FirstResult, TurnInput } from "./turn-input.ts";
 
 type ReplyEvent = Extract<AgentEvent, { kind: "reply" }>;
 

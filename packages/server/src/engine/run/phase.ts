@@ -1,24 +1,14 @@
-import type { Logger, Resolver } from "@parley/a2a/internal/base/index";
-import type { A2AError, Message, NewRecord, Task } from "@parley/a2a/internal/model/index";
-import type {
-  AgentEvent,
-  ByteBudget,
-  MessageRefused,
-  Principal,
-  TurnAbortKind,
-} from "@parley/a2a/internal/protocol/index";
-import type { FeatureEffect, OnceEffect, OnceRecord, TaskKey, TaskStateEffect } from "../../store/index.ts";
+import type { Logger } from "@parley/a2a/internal/base/index";
+import type { A2AError } from "@parley/a2a/internal/model/index";
+import type { AgentEvent, ByteBudget, MessageRefused, TurnAbortKind } from "@parley/a2a/internal/protocol/index";
+import type { FeatureEffect, TaskKey, TaskStateEffect } from "../../store/index.ts";
 import type { Conversations, ContextView } from "../conversations/conversations.ts";
-import type { Committer, LiveLogs, Loss, StoredCall, WriterInit, WriterStart } from "../log/index.ts";
-import type { HostedAgent } from "../shared/options.ts";
+import type { Committer, LiveLogs, Loss, WriterInit } from "../log/index.ts";
 import type { RunSettings } from "../shared/settings.ts";
-import type { DirectReply } from "../conversations/direct-replies.ts";
-import type { Pace } from "./pace.ts";
-import type { Run } from "./run.ts";
 import type { RunFiles } from "./run-files.ts";
-import type { ResumedTurn, TurnInput } from "./turn-input.ts";
+import type { NextTurn, TurnInput, Waiting } from "./turn-input.ts";
 
-/** What runs need of the engine. */
+/** Engine dependencies of a run. */
 export interface RunDeps {
   readonly settings: RunSettings;
   readonly committer: Committer;
@@ -27,77 +17,6 @@ export interface RunDeps {
   readonly budget: ByteBudget;
   /** Called when a run does nothing but wait, and others may go on. */
   readonly onRest?: () => void;
-}
-
-/** What a run needs of the engine, and of the runs of this process. */
-export interface OwnDeps extends RunDeps {
-  readonly pace: Pace;
-  /** Called when the run can write no more. */
-  readonly onOver: (run: Run) => void;
-}
-
-interface AnyRunInit {
-  readonly hosted: HostedAgent;
-  readonly key: TaskKey;
-  readonly contextId: string;
-  readonly message: Message;
-  readonly call: StoredCall;
-  /** The caller with all of its claims; absent where only the stored part is known. */
-  readonly principal?: Principal;
-  /** The declared headers of the request; absent where only those that are stored are known. */
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Bytes of the budget that the run holds from its start. */
-  readonly bytes: number;
-}
-
-/** A message without a task: the agent answers it directly, or its first event creates the task. */
-export interface FirstMessageInit extends AnyRunInit {
-  readonly start?: undefined;
-  /** Whether the context begins with this message. */
-  readonly isNewContext: boolean;
-  /** The idempotency key, stored with the task, or with a direct reply where those are durable. */
-  readonly once: OnceEffect | undefined;
-  /** What extensions keep with the task. A direct reply has none. */
-  readonly kept: readonly FeatureEffect[];
-  /** For the sender of the message. */
-  readonly result: Resolver<FirstResult>;
-}
-
-/** A task that exists: its next message, or a run of it that was lost. */
-export interface TaskRunInit extends AnyRunInit {
-  /** The task as it is stored. */
-  readonly start: WriterStart;
-  /** As the agent gets it; absent in the turn that created it. */
-  readonly task?: Task;
-  /** JSON text of the checkpoint that the lost run saved last. */
-  readonly checkpoint?: string;
-  /** JSON text of the state of the task. */
-  readonly taskState?: string;
-  /** The turn that goes on with the message. */
-  readonly resumes?: ResumedTurn | undefined;
-}
-
-export type RunInit = FirstMessageInit | TaskRunInit;
-
-/** The first result of a message: a direct reply, a task, or the answer of an earlier send of the same message. */
-export type FirstResult =
-  | { readonly kind: "message"; readonly reply: DirectReply }
-  /** `log`: all records of the task, where its message is answered by the commit that created it. */
-  | { readonly kind: "task"; readonly log: readonly NewRecord[] | undefined }
-  | { readonly kind: "duplicate"; readonly once: OnceRecord };
-
-/** The turn that follows another one, and the task as it is when that turn begins. */
-export interface NextTurn {
-  readonly input: TurnInput;
-  readonly task: Task | undefined;
-}
-
-/** What a turn waits for that has let go of its process. */
-export interface Waiting {
-  /** When the first of its waits is over, in milliseconds since the Unix epoch. `Infinity`: never by itself. */
-  readonly until: number;
-  /** Whether it waits for an event. */
-  readonly events: boolean;
 }
 
 /** What a run works on: a message that has no task yet (`FirstMessage`), or a task (`TaskRun`). */
@@ -168,6 +87,23 @@ export interface PhaseHost {
   hold(bytes: number): void;
   /** Nothing more will be written. `loss`: why not, where the turn has not ended. `storeError`: the agent gets it thrown at its `yield`. */
   end(loss?: Loss, storeError?: A2AError): void;
+}
+
+/** A turn that is under way, for what it keeps with its task. */
+export interface KeepingTurn {
+  readonly settings: RunSettings;
+  readonly logger: Logger;
+  readonly task: TaskKey;
+  /** The number of the turn that the function sees, from 1. */
+  readonly number: number;
+  readonly input: TurnInput;
+  readonly phase: () => Phase;
+  /** Takes what cancels the task of another agent. */
+  readonly onCancel: (cancel: () => void) => void;
+  /** The agent is alive. */
+  readonly onProgress: () => void;
+  /** How many bytes the turn holds in memory. */
+  readonly onBytes: (bytes: number) => void;
 }
 
 /** What a client reads when its task fails. The cause is in the operator's log. */

@@ -14,12 +14,45 @@ import {
 import { agentMistake, checkFreeJson, mistakeOf } from "../shared/mistakes.ts";
 import type { RunSettings } from "../shared/settings.ts";
 import { checkpointOf, Checkpoints } from "./checkpoints.ts";
-import { Question, TaskArtifacts } from "./checks.ts";
-import { ExtendedEvents } from "./extended.ts";
-import type { Read, Recorded, RecordedTask } from "./recorded.ts";
+import { ExtendedEvents, recordOf, type EventPlace } from "./event-records.ts";
+import { Question, TaskArtifacts } from "./event-rules.ts";
 import { Replay, type LostEvents } from "./replay.ts";
-import { recordOf, type EventPlace } from "./translate.ts";
-import { activeIn, attemptOf, type StoredCheckpoint, type TurnInput } from "./turn-input.ts";
+import { activeIn, attemptOf, type StoredCheckpoint, type TurnInput, type Waiting } from "./turn-input.ts";
+
+/** What is stored for events that an agent yielded together. */
+export interface Recorded {
+  readonly records: readonly NewRecord[];
+  /** What extensions keep with each of the records; absent where the turn has no extensions. */
+  readonly kept: readonly (readonly FeatureEffect[])[] | undefined;
+  readonly effects: readonly TaskEffect[];
+  /** The agent yielded a status after its own question, which ends the turn: the status and all after it are not stored. */
+  readonly endsTurn: boolean;
+  /** The turn has ended with the question of a delegation, and goes on with the answer. */
+  readonly suspends?: true;
+  /** The turn waits, and goes on when one of its waits is over. */
+  readonly waits?: Waiting;
+}
+
+/** The task that records are made for. */
+export interface RecordedTask {
+  readonly key: TaskKey;
+  readonly contextId: string;
+  /** The task is not stored yet. */
+  readonly isNew: boolean;
+  /** When the message of the first turn of the run came; milliseconds since the Unix epoch. */
+  readonly arrived: number;
+  /** Adds the task to each line. */
+  readonly logger: Logger;
+}
+
+/** Events as records, before they are compared with those of a lost run. */
+interface Read {
+  readonly records: readonly NewRecord[];
+  /** What extensions keep with each of the records; absent where the turn has no extensions. */
+  readonly kept: readonly (readonly FeatureEffect[])[] | undefined;
+  readonly checkpoints: readonly StoredCheckpoint[];
+  readonly endsTurn: boolean;
+}
 
 const none: readonly TaskEffect[] = [];
 const nothing = { records: [], kept: undefined, effects: none };

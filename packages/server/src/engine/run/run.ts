@@ -2,6 +2,8 @@ import { FieldsLogger } from "@parley/a2a/internal/base/fields-logger";
 import type { Logger } from "@parley/a2a/internal/base/index";
 import type { A2AError, Task } from "@parley/a2a/internal/model/index";
 import {
+  AuthorizationNotGiven,
+  DelegationFailed,
   observe,
   taskFields,
   type AgentEvent,
@@ -12,20 +14,34 @@ import {
 } from "@parley/a2a/internal/protocol/index";
 import type { TaskKey, TaskStateEffect } from "../../store/index.ts";
 import type { ContextView } from "../conversations/conversations.ts";
-import { endsSilently } from "../shared/mirror.ts";
 import type { Loss } from "../log/index.ts";
 import { isOfStore } from "../shared/errors.ts";
+import { endsSilently } from "../shared/mirror.ts";
+import { isMistake } from "../shared/mistakes.ts";
 import type { HostedAgent } from "../shared/options.ts";
-import { isArray, sentenceFor } from "./checks.ts";
-import { drive, during, type Driven } from "./drive.ts";
+import { drive, during, type Driven, type Pace } from "./drive.ts";
 import { FirstMessage } from "./first-message.ts";
-import { contextOf, firstTurnInput } from "./inputs.ts";
-import type { NextTurn, OwnDeps, Phase, PhaseHost, RunInit, TaskRunInit } from "./phase.ts";
+import { safeSentences, type Phase, type PhaseHost, type RunDeps } from "./phase.ts";
 import { Recorder } from "./recorder.ts";
 import { TaskRun } from "./task-run.ts";
 import { EngineTurn } from "./turn.ts";
-import { activeIn, type TurnInput } from "./turn-input.ts";
-import { RunHost, type HostedRun } from "./run-host.ts";
+import { RunHost, type HostedRun } from "./turn-host.ts";
+import {
+  activeIn,
+  contextOf,
+  firstTurnInput,
+  type NextTurn,
+  type RunInit,
+  type TaskRunInit,
+  type TurnInput,
+} from "./turn-input.ts";
+
+/** Dependencies of a run on the engine, and on the runs of this process. */
+export interface OwnDeps extends RunDeps {
+  readonly pace: Pace;
+  /** Called when the run can write no more. */
+  readonly onOver: (run: Run) => void;
+}
 
 /** Calls the agent, one turn after the other, until its task is over, waits for its user, or is lost. */
 export class Run implements HostedRun, PhaseHost, Driven {
@@ -292,3 +308,14 @@ export class Run implements HostedRun, PhaseHost, Driven {
 }
 
 const none: readonly (() => void)[] = [];
+
+function isArray(yielded: AgentYield): yielded is readonly AgentEvent[] {
+  return Array.isArray(yielded);
+}
+
+/** What the client reads of what an agent threw. */
+function sentenceFor(error: unknown): string {
+  if (error instanceof AuthorizationNotGiven && error.kind !== "message") return safeSentences[error.kind];
+  if (error instanceof DelegationFailed) return error.message;
+  return isMistake(error) ? safeSentences.invalid : safeSentences.failed;
+}

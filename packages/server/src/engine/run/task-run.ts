@@ -1,47 +1,63 @@
-import type { Resolver } from "@parley/a2a/internal/base/index";
+import type { Logger, Resolver } from "@parley/a2a/internal/base/index";
 import { A2AError, isInterrupted, isTerminal, type NewRecord, type TaskState } from "@parley/a2a/internal/model/index";
 import type { AgentEvent, TurnAbortKind } from "@parley/a2a/internal/protocol/index";
-import { replayFeature, type FeatureEffect, type StoredRun, type TaskEffect, type TaskKey } from "../../store/index.ts";
+import type { FeatureEffect, StoredRun, TaskEffect, TaskKey } from "../../store/index.ts";
 import type { ContextView } from "../conversations/conversations.ts";
 import {
+  LogWriter,
   readNextMessage,
   tooManyRows,
   type AppendResult,
-  type LogWriter,
   type Loss,
   type StatusInit,
+  type WriterInit,
+  type WriterStart,
 } from "../log/index.ts";
 import { endsSilently, mirrorOf } from "../shared/mirror.ts";
 import { agentMistake, eventDoesNotFit } from "../shared/mistakes.ts";
-import { isOutage, runIsGivenUp, taskIsFull, turnIsLost } from "../shared/errors.ts";
 import type { HostedAgent } from "../shared/options.ts";
+import { isOutage, runIsGivenUp, taskIsFull, turnIsLost } from "../shared/errors.ts";
+import { CrashSuspicion, isProgress, isSuspect } from "./crash-suspicion.ts";
+import { lossReasons, noEvent, safeSentences, type Phase, type PhaseHost, type RunDeps } from "./phase.ts";
+import type { Recorded, Recorder } from "./recorder.ts";
+import { hasWaits } from "./task-rows.ts";
 import {
-  lossReasons,
-  noEvent,
-  safeSentences,
+  readNextTurn,
+  runEffect,
+  type FirstMessageInit,
   type FirstResult,
   type NextTurn,
-  type Phase,
-  type PhaseHost,
-  type RunDeps,
+  type TurnInput,
   type Waiting,
-} from "./phase.ts";
-import {
-  acquitted,
-  excused,
-  handBack,
-  isProgress,
-  isSuspect,
-  logFailure,
-  showsWork,
-  withStates,
-  working,
-} from "./checks.ts";
-import { writerOf, type Recorded, type TaskRunParts } from "./recorded.ts";
-import type { Recorder } from "./recorder.ts";
-import { readNextTurn, runEffect } from "./inputs.ts";
-import { hasWaits } from "./step-rows.ts";
-import type { TurnInput } from "./turn-input.ts";
+} from "./turn-input.ts";
+
+/** What the run of a task is made of. */
+export interface TaskRunParts {
+  readonly hosted: HostedAgent;
+  readonly key: TaskKey;
+  readonly contextId: string;
+  readonly input: TurnInput;
+  readonly recorder: Recorder;
+  /** The task as it is stored, or how it is to be made. */
+  readonly start: WriterStart | NewTask;
+}
+
+/** A task that the message of `TaskRunParts.input` makes. */
+interface NewTask extends Pick<FirstMessageInit, "once" | "kept" | "result"> {
+  readonly run: null;
+  readonly state: "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING";
+}
+
+/** Writes the log of a task. */
+function writerOf(
+  { committer, liveLogs, settings }: RunDeps,
+  files: WriterInit["files"],
+  { key: task, contextId, recorder: source, start }: TaskRunParts,
+  onResult: (result: AppendResult) => void,
+): LogWriter {
+  const init = { committer, liveLogs, settings, task, contextId, onResult, source, files };
+  return new LogWriter(start.run === null ? init : { ...init, start });
+}
 
 /** Writes what an agent yields in the turns of one task, under one lease. */
 export class TaskRun implements Phase {
@@ -60,12 +76,7 @@ export class TaskRun implements Phase {
   /** After everything written, stored or not. */
   #state: TaskState;
   #resting = false;
-  /** The run as it was taken over from a process that crashed, until it writes something new: it may have caused the crash. */
-  #suspect: StoredRun | undefined;
-  /** The crash that was counted in advance has been taken back. */
-  #excused = false;
-  /** `seq` of the last event that the replay of a suspect has repeated. 0: not known yet. */
-  #replayed = 0;
+  #suspicion: CrashSuspicion | undefined;
   /** The task is being left for another process: `stopped` stays true, also when the task turns out to be full. */
   #leaving = false;
 
@@ -84,7 +95,7 @@ export class TaskRun implements Phase {
       const { once, kept } = start;
       const begun = [runEffect(this.#input), ...(once === undefined ? [] : [once]), ...kept];
       this.#append([parts.recorder.task(start.state)], begun);
-    } else if (isSuspect(start.run)) this.#suspect = start.run;
+    } else if (isSuspect(start.run)) this.#suspicion = this.#suspicionOf(start.run);
     this.#writer.by = this.#input.principal;
   }
 
@@ -136,7 +147,7 @@ export class TaskRun implements Phase {
     if (works) this.#append([this.#recorder.systemStatus(working)], []);
     const all = withStates(effects, context, this.#host);
     if (records.length > 0 || all.length > 0) this.#append(records, all, kept);
-    else if (this.#suspect !== undefined) this.#noteReplay();
+    else this.#suspicion?.noteReplay(this.#recorder.replayedTo, this.#input.input);
     const room = this.#writer.room();
     if (room !== undefined) return room.then(() => !endsTurn && !this.stopped);
     return !endsTurn && !this.stopped;
@@ -164,8 +175,8 @@ export class TaskRun implements Phase {
     this.#resting = resting;
     if (resting) this.#deps.onRest?.();
     // It has come to where the lost run waited, so it did not cause the crash.
-    if (clearsSuspicion && resting && this.#suspect !== undefined && !this.stopped) {
-      this.#suspect = undefined;
+    if (clearsSuspicion && resting && this.#suspicion !== undefined && !this.stopped) {
+      this.#endSuspicion();
       this.#append([], [runEffect(this.#input)]);
     }
   }
@@ -229,54 +240,36 @@ export class TaskRun implements Phase {
   }
 
   clearCrashSuspicion(): void {
-    if (this.#suspect === undefined || this.stopped) return;
-    const run = acquitted(this.#suspect);
-    // Its start may be watched twice.
-    if (run.outlived === this.#suspect.outlived) return;
-    this.#suspect = run;
-    this.#append([], [{ effect: "run", run }]);
+    if (!this.stopped) this.#suspicion?.clear();
   }
 
   excuse(): void {
-    if (this.#suspect === undefined || this.stopped) return;
-    this.#suspect = excused(this.#suspect);
-    this.#append([], [{ effect: "run", run: this.#suspect }]);
-    this.#excused = true;
+    if (!this.stopped) this.#suspicion?.excuse();
   }
 
   async joined(): Promise<void> {
-    if (this.#suspect?.alone !== true || this.stopped) return;
-    const { alone: _, ...run } = this.#suspect;
-    this.#suspect = run;
-    this.#append([], [{ effect: "run", run }]);
-    await this.flush().catch(() => {});
+    if (!this.stopped) await this.#suspicion?.joined();
   }
 
-  /** Stores how far the replay has come. If an attempt before this one died earlier, this one is cleared of that crash. */
-  #noteReplay(): void {
-    const to = this.#recorder.replayedTo;
-    if (to <= this.#replayed) return;
-    const begins = this.#replayed === 0;
-    this.#replayed = to;
-    if (begins) void this.#storeReplay().catch(() => {});
+  #suspicionOf(run: StoredRun): CrashSuspicion {
+    const of = {
+      store: this.#deps.settings.store,
+      task: this.#key,
+      isStopped: () => this.stopped,
+      append: (effects: readonly TaskEffect[]) => this.#append([], effects),
+      flush: () => this.flush(),
+    };
+    return new CrashSuspicion(of, run);
   }
 
-  async #storeReplay(): Promise<void> {
-    const { store } = this.#deps.settings;
-    const [row] = await store.features(this.#key, this.#key.taskId, replayFeature);
-    const before = Number(row?.value ?? 0);
-    for (let noted = before; !this.stopped && this.#suspect !== undefined; await this.flush()) {
-      if (this.#replayed <= noted) return void (this.#replayed = 0);
-      noted = this.#replayed;
-      // A position of an earlier turn says nothing about this one.
-      if (before > this.#input.input) this.clearCrashSuspicion();
-      this.#append([], [{ effect: "feature", op: "set", feature: replayFeature, key: "seq", value: `${noted}` }]);
-    }
+  #endSuspicion(): void {
+    this.#suspicion?.end();
+    this.#suspicion = undefined;
   }
 
   #append(records: readonly NewRecord[], effects: readonly TaskEffect[], kept?: Recorded["kept"]): void {
-    const cleared = this.#suspect !== undefined && isProgress(records, effects);
-    if (cleared) this.#suspect = undefined;
+    const cleared = this.#suspicion !== undefined && isProgress(records, effects);
+    if (cleared) this.#endSuspicion();
     this.#state = this.#writer.write(records, cleared ? [runEffect(this.#input), ...effects] : effects, kept);
     if (isTerminal(this.#state)) this.stopped = true;
   }
@@ -346,7 +339,7 @@ export class TaskRun implements Phase {
   async #handBack(): Promise<void> {
     this.#leaving = this.stopped = true;
     this.#host.abort(...lossReasons.shutdown);
-    this.#append([], handBack(this.#excused ? undefined : this.#suspect));
+    this.#append([], [...(this.#suspicion?.handBack ?? []), { effect: "lease", op: "release" }]);
     await this.flush().catch(() => {});
     this.#close("shutdown");
   }
@@ -373,4 +366,40 @@ export class TaskRun implements Phase {
     this.#result = undefined;
     return result;
   }
+}
+
+/**
+ * Whether a record shows that the state is out of date: the agent has begun, or was authorized elsewhere (A2A 1.0 §7.6.1). A result of
+ * one delegation says nothing about the authorization that another one waits for.
+ */
+function showsWork(record: NewRecord | undefined, state: TaskState): boolean {
+  if (record?.kind !== "artifactUpdate") return false;
+  return state === "TASK_STATE_SUBMITTED" || (state === "TASK_STATE_AUTH_REQUIRED" && record.actor !== "delegate");
+}
+
+/** The status that the engine sets where an agent has begun, or goes on. */
+const working: StatusInit = { state: "TASK_STATE_WORKING" };
+
+/** Effects together with the states that the agent has set since the last call. */
+function withStates(
+  effects: readonly TaskEffect[],
+  context: ContextView,
+  host: Pick<PhaseHost, "takeState">,
+): readonly TaskEffect[] {
+  const ofContext = context.takeChange();
+  const ofTask = host.takeState();
+  if (ofContext === undefined && ofTask === undefined) return effects;
+  return [...effects, ...(ofContext === undefined ? [] : [ofContext]), ...(ofTask === undefined ? [] : [ofTask])];
+}
+
+/** Says in the log why a task fails. `logger`: adds the task to each line. */
+function logFailure(
+  logger: Logger,
+  fields: { readonly owner: string; readonly turn: number },
+  kind: TurnAbortKind,
+  cause: unknown,
+): void {
+  // The operator asked for this end: a stack trace would tell nothing.
+  if (kind === "shutdown") logger.warn("A task was ended, since the server stops", fields);
+  else logger.error("A task failed", { ...fields, cause });
 }

@@ -22,7 +22,6 @@ import {
   type TurnRows,
   type TurnSignal,
 } from "@parley/a2a/internal/protocol/index";
-import type { TaskValue } from "./task-value.ts";
 import { activeIn, attemptOf, type TurnInput } from "./turn-input.ts";
 
 export interface TurnInit {
@@ -42,7 +41,8 @@ export interface TurnInit {
 /** What a turn needs of its run. */
 export interface TurnHost {
   readonly signal: TurnSignal;
-  readonly state: TaskValue;
+  /** The state of the task. */
+  readonly state: { read(): JsonValue | undefined; set(value: unknown): void };
   flush(): Promise<void>;
   authorization<Init extends AuthorizationInit>(
     init: Init,

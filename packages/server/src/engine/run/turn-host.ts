@@ -1,4 +1,5 @@
-import type { Logger } from "@parley/a2a/internal/base/index";
+import { utf8Length, type Logger } from "@parley/a2a/internal/base/index";
+import type { JsonValue } from "@parley/a2a/internal/model/index";
 import {
   TurnAborted,
   type AgentEvent,
@@ -11,12 +12,15 @@ import {
   type TurnSignal,
 } from "@parley/a2a/internal/protocol/index";
 import type { TaskKey, TaskStateEffect } from "../../store/index.ts";
+import { exceeds } from "../shared/bytes.ts";
+import { isOfStore } from "../shared/errors.ts";
+import { agentMistake, jsonOf } from "../shared/mistakes.ts";
 import type { HostedAgent } from "../shared/options.ts";
 import type { RunSettings } from "../shared/settings.ts";
-import { TurnKeeps } from "./keeps.ts";
-import type { Phase } from "./phase.ts";
+import type { RunMemory } from "./memory.ts";
+import type { KeepingTurn, Phase } from "./phase.ts";
 import { RunFiles } from "./run-files.ts";
-import { TaskValue } from "./task-value.ts";
+import { turnRows } from "./task-rows.ts";
 import type { TurnHost } from "./turn.ts";
 import { attemptOf, type TurnInput } from "./turn-input.ts";
 
@@ -85,20 +89,29 @@ export class RunHost implements TurnHost {
     init: Init,
     makeId: () => string,
   ): Promise<OpenAuthorization<Init["form"]>> {
-    // Few agents ask for authorizations, so the others do not load how.
-    const { openAuthorization } = await import("./authorization.ts");
-    return openAuthorization(this.#settings.authorizations, init, {
-      ...this.#ofTurn(),
-      contextId: this.#run.contextId,
-      agentName: this.#run.hosted.card.name,
-      principal: this.#run.input.principal,
+    const { authorizations } = this.#settings;
+    if (authorizations === undefined) throw agentMistake("turn.authorize(): this host cannot serve it");
+    const run = this.#run;
+    return authorizations.open(init, {
+      task: run.key,
+      number: seenTurn(run.input),
+      contextId: run.contextId,
+      agentName: run.hosted.card.name,
+      principal: run.input.principal,
       signal: this.signal,
       makeId,
+      keep(effects) {
+        run.phase.makeTask();
+        return run.phase.keep(effects);
+      },
+      rest: (resting) => run.phase.rest(resting, true),
     });
   }
 
   rows(feature: string): TurnRows {
-    return this.#keepsOfTurn().rows(feature);
+    const { key: task, input } = this.#run;
+    const { store, clock } = this.#settings;
+    return turnRows(feature, { store, clock, task, turn: seenTurn(input), phase: () => this.#run.phase });
   }
 
   get resumable(): boolean {
@@ -142,16 +155,12 @@ export class RunHost implements TurnHost {
     return this.#keeps === undefined ? take() : this.#keeps.pass(events, take);
   }
 
-  /** Of the turn that the function sees. */
-  #ofTurn(): { readonly task: TaskKey; readonly number: number; readonly phase: () => Phase } {
-    const { key, input } = this.#run;
-    return { task: key, number: (input.resumes ?? input).turn, phase: () => this.#run.phase };
-  }
-
   #keepsOfTurn(): TurnKeeps {
     return (this.#keeps ??= new TurnKeeps({
-      ...this.#ofTurn(),
       settings: this.#settings,
+      task: this.#run.key,
+      number: seenTurn(this.#run.input),
+      phase: () => this.#run.phase,
       logger: this.#run.logger,
       input: this.#run.input,
       onCancel: (cancel) => (this.#cancels ??= []).push(cancel),
@@ -168,7 +177,7 @@ interface Reason {
 }
 
 /** The signal of a run. Most agents never read it, so the controller is made when one does. */
-export class RunAbort {
+class RunAbort {
   #reason: Reason | undefined;
   #controller: AbortController | undefined;
 
@@ -196,4 +205,119 @@ const over: Reason = { kind: "over", text: "The turn is over", cause: undefined 
 
 function errorOf({ kind, text, cause }: Reason): TurnAborted {
   return new TurnAborted(kind, text, { cause });
+}
+
+/** What a turn keeps with its task: rows of extensions, delegations, steps and waits. How is loaded by those that do. */
+class TurnKeeps {
+  readonly #run: KeepingTurn;
+  #delegations: Promise<Delegations> | undefined;
+  #memory: Promise<TurnMemory> | undefined;
+  #opened: RunMemory | undefined;
+
+  constructor(run: KeepingTurn) {
+    this.#run = run;
+  }
+
+  delegations(): Promise<Delegations> {
+    return (this.#delegations ??= this.#openDelegations().catch((error: unknown) => {
+      this.#delegations = undefined;
+      throw this.#failed(error);
+    }));
+  }
+
+  memory(): Promise<TurnMemory> {
+    return (this.#memory ??= this.#openMemory().catch((error: unknown) => {
+      this.#memory = undefined;
+      throw this.#failed(error);
+    }));
+  }
+
+  /** Whether the function of a step is under way. */
+  get inStep(): boolean {
+    return (this.#opened?.running.size ?? 0) > 0;
+  }
+
+  /** Resolves once no step is under way. */
+  async stepsOver(): Promise<void> {
+    await this.#opened?.running.empty();
+  }
+
+  /** Passes on what the function has yielded. */
+  pass(events: readonly AgentEvent[], accept: () => boolean | Promise<boolean>): boolean | Promise<boolean> {
+    const [event] = events;
+    if (event?.kind === "wait") this.#opened?.keepOnly(event.waits.map(({ key }) => key));
+    const accepted = accept();
+    if (typeof accepted !== "boolean") return accepted.then((goesOn) => (this.#accepted(events), goesOn));
+    this.#accepted(events);
+    return accepted;
+  }
+
+  /** They are stored, or are about to be. */
+  #accepted(events: readonly AgentEvent[]): void {
+    const { counts } = this.#run.input;
+    if (counts !== undefined && events.some((event) => event?.kind === "checkpoint")) this.#opened?.forgetWaits(counts);
+  }
+
+  async #openDelegations(): Promise<Delegations> {
+    return (await import("./delegations.ts")).openDelegations(this.#run);
+  }
+
+  async #openMemory(): Promise<TurnMemory> {
+    const { openMemory } = await import("./memory.ts");
+    this.#opened = await openMemory({ ...this.#run, onFailed: (error) => this.#failed(error) });
+    return this.#opened;
+  }
+
+  /** At once, and not with the end of the agent, which may catch the error: it must not go on as if nothing were remembered. */
+  #failed(error: unknown): unknown {
+    if (isOfStore(error)) this.#run.phase().lose("store", error);
+    return error;
+  }
+}
+
+/** The state of a task during a run. Most agents have none: it is parsed when it is read. */
+class TaskValue {
+  readonly #maxBytes: number;
+  #text: string | undefined;
+  #value: JsonValue | undefined;
+  #change: TaskStateEffect | undefined;
+
+  /**
+   * @param stored - As JSON text.
+   * @param maxBytes - Its largest size, in bytes of JSON.
+   */
+  constructor(stored: string | undefined, maxBytes: number) {
+    this.#text = stored;
+    this.#maxBytes = maxBytes;
+  }
+
+  read(): JsonValue | undefined {
+    if (this.#value === undefined && this.#text !== undefined) this.#value = JSON.parse(this.#text) as JsonValue;
+    return this.#value;
+  }
+
+  set(value: unknown): void {
+    // A copy by way of text: the agent may go on changing its object.
+    const text = value === undefined ? undefined : jsonOf(value, "turn.setState()");
+    if (text !== undefined && exceeds(text, this.#maxBytes)) {
+      throw agentMistake(
+        `turn.setState(): the value takes ${utf8Length(text)} bytes, and limits.stateBytes is ${this.#maxBytes}`,
+      );
+    }
+    this.#text = text;
+    this.#value = undefined;
+    this.#change = { effect: "taskState", value: text ?? null };
+  }
+
+  /** The effect that stores what was set since the last call; `undefined`: nothing was set. */
+  takeChange(): TaskStateEffect | undefined {
+    const change = this.#change;
+    this.#change = undefined;
+    return change;
+  }
+}
+
+/** The turn that the function sees. */
+function seenTurn(input: TurnInput): number {
+  return (input.resumes ?? input).turn;
 }
