@@ -1,9 +1,8 @@
 import { A2AError, type Message } from "@parley/a2a/internal/model/index";
 import type { AgentEvent, MessageRefused, TurnAbortKind } from "@parley/a2a/internal/protocol/index";
-import type { ContextView } from "../conversations/conversations.ts";
+import { DirectReply, type ContextView } from "../conversations/conversations.ts";
 import { agentMessage, type Loss } from "../log/index.ts";
 import { agentMistake, checkReply } from "../shared/mistakes.ts";
-import { DirectReply } from "../conversations/direct-replies.ts";
 import { turnIsLost } from "../shared/errors.ts";
 import { lossReasons, noEvent, safeSentences, type Phase, type PhaseHost, type RunDeps } from "./phase.ts";
 import { Recorder } from "./recorder.ts";

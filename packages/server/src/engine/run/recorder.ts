@@ -14,8 +14,7 @@ import {
 import { agentMistake, checkFreeJson, mistakeOf } from "../shared/mistakes.ts";
 import type { RunSettings } from "../shared/settings.ts";
 import { checkpointOf, Checkpoints } from "./checkpoints.ts";
-import { ExtendedEvents, recordOf, type EventPlace } from "./event-records.ts";
-import { Question, TaskArtifacts } from "./event-rules.ts";
+import { ExtendedEvents, Question, TaskArtifacts, recordOf, type EventPlace } from "./events.ts";
 import { Replay, type LostEvents } from "./replay.ts";
 import { activeIn, attemptOf, type StoredCheckpoint, type TurnInput, type Waiting } from "./turn-input.ts";
 

@@ -14,9 +14,8 @@ import {
 } from "@parley/a2a/internal/protocol/index";
 import type { TaskKey, TaskStateEffect } from "../../store/index.ts";
 import type { ContextView } from "../conversations/conversations.ts";
-import type { Loss } from "../log/index.ts";
+import { endsSilently, type Loss } from "../log/index.ts";
 import { isOfStore } from "../shared/errors.ts";
-import { endsSilently } from "../shared/mirror.ts";
 import { isMistake } from "../shared/mistakes.ts";
 import type { HostedAgent } from "../shared/options.ts";
 import { drive, during, type Driven, type Pace } from "./drive.ts";

@@ -5,6 +5,8 @@ import type { FeatureEffect, StoredRun, TaskEffect, TaskKey } from "../../store/
 import type { ContextView } from "../conversations/conversations.ts";
 import {
   LogWriter,
+  endsSilently,
+  mirrorOf,
   readNextMessage,
   tooManyRows,
   type AppendResult,
@@ -13,7 +15,6 @@ import {
   type WriterInit,
   type WriterStart,
 } from "../log/index.ts";
-import { endsSilently, mirrorOf } from "../shared/mirror.ts";
 import { agentMistake, eventDoesNotFit } from "../shared/mistakes.ts";
 import type { HostedAgent } from "../shared/options.ts";
 import { isOutage, runIsGivenUp, taskIsFull, turnIsLost } from "../shared/errors.ts";

@@ -12,8 +12,7 @@ import type {
   TaskHead,
   TaskKey,
 } from "../../store/index.ts";
-import type { ContextView, Conversations } from "../conversations/conversations.ts";
-import type { DirectReply } from "../conversations/direct-replies.ts";
+import type { ContextView, Conversations, DirectReply } from "../conversations/conversations.ts";
 import type { StoredCall, WriterStart } from "../log/index.ts";
 import type { HostedAgent } from "../shared/options.ts";
 import type { LostRange } from "./replay.ts";

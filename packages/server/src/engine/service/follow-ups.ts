@@ -24,8 +24,16 @@ import { sizeOf } from "../shared/bytes.ts";
 import { isQueued, readResumed, waitingRun } from "../run/index.ts";
 import { acquireLease, messageRecord, statusRecord, tooManyRows, type Origin } from "../log/index.ts";
 import { taskIsFull, taskIsOver, taskNotFound } from "../shared/errors.ts";
-import { configsOf, inContext, joined, webhookPath, type Accepted, type Send, type SendDeps } from "./admission.ts";
-import type { Retries } from "./retries.ts";
+import {
+  configsOf,
+  inContext,
+  joined,
+  webhookPath,
+  type Accepted,
+  type Retries,
+  type Send,
+  type SendDeps,
+} from "./admission.ts";
 
 /** A message and its task, as the task was when it was read. */
 interface FollowUp {

@@ -21,6 +21,7 @@ import { checkAddresses, hasLarge, queuedTask, type FirstResult } from "../run/i
 import { taskIsFull } from "../shared/errors.ts";
 import { sizeOf } from "../shared/bytes.ts";
 import {
+  Retries,
   answered,
   configsOf,
   inContext,
@@ -33,7 +34,6 @@ import {
 } from "./admission.ts";
 import { checkSize, declaredHeaders, type CheckedAgent } from "./checks.ts";
 import { FollowUps } from "./follow-ups.ts";
-import { Retries } from "./retries.ts";
 
 /** Accepts messages, each once: as the first message of a task or as the next one. */
 export class Sends {

@@ -1,11 +1,23 @@
+import { BoundedMap, memoryOf } from "@parley/a2a/internal/base/bounded-map";
 import { FieldsLogger } from "@parley/a2a/internal/base/fields-logger";
-import { A2AError, toA2AError, type AgentCard, type JsonObject } from "@parley/a2a/internal/model/index";
+import type { Deliver, ExtensionHooks } from "@parley/a2a/internal/extensions/hooks";
 import {
-  resourceOf,
-  taskFields,
+  A2AError,
+  toA2AError,
+  type AgentCard,
+  type JsonObject,
+  type ListTasksResponse,
+  type StreamResponse,
+  type Task,
+} from "@parley/a2a/internal/model/index";
+import {
+  Payload,
+  TextPayload,
   anonymous,
   isMethod,
-  Payload,
+  mapItems,
+  resourceOf,
+  taskFields,
   type AgentService,
   type CallContext,
   type FoundTasks,
@@ -14,6 +26,7 @@ import {
   type OperationName,
   type Operations,
   type Reply,
+  type StreamItem,
   type StreamName,
   type StreamOperations,
   type StreamReply,
@@ -26,15 +39,23 @@ import type { EventStream, LiveLogs } from "../log/index.ts";
 import { serverIsStopping } from "../shared/errors.ts";
 import type { HostedAgent } from "../shared/options.ts";
 import type { EngineSettings } from "../shared/settings.ts";
-import type { TaskIndex } from "./task-index.ts";
 import type { Runs } from "../supervise/index.ts";
 import { AgentTasks } from "./agent-tasks.ts";
 import { checkCall, methodOf, type CheckedAgent } from "./checks.ts";
-import { Delivery } from "./delivery.ts";
+import {
+  cancelTask,
+  createWebhook,
+  deleteWebhook,
+  getTask,
+  getWebhook,
+  listTasks,
+  listWebhooks,
+  sendMessage,
+  sendStreamingMessage,
+  subscribeToTask,
+} from "./operations.ts";
 import type { Sends } from "./send-message.ts";
-import { sendMessage, sendStreamingMessage } from "./send-operations.ts";
-import { createWebhook, deleteWebhook, getWebhook, listWebhooks } from "./webhook-operations.ts";
-import { cancelTask, getTask, listTasks, subscribeToTask } from "./task-operations.ts";
+import type { TaskIndex } from "./search.ts";
 
 /** What the operations of an agent need of the engine. */
 export interface ServiceDeps {
@@ -168,4 +189,61 @@ async function getExtendedAgentCard(
   // An authenticator may let callers in that it does not know.
   if (principal === anonymous) throw new A2AError("Unauthenticated", "The extended card is for known callers alone");
   return { payload: new Payload(await extendedCard(principal)) };
+}
+
+/** How many bytes of delivered events are kept for other readers. */
+const keptBytes = 4 << 20;
+
+/** Applies `onDeliver` of the active extensions to answers and events. */
+export class Delivery {
+  readonly #hooks: ExtensionHooks;
+  /** Delivered events as JSON, by task, `seq` and active extensions. */
+  readonly #kept = new BoundedMap<string>({ bytes: keptBytes, bytesOf: memoryOf });
+
+  constructor(hooks: ExtensionHooks) {
+    this.#hooks = hooks;
+  }
+
+  reply<T>(operation: UnaryName, reply: Reply<T>, active: readonly string[]): Reply<T> {
+    const deliver = this.#hooks.deliver(active);
+    if (deliver === undefined) return reply;
+    return { ...reply, payload: reply.payload.map((value) => deliveredAnswer(operation, value, deliver) as T) };
+  }
+
+  batches(batches: StreamReply["batches"], active: readonly string[]): StreamReply["batches"] {
+    const deliver = this.#hooks.deliver(active);
+    if (deliver === undefined) return batches;
+    const activation = [...active].sort().join(" ");
+    return mapItems(batches, (item) => ({ ...item, payload: this.#payload(item, deliver, activation) }));
+  }
+
+  #payload({ payload, seq }: StreamItem, deliver: Deliver, activation: string): Payload<StreamResponse> {
+    const event = payload.value;
+    const taskId = event.statusUpdate?.taskId ?? event.artifactUpdate?.taskId;
+    // A snapshot of a task has the `seq` of its last event, so that number does not identify it.
+    if (seq === undefined || taskId === undefined) return new Payload(deliver(event));
+    const key = `${taskId}\0${seq}\0${activation}`;
+    const kept = this.#kept.get(key);
+    if (kept !== undefined) return new TextPayload(kept);
+    const json = JSON.stringify(deliver(event));
+    this.#kept.set(key, json);
+    return new TextPayload(json);
+  }
+}
+
+function deliveredAnswer(operation: UnaryName, value: unknown, deliver: Deliver): unknown {
+  const deliveredTask = (task: Task): Task => deliver({ task }).task as Task;
+  switch (operation) {
+    case "SendMessage":
+      return deliver(value as StreamResponse);
+    case "GetTask":
+    case "CancelTask":
+      return deliveredTask(value as Task);
+    case "ListTasks": {
+      const page = value as ListTasksResponse;
+      return { ...page, tasks: page.tasks.map(deliveredTask) };
+    }
+    default:
+      return value;
+  }
 }
