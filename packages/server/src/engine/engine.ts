@@ -63,7 +63,6 @@ export interface Engine {
   round(force?: boolean): Promise<void>;
   /** Whether a turn runs here that does not wait for an authorization, or a webhook is being delivered. */
   isBusy(): boolean;
-  /** Whether `close` was called. */
   isClosed(): boolean;
   /**
    * When the next stored work is due, in milliseconds since the Unix epoch: the end of a lease or of a wait, or a webhook. `undefined`: none is.
@@ -148,11 +147,9 @@ function createOutbox(make: EngineOptions["outbox"], { settings, agents, storage
   return outbox;
 }
 
-/** What answers callers. */
 interface Services {
   readonly sends: Sends;
   readonly index: TaskIndex;
-  /** By the id of the agent. */
   readonly hostings: ReadonlyMap<string, Hosting>;
   readonly offer: (hosted: CheckedAgent) => Hosting;
   /** Whether new calls are refused. */

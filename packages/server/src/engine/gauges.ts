@@ -6,7 +6,6 @@ import type { Runs } from "./supervise/index.ts";
 
 /** How many of each kind are counted. Rows of the queue are small, and their number says how many processes are needed. */
 const [maxCounted, maxQueued] = [1_000, 10_000];
-/** Tasks of one page. */
 const pageSize = 500;
 const ever = Number.MAX_SAFE_INTEGER;
 
@@ -14,11 +13,9 @@ interface GaugesDeps {
   readonly settings: EngineSettings;
   readonly runs: Pick<Runs, "all">;
   readonly budget: ByteBudget;
-  /** Ids of the agents of this server. */
   readonly agents: ReadonlyMap<string, unknown>;
 }
 
-/** What an observer can read of an engine. */
 export function gaugesOf({ settings, runs, budget, agents }: GaugesDeps): Gauges {
   const { store, clock } = settings;
   const rowsOf = (feature: string, now: number, limit = maxCounted): Promise<readonly DueFeature[]> =>

@@ -25,7 +25,6 @@ interface ErasureDeps {
   readonly runs: Pick<Runs, "all" | "endTask">;
   readonly conversations: Pick<Conversations, "forget">;
   readonly sends: Pick<Sends, "forget">;
-  /** Ids of the agents of this server. */
   readonly agents: readonly string[];
 }
 
@@ -34,7 +33,6 @@ const endTimeout = 2_000;
 /** How often is begun again for an owner whose messages go on coming. */
 const maxRounds = 20;
 
-/** Deletes all that a principal owns: in the store, with whatever agent, and in the memory of this process. */
 export async function deleteOwner(
   deps: ErasureDeps,
   of: Principal | string,
@@ -100,7 +98,6 @@ async function eraseWith(deps: ErasureDeps, owner: Owner): Promise<Erasure> {
   return erased;
 }
 
-/** All that a principal owns, with whatever agent, as JSON Lines. */
 export async function* exportOwned(
   { store, ownerOf, blobs }: EngineSettings,
   agents: readonly string[],

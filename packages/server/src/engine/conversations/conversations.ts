@@ -20,7 +20,6 @@ import { replyWindow, type RunSettings } from "../shared/settings.ts";
 
 /** A direct reply of an agent. The answer and what is kept of the reply share its text. */
 export class DirectReply extends Payload<{ readonly message: Message }> {
-  /** JSON of the message. */
   readonly text: string;
 
   /** Throws `InvalidAgentResponse` where the message is no JSON. */
@@ -56,7 +55,6 @@ export class RememberedReplies {
     bytesOf: (_name, exchanges) => exchanges.reduce((sum, exchange) => sum + bytesOf(exchange), 0),
   });
 
-  /** The messages of one conversation, the oldest first. */
   messagesOf(key: ContextKey): readonly SaidMessage[] {
     return (this.#conversations.get(nameOf(key)) ?? []).flatMap(({ time, asked, answer }) => [
       { time, message: asked },
@@ -64,7 +62,6 @@ export class RememberedReplies {
     ]);
   }
 
-  /** Forgets the conversations of an owner. */
   forget({ agent, owner }: Owner): void {
     this.#conversations.drop(nameOf({ agent, owner, contextId: "" }));
   }
@@ -114,7 +111,6 @@ export class Conversations {
     this.#committer = committer;
   }
 
-  /** The context of a turn. */
   async open(key: ContextKey, asking: AskingTurn): Promise<ContextView> {
     const { state } = await this.#settings.store.conversation(key, { limit: 0 });
     const { stateBytes } = this.#settings.limits;
@@ -152,7 +148,6 @@ export class Conversations {
     return this.#committer.append({ context: key, effects });
   }
 
-  /** Forgets what is kept in memory of an owner. */
   forget(owner: Owner): void {
     this.#remembered.forget(owner);
   }
@@ -183,7 +178,6 @@ export class Conversations {
   }
 }
 
-/** The turn that a context belongs to. */
 export interface AskingTurn {
   readonly taskId: string;
   readonly turn: number;

@@ -32,7 +32,6 @@ export class Batch {
   /** `null`: the task has no run any more. */
   run: StoredRun | null;
 
-  /** An empty batch, for a task in this state and with this run. */
   constructor(state: TaskState, run: StoredRun | null) {
     this.from = state;
     this.state = state;
@@ -83,7 +82,6 @@ export class Batch {
     return this.#places?.get(effect) ?? 0;
   }
 
-  /** The index of the last record that sets a row. */
   get lastWithRows(): number | undefined {
     const last = this.effects.findLast((effect) => effect.effect === "feature" && effect.op === "set");
     return last && this.placeOf(last) - 1;
@@ -99,7 +97,6 @@ function isProgressRow(effect: TaskEffect): effect is Extract<FeatureEffect, { o
   return effect.effect === "feature" && effect.op === "set" && effect.feature === delegationFeature;
 }
 
-/** What a change of a row adds to the size of a batch. */
 function rowBytes(effect: FeatureEffect): number {
   if (effect.op === "wake") return 0;
   return utf8Length(effect.feature) + utf8Length(effect.key) + (effect.op === "set" ? utf8Length(effect.value) : 0);
@@ -175,7 +172,6 @@ export function keepIn(effects: FeatureEffect[]): (change: FeatureChange<RowEffe
 
 type RowEffect = Exclude<FeatureEffect, { readonly op: "wake" }>;
 
-/** For rows that are more than a task may have. */
 export function tooManyRows(): TypeError {
   return new TypeError(`A task has at most ${featureBounds.rows} rows of features`);
 }
@@ -191,7 +187,6 @@ export const endOfRun: readonly TaskEffect[] = [
 export type TurnEnd = "ended" | "messageWaits";
 
 export interface Ending {
-  /** The last record of the turn, if it needs one. */
   readonly finish: NewRecord | undefined;
   /** Whether the turn goes on later, with its checkpoint: once its question is answered (`suspends`), or its wait is over (`waits`). */
   readonly how: "ends" | "suspends" | "waits";
@@ -201,7 +196,6 @@ export interface Ending {
 /** The same, for a turn that goes on with its checkpoint. */
 export const endOfSuspendedRun: readonly TaskEffect[] = endOfRun.filter(({ effect }) => effect !== "checkpoint");
 
-/** The effects of a batch, and those of the end of its turn. */
 export function withEnd(effects: readonly TaskEffect[], ending: Ending | undefined): readonly TaskEffect[] {
   if (ending === undefined) return effects;
   return [...effects, ...(ending.how === "ends" ? endOfRun : endOfSuspendedRun)];
@@ -221,10 +215,8 @@ export function boundOf({ records, state }: Batch, taskBytes: number): { readonl
   return { maxBytes: isTerminal(state) ? taskBytes + endBytes : taskBytes };
 }
 
-/** What extensions keep with each of some records. */
 export type Kept = readonly (readonly FeatureEffect[])[];
 
-/** The result of an append. */
 export type AppendResult =
   /** It is stored, and the turn goes on. Or a message was first: the batch is appended again, without the end of the turn. */
   | { readonly kind: "open" }
@@ -239,7 +231,6 @@ export type AppendResult =
   | { readonly kind: "full"; readonly lost: NewRecord | undefined; readonly rows: boolean; readonly state: TaskState }
   /** Nothing more can be stored. `once`: the same message has made a task before. */
   | { readonly kind: "refused"; readonly loss: Loss; readonly once: OnceRecord | undefined }
-  /** The store failed. */
   | { readonly kind: "failed"; readonly error: unknown };
 
 /** Why a run may write no more, although its turn has not ended. */
@@ -253,11 +244,9 @@ export function lossOf({ reason, head }: Extract<AppendOutcome, { readonly ok: f
 
 /** What extensions have added to a record that can do without it. */
 export interface Addition {
-  /** URIs of the extensions. */
   readonly by: readonly string[];
   /** The record without what they add. */
   readonly bare: () => NewRecord;
-  /** The rows that go with the record, of all extensions. */
   readonly rows: readonly FeatureEffect[];
 }
 
@@ -276,7 +265,6 @@ export class Additions {
     this.#of.set(record, addition);
   }
 
-  /** The records are stored. */
   forget(records: readonly NewRecord[]): void {
     for (const record of records) this.#of.delete(record);
   }

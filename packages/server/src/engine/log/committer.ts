@@ -47,7 +47,6 @@ interface CommitterSettings {
   readonly wakes: readonly string[];
 }
 
-/** An item that the store refused to look at. */
 interface Failure {
   readonly ok?: undefined;
   readonly error: unknown;
@@ -59,7 +58,6 @@ function noOutcome(): Failure {
   return { error: new Error("The store gave no outcome for an item") };
 }
 
-/** Tells the observer which records were stored. */
 function report(
   append: NonNullable<Observer["append"]>,
   items: readonly AppendItem[],
@@ -108,7 +106,6 @@ function contextOf({ create, records }: TaskAppend): string | undefined {
  * Under load many tasks share a commit. A single event waits only for the end of the turn.
  */
 export class Committer {
-  /** An item has changed a task. */
   readonly stored: Emitter<[TaskAppend]> = new Emitter();
   readonly #store: Store;
   readonly #queue: Submission[] = [];
@@ -118,7 +115,6 @@ export class Committer {
   readonly #observer: Observer | undefined;
   readonly #audit: Audit | undefined;
   readonly #clock: Clock;
-  /** Features whose rows each new record of their task wakes. */
   readonly #wakes: readonly string[];
 
   constructor({ store, observer, audit, clock, wakes }: CommitterSettings) {

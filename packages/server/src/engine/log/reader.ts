@@ -26,7 +26,6 @@ export const pageSize = 256;
 /** The same in bytes of JSON. A larger record is a page of its own, and is counted (`Position.room`). */
 const pageBytes = roomless;
 
-/** A place in the log of a task, to read on from. */
 export interface Position {
   readonly store: Store;
   readonly liveLogs: LiveLogs;
@@ -47,7 +46,6 @@ export class LogReader {
   readonly #from: Position;
   #after: number;
   readonly #live: LiveLog;
-  /** Notifications of the live log as of the last `poll`. */
   #seen: number;
   #waiter: Waiter | undefined;
   #closed = false;
@@ -204,12 +202,10 @@ async function readUntil(
   }
 }
 
-/** The messages of a log after that of the last turn. */
 interface NextMessage {
   readonly head: TaskHead;
   /** The oldest of them, which waits for a turn; absent when there is none. */
   readonly message: LogRecord | undefined;
-  /** Whether there is another one after it. */
   readonly more: boolean;
 }
 
@@ -228,7 +224,6 @@ function isAnswer({ call = "null" }: LogRecord): boolean {
   return (JSON.parse(call) as StoredCall | null)?.answers !== undefined;
 }
 
-/** Whether there is another message. The page does not tell where the first one has filled it. */
 async function hasMessageAfter(
   store: Pick<Store, "read">,
   task: TaskKey,
@@ -304,7 +299,6 @@ export async function readTimeline(
   return timeline;
 }
 
-/** Collects the entries as JSON text. */
 class Timeline implements Omit<TaskTimeline, "payload"> {
   readonly entries: string[] = [];
   readonly artifacts: Map<string, Span> = new Map<string, Span>();
@@ -315,7 +309,6 @@ class Timeline implements Omit<TaskTimeline, "payload"> {
     this.#left = bytes;
   }
 
-  /** Returns whether there was room. */
   add(record: LogRecord): boolean {
     if (countsInGeneration(record.kind)) this.#generation++;
     switch (record.kind) {

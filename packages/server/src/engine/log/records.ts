@@ -95,7 +95,6 @@ export function taskRecord(
   };
 }
 
-/** A message of the user to a task that exists. */
 export function messageRecord(origin: Origin, message: Message, call: StoredCall, time: number): NewRecord {
   return {
     kind: "message",

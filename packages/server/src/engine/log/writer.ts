@@ -29,7 +29,6 @@ import type { LiveLog, LiveLogs } from "./live-log.ts";
 
 /* What the writer of a log is made with. */
 
-/** A task as it is stored when a run begins to continue its log. */
 export interface WriterStart {
   readonly seq: number;
   readonly state: TaskState;
@@ -51,7 +50,6 @@ export interface WriterInit {
   readonly source?: { readonly additions: Additions | undefined };
   /** The rows of the files that a record is the first to refer to. They stay out where the record does. */
   readonly files?: ((record: NewRecord) => readonly FeatureEffect[]) | undefined;
-  /** Called after each append, in their order. */
   readonly onResult: (result: AppendResult) => void;
 }
 
@@ -103,7 +101,6 @@ export class LogWriter implements Submission {
     if (start !== undefined) this.#live.attach({ seq: start.seq, state: start.state, run: start.run });
   }
 
-  /** The run as of the last commit. */
   get storedRun(): StoredRun | null {
     return this.#storedRun;
   }
@@ -113,7 +110,6 @@ export class LogWriter implements Submission {
     return this.#isCreated ? this.#fence : undefined;
   }
 
-  /** Nothing more is written. */
   get closed(): boolean {
     return this.#closed;
   }
@@ -211,7 +207,6 @@ export class LogWriter implements Submission {
     if (this.#hasPending) this.#submit();
   }
 
-  /** For the committer. */
   storeFailed(error: unknown): void {
     if (!this.#closed) this.#init.onResult({ kind: "failed", error });
   }

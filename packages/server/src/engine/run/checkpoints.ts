@@ -22,10 +22,8 @@ export function checkpointOf(
   return { value, events, ids, ...(counts && { counts: [...counts] }), ...(asked && { asked }) };
 }
 
-/** What is stored of the place that a turn has come to. */
 export class Checkpoints {
   readonly #stateBytes: number;
-  /** The last one of the turn. */
   #last: StoredCheckpoint | undefined;
   /** Events after it that do not count, since a later attempt did not repeat them. */
   #lost: readonly LostRange[] = [];
@@ -34,7 +32,6 @@ export class Checkpoints {
     this.#stateBytes = limits.stateBytes;
   }
 
-  /** A turn begins. */
   begin(checkpoint: StoredCheckpoint | undefined): void {
     this.#last = checkpoint;
     this.#lost = checkpoint?.lost ?? [];

@@ -30,7 +30,6 @@ const maxOutlived = 10_000;
 interface SuspectedRun {
   readonly store: Pick<Store, "features">;
   readonly task: TaskKey;
-  /** Whether nothing more of it is stored. */
   isStopped(): boolean;
   append(effects: readonly TaskEffect[]): void;
   flush(): Promise<void>;
@@ -40,7 +39,6 @@ interface SuspectedRun {
 export class CrashSuspicion {
   readonly #of: SuspectedRun;
   #run: StoredRun;
-  /** The crash that was counted in advance has been taken back. */
   #excused = false;
   /** `seq` of the last event that its replay has repeated. 0: not known yet. */
   #replayed = 0;

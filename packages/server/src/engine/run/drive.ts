@@ -21,7 +21,6 @@ import type { Phase } from "./phase.ts";
  */
 const freeSteps = 8;
 
-/** The run whose agent is driven. */
 export interface Driven {
   readonly phase: Phase;
   readonly storeError: A2AError | undefined;
@@ -82,7 +81,6 @@ async function refused(error: unknown, run: Driven, context: ContextView): Promi
   if (!run.phase.refuse(error)) await run.accept(questionOf(error), context);
 }
 
-/** A turn with its extensions, which begin before it and end after it. */
 export async function during(extensions: ExtensionsOfTurn, run: () => Promise<void>): Promise<void> {
   try {
     extensions.start();

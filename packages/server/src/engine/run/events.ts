@@ -20,7 +20,6 @@ import { activeIn, type TurnInput } from "./turn-input.ts";
 export class TaskArtifacts {
   readonly #store: Pick<Store, "read">;
   readonly #task: TaskKey;
-  /** Artifacts of this run. */
   readonly #own = new ArtifactLedger();
   /** Artifacts of the log before it; absent until they are needed. */
   #earlier: ArtifactLedger | undefined;
@@ -51,7 +50,6 @@ export class TaskArtifacts {
     this.#own.note({ artifact: event.artifact, lastChunk: event.lastChunk === true });
   }
 
-  /** Opens artifacts that only the lost run had closed. */
   reopen(artifacts: Iterable<string>): void {
     for (const artifactId of artifacts) {
       if (this.#own.isClosed(artifactId) === undefined) this.#own.note({ artifact: { artifactId } });
@@ -71,7 +69,6 @@ export class TaskArtifacts {
   }
 }
 
-/** Why an append is wrong, and how to write it. */
 function notOpen(artifactId: string, closed: boolean): string {
   const id = JSON.stringify(artifactId);
   const open = `turn.artifact({ artifactId: ${id}, parts, open: true })`;
@@ -96,7 +93,6 @@ export class Question {
   #isOpen = false;
   #warned = false;
 
-  /** `logger`: adds the task to each line. */
   constructor(logger: Logger) {
     this.#logger = logger;
   }
@@ -146,7 +142,6 @@ export interface EventPlace {
   readonly actor: "agent" | "delegate";
   /** Its number in its turn, for the id of its message. */
   readonly number: string;
-  /** In milliseconds since the Unix epoch. */
   readonly time: number;
 }
 
@@ -190,7 +185,6 @@ export class ExtendedEvents {
 
   readonly #logger: Logger;
 
-  /** `logger`: adds the task to each line. */
   constructor(settings: RunSettings, key: TaskKey, contextId: string, logger: Logger) {
     this.additions = new Additions(logger);
     this.#logger = logger;

@@ -24,7 +24,6 @@ export class FirstMessage implements Phase {
   readonly #input: TurnInput;
   /** Wall time at which the message came: the time of the task's first record. */
   readonly #arrived: number;
-  /** A direct reply is being stored. */
   #answering = false;
 
   constructor(deps: RunDeps, host: PhaseHost, init: FirstMessageInit, input: TurnInput) {
@@ -113,7 +112,6 @@ export class FirstMessage implements Phase {
     return Promise.resolve();
   }
 
-  /** Answers directly, which ends the turn. */
   #answer(given: ReplyEvent, context: ContextView): false | Promise<false> {
     const { settings } = this.#deps;
     const { contextId } = this.#init;

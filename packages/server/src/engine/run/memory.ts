@@ -44,13 +44,11 @@ class Running extends Set<string> {
     return deleted;
   }
 
-  /** Resolves once there are none. */
   async empty(): Promise<void> {
     while (this.size > 0) await this.#waiters.wait();
   }
 }
 
-/** What the turn of a run remembers. */
 export class RunMemory implements TurnMemory {
   readonly running: Running = new Running();
   readonly had: Set<string> = new Set();
@@ -275,15 +273,12 @@ function deleted(feature: string, key: string): FeatureEffect {
 /** Fewer bytes are not deleted by themselves. */
 const minForgotten = 16 << 10;
 
-/** The results of one scope. */
 class Remembered {
   readonly #scope: ScopeName;
   /** Lines by what they are the result of. */
   readonly #lines = new Map<string, string>();
-  /** Number and text of the last row. */
   #last = 0;
   #text = "";
-  /** Of all lines, in bytes. */
   #bytes = 0;
 
   /** `rows`: those of `stepFeature`, of all scopes. */
@@ -314,7 +309,6 @@ class Remembered {
     return value === undefined ? "" : JSON.stringify(value);
   }
 
-  /** What stores a result. */
   add(name: string, json: string): readonly FeatureEffect[] {
     const line = lineOf(name, json);
     this.#lines.set(name, line);

@@ -43,7 +43,6 @@ export interface Phase {
    * `clearsSuspicion`: a run that comes here has not caused the crash of the one before.
    */
   rest(resting: boolean, clearsSuspicion: boolean): void;
-  /** Whether it does. */
   readonly resting: boolean;
   /** Makes the task although the agent has yielded nothing yet (A2A 1.0 §3.2.2 `returnImmediately`). */
   makeTask(): void;
@@ -67,13 +66,9 @@ export interface Phase {
   joined(): Promise<void>;
 }
 
-/** What a phase needs of its run. */
 export interface PhaseHost {
-  /** Adds the task, its context and the trace of the turn to each line. */
   readonly logger: Logger;
-  /** What stores the state of the task, where the agent has set it. */
   takeState(): TaskStateEffect | undefined;
-  /** Tells the agent that nothing more of its turn counts. */
   abort(kind: TurnAbortKind, text: string, cause?: unknown): void;
   /** The message has created a task. */
   becomes(task: Phase): void;
@@ -81,9 +76,7 @@ export interface PhaseHost {
   readonly files: WriterInit["files"];
   /** The large files of the run. Absent: every file is in the store. */
   readonly outside: RunFiles | undefined;
-  /** Whether the function of a step is under way. */
   readonly inStep: boolean;
-  /** Changes the bytes of the budget that the run holds. */
   hold(bytes: number): void;
   /** Nothing more will be written. `loss`: why not, where the turn has not ended. `storeError`: the agent gets it thrown at its `yield`. */
   end(loss?: Loss, storeError?: A2AError): void;
@@ -100,9 +93,7 @@ export interface KeepingTurn {
   readonly phase: () => Phase;
   /** Takes what cancels the task of another agent. */
   readonly onCancel: (cancel: () => void) => void;
-  /** The agent is alive. */
   readonly onProgress: () => void;
-  /** How many bytes the turn holds in memory. */
   readonly onBytes: (bytes: number) => void;
 }
 

@@ -18,7 +18,6 @@ import { ExtendedEvents, Question, TaskArtifacts, recordOf, type EventPlace } fr
 import { Replay, type LostEvents } from "./replay.ts";
 import { activeIn, attemptOf, type StoredCheckpoint, type TurnInput, type Waiting } from "./turn-input.ts";
 
-/** What is stored for events that an agent yielded together. */
 export interface Recorded {
   readonly records: readonly NewRecord[];
   /** What extensions keep with each of the records; absent where the turn has no extensions. */
@@ -36,18 +35,15 @@ export interface Recorded {
 export interface RecordedTask {
   readonly key: TaskKey;
   readonly contextId: string;
-  /** The task is not stored yet. */
   readonly isNew: boolean;
   /** When the message of the first turn of the run came; milliseconds since the Unix epoch. */
   readonly arrived: number;
-  /** Adds the task to each line. */
   readonly logger: Logger;
 }
 
 /** Events as records, before they are compared with those of a lost run. */
 interface Read {
   readonly records: readonly NewRecord[];
-  /** What extensions keep with each of the records; absent where the turn has no extensions. */
   readonly kept: readonly (readonly FeatureEffect[])[] | undefined;
   readonly checkpoints: readonly StoredCheckpoint[];
   readonly endsTurn: boolean;
@@ -67,16 +63,13 @@ export class Recorder {
   readonly #isNew: boolean;
   readonly #arrived: number;
   readonly #question: Question;
-  /** Made when it is first needed. */
   #artifacts: TaskArtifacts | undefined;
   #turn: TurnInput;
-  /** Made when an event has extensions. */
   #extended: ExtendedEvents | undefined;
   /** While a resumed run may repeat events of the lost one. */
   #replay: Replay | undefined;
   /** What the lost run had stored and this one has not repeated. */
   #lost: LostEvents | undefined;
-  /** Events of the turn, in all of its attempts. */
   #events = 0;
   /** Events of delegations in this attempt. */
   #delegated = 0;
@@ -98,7 +91,6 @@ export class Recorder {
     this.begin(first);
   }
 
-  /** Begins a turn. */
   begin(turn: TurnInput): void {
     const { checkpoint } = turn;
     this.#turn = turn;
@@ -138,7 +130,6 @@ export class Recorder {
     return taskRecord(this.#origin(), state, this.#turn.message, this.#turn.call, this.#arrived);
   }
 
-  /** A status that the engine sets. */
   systemStatus(init: StatusInit): NewRecord {
     const messageId = `${this.#key.taskId}-${this.#turn.turn}-system`;
     return statusRecord(this.#origin(), init, "system", messageId, this.#now());

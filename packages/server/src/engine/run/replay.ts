@@ -15,7 +15,6 @@ const pageSize = 256;
 /** Events that do not count: `seq` of the first and of the last one. */
 export type LostRange = readonly [first: number, last: number];
 
-/** The events of a lost run. */
 interface EarlierEvents {
   readonly store: Pick<Store, "read">;
   readonly task: TaskKey;
@@ -32,7 +31,6 @@ interface EarlierEvents {
   readonly repeatable: ((record: NewRecord) => NewRecord) | undefined;
 }
 
-/** What is new of the records of a run. */
 interface Compared {
   /** How many of them, from the first on, are stored already. */
   readonly repeated: number;
@@ -77,7 +75,6 @@ export class Replay {
     this.#lost = new LostEvents(store, task);
   }
 
-  /** The agent has yielded something new. */
   get over(): boolean {
     return this.#over;
   }
@@ -201,7 +198,6 @@ export class LostEvents {
     return replaced;
   }
 
-  /** The same, of one record. */
   async replaceIn(record: NewRecord): Promise<NewRecord> {
     return this.#artifacts.size === 0 || record.kind !== "artifactUpdate" ? record : this.#replace(record);
   }

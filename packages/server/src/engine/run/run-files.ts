@@ -107,7 +107,6 @@ export class RunFiles implements TurnFiles {
     });
   }
 
-  /** The events with their large files outside. */
   async stored(events: readonly AgentEvent[]): Promise<readonly AgentEvent[]> {
     const [blobs, room] = await this.#open();
     const stored: AgentEvent[] = [];
@@ -184,7 +183,6 @@ export function checkAddresses({ parts }: Message, incoming?: IncomingFilesByUrl
   if (fields.length > 0) throw invalidParams(fields);
 }
 
-/** Whether a message has files that belong outside. */
 export function hasLarge({ parts }: Message, inlineBytes: number): boolean {
   return parts.some((part) => isLarge(part, inlineBytes));
 }

@@ -35,10 +35,8 @@ import {
   type TurnInput,
 } from "./turn-input.ts";
 
-/** Dependencies of a run on the engine, and on the runs of this process. */
 export interface OwnDeps extends RunDeps {
   readonly pace: Pace;
-  /** Called when the run can write no more. */
   readonly onOver: (run: Run) => void;
 }
 
@@ -54,7 +52,6 @@ export class Run implements HostedRun, PhaseHost, Driven {
 
   readonly #deps: OwnDeps;
   #phase: Phase;
-  /** The turn that is under way. */
   input: TurnInput;
   /** Bytes of the budget that it holds. */
   #bytes: number;
@@ -90,7 +87,6 @@ export class Run implements HostedRun, PhaseHost, Driven {
     }
   }
 
-  /** Adds the task, its context and the trace of the turn to each line. */
   get logger(): Logger {
     return (this.#logger ??= new FieldsLogger(this.#deps.settings.logger, () => {
       const { agent, taskId } = this.key;
@@ -176,7 +172,6 @@ export class Run implements HostedRun, PhaseHost, Driven {
     return { agent, taskId, contextId: this.contextId, turn, attempt, trace: call.trace };
   }
 
-  /** The agent is alive. */
   progressed(): void {
     this.lastEventAt = this.#deps.settings.clock.elapsed();
   }
@@ -228,7 +223,6 @@ export class Run implements HostedRun, PhaseHost, Driven {
     return this.#storeError;
   }
 
-  /** Why nothing more is written, where the turn has not ended. */
   get loss(): Loss | undefined {
     return this.#loss;
   }
@@ -276,7 +270,6 @@ export class Run implements HostedRun, PhaseHost, Driven {
     return new TaskRun(this.#deps, this, { hosted, key, contextId, input, recorder, start });
   }
 
-  /** For the turn: how many bytes it remembers. */
   holdResults(bytes: number): void {
     if (this.#ended) return;
     this.hold(this.#bytes - this.#resultBytes + bytes);
@@ -312,7 +305,6 @@ function isArray(yielded: AgentYield): yielded is readonly AgentEvent[] {
   return Array.isArray(yielded);
 }
 
-/** What the client reads of what an agent threw. */
 function sentenceFor(error: unknown): string {
   if (error instanceof AuthorizationNotGiven && error.kind !== "message") return safeSentences[error.kind];
   if (error instanceof DelegationFailed) return error.message;

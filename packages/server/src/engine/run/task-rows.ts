@@ -20,7 +20,6 @@ import type { Phase } from "./phase.ts";
 /** What results belong to: a turn, by its number, or the whole task. */
 export type ScopeName = `${number}` | "task";
 
-/** The scope in the key of a row: a turn, `task`, or `event`. */
 export function scopeOf(key: string): string {
   return key.slice(0, key.indexOf("."));
 }
@@ -51,12 +50,10 @@ export async function hasWaits(store: Pick<Store, "features">, task: TaskKey, tu
   return rows.some(isWaitOf(turn));
 }
 
-/** Whether a row is of a wait of this turn. */
 export function isWaitOf(turn: number): (row: Pick<FeatureRow, "key">) => boolean {
   return ({ key }) => scopeOf(key) === `${turn}`;
 }
 
-/** An event as it is stored. */
 export interface StoredEvent {
   /** Tells it from others that had its place before. */
   readonly id: string;
@@ -69,7 +66,6 @@ export function eventRow(key: string, event: StoredEvent, due: number): FeatureE
   return { effect: "feature", op: "set", feature: waitFeature, key, value: JSON.stringify(event), due, if: null };
 }
 
-/** The key of one of the places for events. */
 export function eventKey(place: number): string {
   return `event.${place}`;
 }
@@ -78,7 +74,6 @@ export function isEvent({ key }: Pick<FeatureRow, "key">): boolean {
   return scopeOf(key) === "event";
 }
 
-/** Whether a wait is over: by its time, or by an event. */
 export function isOver(row: FeatureRow, now: number, rows: readonly FeatureRow[]): boolean {
   const { event, until } = JSON.parse(row.value) as OpenWait;
   if (until !== undefined && until <= now) return true;
@@ -86,7 +81,6 @@ export function isOver(row: FeatureRow, now: number, rows: readonly FeatureRow[]
   return rows.some((other) => isEvent(other) && (JSON.parse(other.value) as StoredEvent).name === event);
 }
 
-/** Whether somebody has to look at a row. */
 export function isDueBy(now: number): (row: FeatureRow) => boolean {
   return ({ due = Infinity }) => due <= now;
 }
@@ -103,10 +97,8 @@ export function changed({ key, value, due }: FeatureRow, to: "delete" | "park" |
   return to === "park" ? { ...row, op: "set", value } : { ...row, op: "set", value, due: to };
 }
 
-/** The key of the row of a task in the queue. */
 export const queueKey = "run";
 
-/** What that row says: the turn that is to begin. */
 export type QueuedRun = Pick<StoredRun, "turn" | "input">;
 
 /** Whether a task waits for a process with room. Nothing else leaves a task submitted without a run. */
@@ -146,7 +138,6 @@ interface TurnRowsDeps {
   readonly store: Pick<Store, "append" | "features" | "once">;
   readonly clock: Clock;
   readonly task: TaskKey;
-  /** Which turn of the task, from 1. */
   readonly turn: number;
   readonly phase: () => Pick<Phase, "fence" | "flush" | "keep" | "makeTask">;
 }

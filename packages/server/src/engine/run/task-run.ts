@@ -32,7 +32,6 @@ import {
   type Waiting,
 } from "./turn-input.ts";
 
-/** What the run of a task is made of. */
 export interface TaskRunParts {
   readonly hosted: HostedAgent;
   readonly key: TaskKey;
@@ -43,13 +42,11 @@ export interface TaskRunParts {
   readonly start: WriterStart | NewTask;
 }
 
-/** A task that the message of `TaskRunParts.input` makes. */
 interface NewTask extends Pick<FirstMessageInit, "once" | "kept" | "result"> {
   readonly run: null;
   readonly state: "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING";
 }
 
-/** Writes the log of a task. */
 function writerOf(
   { committer, liveLogs, settings }: RunDeps,
   files: WriterInit["files"],
@@ -124,7 +121,6 @@ export class TaskRun implements Phase {
     return this.#hosted.agent.mirrorArtifactText === true;
   }
 
-  /** Takes the end of the task, with the text of the artifacts before it. */
   async #acceptEnd(event: AgentEvent | undefined, context: ContextView): Promise<boolean> {
     const message = await this.#mirror();
     if (this.stopped) return false;
@@ -158,7 +154,6 @@ export class TaskRun implements Phase {
     return this.#writer.flush();
   }
 
-  /** The task exists. */
   makeTask(): void {}
 
   keep(effects: readonly FeatureEffect[]): Promise<void> {
@@ -275,7 +270,6 @@ export class TaskRun implements Phase {
     if (isTerminal(this.#state)) this.stopped = true;
   }
 
-  /** Called by the writer after each append. */
   #appended(result: AppendResult): void {
     switch (result.kind) {
       case "created":
@@ -336,7 +330,6 @@ export class TaskRun implements Phase {
     else this.fail(safeSentences.full, eventDoesNotFit(lost, taskBytes), "failed");
   }
 
-  /** Leaves the task for another process. */
   async #handBack(): Promise<void> {
     this.#leaving = this.stopped = true;
     this.#host.abort(...lossReasons.shutdown);
@@ -381,7 +374,6 @@ function showsWork(record: NewRecord | undefined, state: TaskState): boolean {
 /** The status that the engine sets where an agent has begun, or goes on. */
 const working: StatusInit = { state: "TASK_STATE_WORKING" };
 
-/** Effects together with the states that the agent has set since the last call. */
 function withStates(
   effects: readonly TaskEffect[],
   context: ContextView,

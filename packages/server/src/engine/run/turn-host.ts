@@ -24,19 +24,14 @@ import { turnRows } from "./task-rows.ts";
 import type { TurnHost } from "./turn.ts";
 import { attemptOf, type TurnInput } from "./turn-input.ts";
 
-/** The run whose turns use it. */
 export interface HostedRun {
   readonly key: TaskKey;
   readonly contextId: string;
   readonly hosted: HostedAgent;
   readonly phase: Phase;
-  /** Adds the task to each line. */
   readonly logger: Logger;
-  /** The turn that is under way. */
   readonly input: TurnInput;
-  /** The agent is alive. */
   progressed(): void;
-  /** How many bytes the turn remembers. */
   holdResults(bytes: number): void;
 }
 
@@ -45,12 +40,10 @@ export class RunHost implements TurnHost {
   readonly abort: RunAbort = new RunAbort();
   readonly #settings: RunSettings;
   readonly #run: HostedRun;
-  /** As it was when the run began. */
   readonly #storedState: string | undefined;
   /** Made when the agent first asks for it. */
   #state: TaskValue | undefined;
   #cancels: (() => void)[] | undefined;
-  /** Made when the turn first keeps something. */
   #keeps: TurnKeeps | undefined;
   #outside: RunFiles | undefined;
 
@@ -61,13 +54,11 @@ export class RunHost implements TurnHost {
     this.#storedState = storedState;
   }
 
-  /** The next turn begins. */
   begin(): void {
     this.#cancels = undefined;
     this.#keeps = undefined;
   }
 
-  /** Fires when the run is aborted. */
   get signal(): TurnSignal {
     return this.abort.signal;
   }
@@ -76,7 +67,6 @@ export class RunHost implements TurnHost {
     return (this.#state ??= new TaskValue(this.#storedState, this.#settings.limits.stateBytes));
   }
 
-  /** What stores the state of the task, where the agent has set it. */
   takeState(): TaskStateEffect | undefined {
     return this.#state?.takeChange();
   }
@@ -135,22 +125,18 @@ export class RunHost implements TurnHost {
     }));
   }
 
-  /** What cancels the tasks of other agents. */
   get cancels(): readonly (() => void)[] {
     return this.#cancels ?? [];
   }
 
-  /** Whether the function of a step is under way. */
   get inStep(): boolean {
     return this.#keeps?.inStep === true;
   }
 
-  /** Resolves once no step is under way. */
   async stepsOver(): Promise<void> {
     await this.#keeps?.stepsOver();
   }
 
-  /** Passes on what the function has yielded. */
   pass(events: readonly AgentEvent[], take: () => boolean | Promise<boolean>): boolean | Promise<boolean> {
     return this.#keeps === undefined ? take() : this.#keeps.pass(events, take);
   }
@@ -232,17 +218,14 @@ class TurnKeeps {
     }));
   }
 
-  /** Whether the function of a step is under way. */
   get inStep(): boolean {
     return (this.#opened?.running.size ?? 0) > 0;
   }
 
-  /** Resolves once no step is under way. */
   async stepsOver(): Promise<void> {
     await this.#opened?.running.empty();
   }
 
-  /** Passes on what the function has yielded. */
   pass(events: readonly AgentEvent[], accept: () => boolean | Promise<boolean>): boolean | Promise<boolean> {
     const [event] = events;
     if (event?.kind === "wait") this.#opened?.keepOnly(event.waits.map(({ key }) => key));

@@ -29,34 +29,28 @@ interface AnyRunInit {
   readonly principal?: Principal;
   /** The declared headers of the request; absent where only those that are stored are known. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Bytes of the budget that the run holds from its start. */
   readonly bytes: number;
 }
 
 /** A message without a task: the agent answers it directly, or its first event creates the task. */
 export interface FirstMessageInit extends AnyRunInit {
   readonly start?: undefined;
-  /** Whether the context begins with this message. */
   readonly isNewContext: boolean;
   /** The idempotency key, stored with the task, or with a direct reply where those are durable. */
   readonly once: OnceEffect | undefined;
   /** What extensions keep with the task. A direct reply has none. */
   readonly kept: readonly FeatureEffect[];
-  /** For the sender of the message. */
   readonly result: Resolver<FirstResult>;
 }
 
 /** A task that exists: its next message, or a run of it that was lost. */
 export interface TaskRunInit extends AnyRunInit {
-  /** The task as it is stored. */
   readonly start: WriterStart;
   /** As the agent gets it; absent in the turn that created it. */
   readonly task?: Task;
   /** JSON text of the checkpoint that the lost run saved last. */
   readonly checkpoint?: string;
-  /** JSON text of the state of the task. */
   readonly taskState?: string;
-  /** The turn that goes on with the message. */
   readonly resumes?: ResumedTurn | undefined;
 }
 
@@ -79,7 +73,6 @@ export interface NextTurn {
 export interface Waiting {
   /** When the first of its waits is over, in milliseconds since the Unix epoch. `Infinity`: never by itself. */
   readonly until: number;
-  /** Whether it waits for an event. */
   readonly events: boolean;
 }
 
@@ -103,9 +96,7 @@ export interface StoredCheckpoint {
 
 /** A turn that has ended with the question of a delegation, and goes on in the turn of the answer. */
 export interface SuspendedTurn {
-  /** The turn, from 1. */
   readonly turn: number;
-  /** `seq` of its message. */
   readonly input: number;
   /** How many attempts it had, in all turns so far. */
   readonly attempt: number;
@@ -119,7 +110,6 @@ export interface TurnInput {
   readonly turn: number;
   /** From 1. A later attempt resumes a run that was lost. */
   readonly attempt: number;
-  /** `seq` of the message. */
   readonly input: number;
   readonly message: Message;
   readonly call: StoredCall;
@@ -138,10 +128,8 @@ export interface TurnInput {
   active?: ExtensionsOfTurn;
 }
 
-/** A turn that goes on, and its message. */
 export interface ResumedTurn extends SuspendedTurn {
   readonly message: Message;
-  /** Of the call that brought this message. */
   readonly call: StoredCall;
 }
 
@@ -170,7 +158,6 @@ export function firstTurnInput(init: RunInit): TurnInput {
   return { turn, attempt, input, message, call, principal, headers, checkpoint, resumes, ...made };
 }
 
-/** Stores which turn a run is at. */
 export function runEffect({ turn, attempt, input }: TurnInput): TaskEffect {
   return { effect: "run", run: { turn, attempt, input } };
 }
@@ -240,7 +227,6 @@ export async function readNextTurn(
   return { input, task: input.resumes?.turn === 1 ? undefined : task };
 }
 
-/** The turn of a message that goes on with an earlier one. */
 async function resumedInput(store: Pick<Store, "read" | "head">, task: TaskKey, input: TurnInput): Promise<TurnInput> {
   // A page of the log does not have it.
   const checkpoint = (await store.head(task, task.taskId))?.checkpoint;

@@ -30,7 +30,6 @@ export interface TurnInit {
   readonly contextId: string;
   readonly task: Task | undefined;
   readonly context: TurnContext;
-  /** The skills on the card. */
   readonly skills: AgentCard["skills"];
   readonly logger: Logger;
   readonly clock: Clock;
@@ -38,10 +37,8 @@ export interface TurnInit {
   readonly trace: string | undefined;
 }
 
-/** What a turn needs of its run. */
 export interface TurnHost {
   readonly signal: TurnSignal;
-  /** The state of the task. */
   readonly state: { read(): JsonValue | undefined; set(value: unknown): void };
   flush(): Promise<void>;
   authorization<Init extends AuthorizationInit>(

@@ -26,18 +26,14 @@ import { replyWindow, type EngineSettings } from "../shared/settings.ts";
 import type { Queue, QueuePlaces, Runs } from "../supervise/index.ts";
 import type { CheckedAgent } from "./checks.ts";
 
-/** What of the engine is needed to accept a message. */
 export interface SendDeps {
   readonly settings: EngineSettings;
   readonly committer: Committer;
   readonly liveLogs: LiveLogs;
-  /** What messages and runs of this process may hold. */
   readonly budget: ByteBudget;
   readonly runs: Pick<Runs, "enter" | "leave" | "start" | "reserve" | "release" | "stopping" | "beforeStart">;
-  /** Tasks that wait for room. */
   readonly queue: Pick<Queue, "isCrowded" | "freed">;
   readonly places: Pick<QueuePlaces, "enter" | "putBack">;
-  /** The configs of webhooks. `undefined`: there are none. */
   readonly configs: LazyConfigs | undefined;
 }
 
@@ -45,7 +41,6 @@ export interface SendDeps {
 export interface Attempt {
   /** What is stored with the task or the answer, so that a later retry is recognized. */
   readonly once: OnceEffect;
-  /** The key with its owner. */
   readonly name: string;
   /** What the store knows of the same message. */
   readonly found: OnceRecord | undefined | Promise<OnceRecord | undefined>;
@@ -108,7 +103,6 @@ export async function configsOf({ configs }: Pick<SendDeps, "configs">): Promise
   return configs();
 }
 
-/** The admission of a message whose result is known. */
 export function answered(accepted: Accepted): Admission {
   return { answer: Promise.resolve(accepted) };
 }
@@ -128,7 +122,6 @@ export function inContext(message: Message, contextId: string): Message {
 
 const none: readonly string[] = [];
 
-/** What is stored of a call with its message. */
 export function storedCall(
   { agent, reads }: CheckedAgent,
   { configuration, metadata }: SendMessageRequest,
@@ -235,7 +228,6 @@ export class Retries {
     this.#replies.set(name, { hash: once.hash, until, json: reply });
   }
 
-  /** Forgets the direct replies to an owner. */
   forget({ agent, owner }: Owner): void {
     this.#replies.drop(`${agent}\0${owner}\0`);
   }
@@ -253,7 +245,6 @@ export class Retries {
 
 const noFiles: IncomingFilesByUrl = new Map();
 
-/** A direct reply that was given before. */
 function repeated(json: string): Accepted {
   return { kind: "message", reply: new TextPayload(wrapped("message", json)) };
 }

@@ -35,15 +35,12 @@ import {
   type SendDeps,
 } from "./admission.ts";
 
-/** A message and its task, as the task was when it was read. */
 interface FollowUp {
   readonly send: Send;
   readonly head: TaskHead;
-  /** The message, in the context of its task. */
   readonly message: Message;
   /** Whether it may be stored only if the task has not changed since (`ifGenerationMatch` of the 1.1 draft). */
   readonly unchanged: boolean;
-  /** Whether no process has room for its turn now. */
   readonly crowded: boolean;
   /** What of the budget is taken for it. */
   readonly bytes: number;
@@ -115,7 +112,6 @@ export class FollowUps {
     return [...kept, { effect: "feature", op: "wake", feature: inTaskFeature, due }];
   }
 
-  /** The checked webhook of a message; `undefined` where it has none. */
   async #webhookOf({ request, call }: Send, task: TaskKey): Promise<AcceptedConfig | undefined> {
     const config = request.configuration?.taskPushNotificationConfig;
     if (config === undefined) return undefined;
@@ -129,7 +125,6 @@ export class FollowUps {
     });
   }
 
-  /** Stores the webhook together with the message. */
   async #storeWith(webhook: AcceptedConfig, next: FollowUp): Promise<Accepted | undefined> {
     const { send, head } = next;
     const configs = await configsOf(this.#deps);
@@ -185,7 +180,6 @@ export class FollowUps {
     }
   }
 
-  /** The message begins a turn once a process has room for it. */
   async #enter(followUp: FollowUp): Promise<Accepted | undefined> {
     const { send, head, message } = followUp;
     const { committer, liveLogs, places, settings } = this.#deps;
@@ -311,7 +305,6 @@ export class FollowUps {
   }
 }
 
-/** Whether no run works on the task, and none waits for room, a time or an event: a message begins a turn. */
 function beginsTurn(head: TaskHead): boolean {
   return head.run === undefined && waitingRun(head) === undefined && !isQueued(head);
 }
@@ -322,7 +315,6 @@ async function renewed(send: Send): Promise<Send> {
   return depends && send.again !== undefined ? send.again() : send;
 }
 
-/** The records of a message that begins a turn. */
 function recordsOf({ send, head, message }: FollowUp, turn: number, now: number): readonly NewRecord[] {
   const { call } = send;
   const origin = originOf(head, turn, send);
@@ -331,7 +323,6 @@ function recordsOf({ send, head, message }: FollowUp, turn: number, now: number)
   return [statusRecord(origin, { state: "TASK_STATE_WORKING" }, "system", "", now), record];
 }
 
-/** Where the records of a message for a task belong. */
 function originOf({ task, contextId }: TaskHead, turn: number, { call }: Send): Origin {
   return { taskId: task.taskId, contextId, turn, attempt: 1, extensions: call.extensions, trace: call.trace };
 }

@@ -12,7 +12,7 @@ export class MessageFiles {
   readonly #settings: Pick<EngineSettings, "ids" | "store">;
   #task: TaskKey | undefined;
   /** One for each time that the message was accepted. */
-  readonly #deps: BlobRoom[] = [];
+  readonly #blobRooms: BlobRoom[] = [];
   /** What was stored, by its base64 or its first URL: a message that is accepted again has the same files. */
   readonly #known = new Map<string, Part>();
 
@@ -35,12 +35,12 @@ export class MessageFiles {
     const blobs = await this.#lazy.load();
     const task = (this.#task = { agent: owner.agent, owner: owner.owner, taskId });
     const room = await blobs.roomOf(task, "client");
-    this.#deps.push(room);
+    this.#blobRooms.push(room);
     const parts: Part[] = [];
     for (const part of message.parts) {
       parts.push(this.#knownAs(part) ?? (await this.#stored(part, task, room, send.incoming)));
     }
-    const rows = this.#deps.flatMap((each) => [...each.rows.values()]);
+    const rows = this.#blobRooms.flatMap((each) => [...each.rows.values()]);
     const stored: Send = {
       ...send,
       kept: [...send.kept, ...rows],
@@ -94,7 +94,7 @@ export class MessageFiles {
   async #drop(): Promise<void> {
     const task = this.#task;
     if (task === undefined) return;
-    const keys = this.#deps.flatMap(({ rows }) => [...rows.keys()]);
+    const keys = this.#blobRooms.flatMap(({ rows }) => [...rows.keys()]);
     const blobs = await this.#lazy.load();
     await blobs.deleteUnnamed(task, keys);
   }

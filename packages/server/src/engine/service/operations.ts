@@ -160,7 +160,6 @@ export async function listTasks(
   return counted(page, context, () => new Map(listed.map(({ id }, at) => [id, heads[at]?.generation ?? 0])));
 }
 
-/** The query for the store. `scope`: whose page tokens are accepted. */
 function queryOf(
   request: ListTasksRequest,
   limit: number,

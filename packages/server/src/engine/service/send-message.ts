@@ -47,7 +47,6 @@ export class Sends {
     this.#followUps = new FollowUps(deps, this.#retries);
   }
 
-  /** Forgets what is kept in memory of an owner. */
   forget(owner: Owner): void {
     this.#retries.forget(owner);
   }
@@ -126,7 +125,6 @@ export class Sends {
     return undefined;
   }
 
-  /** Forgets the attempt where the message is refused. */
   async #admit(send: Send): Promise<Admission> {
     const { attempt, owner } = send;
     try {
@@ -155,7 +153,6 @@ export class Sends {
     return blobs !== undefined && hasLarge(message, blobs.inlineBytes);
   }
 
-  /** The message as the active extensions change it. */
   async #extended(send: Send): Promise<Send> {
     const { request, call, owner, principal, hosted } = send;
     const { extensions, store, clock, logger: own } = this.#deps.settings;

@@ -57,26 +57,21 @@ import {
 import type { Sends } from "./send-message.ts";
 import type { TaskIndex } from "./search.ts";
 
-/** What the operations of an agent need of the engine. */
 export interface ServiceDeps {
   readonly settings: EngineSettings;
   readonly index: TaskIndex;
   readonly liveLogs: LiveLogs;
   readonly runs: Pick<Runs, "endTask">;
   readonly sends: Sends;
-  /** The configs of webhooks. `undefined`: there are none. */
   readonly configs: LazyConfigs | undefined;
-  /** Whether new calls are refused. */
   readonly door: { readonly isClosed: boolean };
 }
 
 /** What an operation is given: the request, its call, and the URIs of the extensions that are active in it. */
 type Operation<Request, Answer> = (request: Request, context: CallContext, extensions: readonly string[]) => Answer;
 
-/** Name of an operation of the protocol that answers once. */
 type CoreUnaryName = Exclude<UnaryName, MethodName>;
 
-/** The operations that answer once, by name. */
 type UnaryHandlers = {
   readonly [Name in CoreUnaryName]: Operation<
     UnaryOperations[Name]["request"],
@@ -84,7 +79,6 @@ type UnaryHandlers = {
   >;
 };
 
-/** The operations that answer with a stream, by name. */
 type StreamHandlers = {
   readonly [Name in StreamName]: Operation<StreamOperations[Name]["request"], Promise<EventStream>>;
 };
@@ -134,7 +128,6 @@ export function createService(hosted: CheckedAgent, deps: ServiceDeps): AgentSer
     return { payload: await callMethod(methodOf(hosted, operation), request, call) };
   }
 
-  /** Returns the URIs of the extensions that are active in the call. */
   function check(
     operation: OperationName,
     request: Operations[OperationName]["request"],

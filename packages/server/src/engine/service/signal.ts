@@ -10,13 +10,10 @@ interface SignalDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly committer: Committer;
-  /** Ids of the agents of this server. */
   readonly agents: readonly string[];
-  /** Wakes the task, where it waits for the event. */
   readonly settle: (task: TaskKey) => Promise<unknown>;
 }
 
-/** In bytes. */
 const longestId = 200;
 const unfit = /\0|\p{Surrogate}/u;
 

@@ -15,7 +15,6 @@ export function taskIsOver({ task, state }: TaskHead): A2AError {
   return new A2AError("UnsupportedOperation", "This task is over and takes no more messages", { metadata });
 }
 
-/** For a message that does not fit into its task. */
 export function taskIsFull(taskBytes: number): A2AError {
   const description = `does not fit: a task takes ${taskBytes} bytes, all of its messages and results together`;
   return invalidParams([{ field: "message.parts", description }], "This task is full");
@@ -41,7 +40,6 @@ export function turnIsLost(cause?: unknown): A2AError {
   return new A2AError("Unavailable", undefined, { cause, retryAfter: retryAfterOf(cause) });
 }
 
-/** For the readers of a task whose run is given up. */
 export function runIsGivenUp(cause: unknown): A2AError {
   return new RunGivenUp(cause, retryAfterOf(cause));
 }
@@ -83,7 +81,6 @@ export function isOutage(error: unknown): boolean {
   return (error instanceof A2AError && error.code === "Unavailable") || isOfStore(error);
 }
 
-/** For `catch()`: an outage of the store as `StoreUnavailable`. */
 export function storeFailed(error: unknown): never {
   throw error instanceof A2AError && error.code === "Unavailable" ? new StoreUnavailable(error) : error;
 }

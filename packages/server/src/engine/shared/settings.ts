@@ -22,7 +22,6 @@ import type { Store } from "../../store/index.ts";
 import { storeFailed } from "./errors.ts";
 import type { DedupeOptions, EngineLimits, EngineOptions, LeaseOptions, RetentionOptions } from "./options.ts";
 
-/** The options with their defaults, as the engine reads them. */
 export interface EngineSettings {
   readonly extensions: ExtensionHooks;
   /** Its errors go to the log. */
@@ -207,7 +206,6 @@ function checkRetention(retention: RetentionOptions = {}, store: Store): void {
 /** What a run uses of the store beside its writer. Rejects with `StoreUnavailable` during an outage. */
 export type RunStore = Pick<Store, "head" | "features" | "read" | "load" | "conversation" | "once" | "append">;
 
-/** The settings as a run gets them. */
 export type RunSettings = Omit<EngineSettings, "store"> & { readonly store: RunStore };
 
 export function runStore(store: Store): RunStore {

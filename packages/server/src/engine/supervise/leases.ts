@@ -45,7 +45,6 @@ export class LeaseWatch {
   readonly #isGone: (holder: string) => boolean;
   readonly #mayResume: (head: TaskHead) => boolean | undefined;
   #seen = new Map<string, Seen>();
-  /** The same for the scan that is under way. */
   #found = new Map<string, Seen>();
   #scans = 0;
   /** A scan of all leases has begun, and has not come to their end. */
@@ -103,7 +102,6 @@ export class LeaseWatch {
     return { all, now: this.#now, holders: all ? [] : (this.#nodes?.dead ?? []) };
   }
 
-  /** Whether no process holds the task any more. */
   isExpired(head: TaskHead): boolean {
     const { holder, leaseUntil: until = -Infinity, fence } = head;
     if (holder === undefined) return true;
@@ -170,7 +168,6 @@ export class LeaseWatch {
     return elapsed - seen.since >= (isOwn ? this.#ttl : unknownFor);
   }
 
-  /** Ends the scan. Leases that it did not find are no longer watched. */
   end(): void {
     this.#isOpen = false;
     this.#seen = this.#found;
@@ -188,7 +185,6 @@ export class LeaseWatch {
   }
 }
 
-/** How many runs of the store are compared with those of this process at a time. */
 const comparedAtOnce = 500;
 
 interface LeasesDeps {
@@ -199,7 +195,6 @@ interface LeasesDeps {
   readonly watch: LeaseWatch;
 }
 
-/** The leases of the runs of this process. */
 export class Leases {
   readonly #deps: LeasesDeps;
   readonly #wallClock: WallClockWatch;
@@ -219,7 +214,6 @@ export class Leases {
     return true;
   }
 
-  /** Renews all leases. A run that has lost its lease ends. */
   async renew(): Promise<void> {
     await Promise.all([...this.#deps.runs.all()].map((run) => this.#renewOne(run)));
   }
@@ -273,7 +267,6 @@ const tolerance = 1_000;
 /** Detects that the wall clock was set: by an operator, by time synchronization, or after the machine was asleep. */
 class WallClockWatch {
   readonly #clock: Clock;
-  /** Wall time minus monotonic time, when it was last measured. */
   #distance: number;
 
   constructor(clock: Clock) {

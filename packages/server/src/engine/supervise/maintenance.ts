@@ -18,7 +18,6 @@ interface MaintenanceDeps {
   readonly leaseWatch: LeaseWatch;
   readonly recovery: Recovery;
   readonly outage: Outage;
-  /** Emitted where processes may be gone that have left other work than runs. */
   readonly workLeft: Emitter;
 }
 
@@ -32,7 +31,6 @@ const idleScan = 10_000;
 export class Maintenance {
   readonly #deps: MaintenanceDeps;
   readonly #heartbeat: number;
-  /** Milliseconds between two rounds. */
   readonly #pause: number;
   /** When each kind of work is due next, on the monotonic clock. */
   #leasesDue = -Infinity;
@@ -40,12 +38,10 @@ export class Maintenance {
   /** When unused files are searched for. Not at the start: many processes may start together. */
   #collectDue: number;
   #collecting: Promise<void> | undefined;
-  /** Wall time minus monotonic time at the start. */
   #distance = 0;
   #sweepTime: SweepTime | undefined;
   #recovering: Promise<void> | undefined;
   #recoverAgain = false;
-  /** The next scan reads all leases. */
   #recoverEvery = false;
   #stopped = false;
   #background = true;

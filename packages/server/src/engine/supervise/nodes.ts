@@ -27,7 +27,6 @@ interface NodesDeps {
 /** A process as this one sees it. Times are on the monotonic clock of this process. */
 interface Seen {
   readonly beats: number;
-  /** When its last heartbeat was. */
   readonly since: number;
 }
 

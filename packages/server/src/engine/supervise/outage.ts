@@ -9,14 +9,12 @@ import type { Run } from "../run/index.ts";
 const [firstPause, longestPause] = [1_000, 5_000];
 /** A database that has worked for so long is available again, in milliseconds. */
 const stableTime = 5_000;
-/** A check that takes longer has failed. Milliseconds. */
 const checkTimeout = 5_000;
 /** How many runs that were given up are remembered. The leases of others expire. */
 const maxLeft = 10_000;
 /** For so long the function of a run may ignore its signal, where its agent has no `idleTimeout` of its own, in milliseconds. */
 const defaultIdleTimeout = 5 * 60_000;
 
-/** A run that was given up, whose lease this process still has. */
 interface Left {
   readonly fence: number | undefined;
   /** From then on it no longer waits for its function to return; monotonic time. */
@@ -57,7 +55,6 @@ export class Outage {
     this.#settings = settings;
   }
 
-  /** Without `background` it checks only when `poll` is called. */
   start(background: boolean): void {
     this.#background = background;
   }
@@ -68,7 +65,6 @@ export class Outage {
     if (this.#since !== undefined && !this.#isLogged) this.#logBegin();
   }
 
-  /** Whether the database is known to be unavailable. */
   get isAway(): boolean {
     return this.#isAway;
   }
@@ -86,7 +82,6 @@ export class Outage {
     this.#goAway(undefined);
   }
 
-  /** A run was given up, because its events cannot be stored. */
   gaveUp(run: Run): void {
     const { clock } = this.#settings;
     const { agent } = run.hosted;
@@ -114,12 +109,10 @@ export class Outage {
     return left.isFree && (left.isOver || this.#settings.clock.elapsed() >= left.until);
   }
 
-  /** A run of the task is over, and was not given up. */
   forget(taskId: string): void {
     if (this.#left.size > 0) this.#left.delete(taskId);
   }
 
-  /** Checks the database where that is due. */
   async poll(): Promise<void> {
     if (this.#settings.clock.elapsed() >= this.#due) await this.#pollNow();
   }
@@ -159,7 +152,6 @@ export class Outage {
     this.#after(this.#pause);
   }
 
-  /** One check at a time. */
   #works(): Promise<boolean> {
     return (this.#checking ??= this.#check().finally(() => (this.#checking = undefined)));
   }

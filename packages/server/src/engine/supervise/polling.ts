@@ -6,7 +6,6 @@ import type { Outage } from "./outage.ts";
 
 interface PollerInit {
   readonly clock: Clock;
-  /** One poll. It never rejects. */
   readonly work: () => Promise<void>;
   /** Whether the server stops: no poll follows the one that is under way. */
   readonly isOver: () => boolean;
@@ -26,7 +25,6 @@ export class Poller {
     this.#init = init;
   }
 
-  /** Without `background` it polls only when `now` is called. */
   start(background: boolean): void {
     this.#hasTimer = background;
     void this.now();
@@ -78,7 +76,6 @@ const maxFailures = 10_000;
 
 interface Failure {
   readonly tries: number;
-  /** When it is tried again, on the monotonic clock. */
   readonly due: number;
 }
 
@@ -96,7 +93,6 @@ export class Backoff {
   readonly #failures = new Map<string, Failure>();
   readonly #text: string;
 
-  /** `text`: what is logged of the first failure. */
   constructor(deps: BackoffDeps, text: string) {
     this.#deps = deps;
     this.#text = text;
@@ -106,7 +102,6 @@ export class Backoff {
     return (this.#failures.get(taskId)?.due ?? -Infinity) <= this.#deps.settings.clock.elapsed();
   }
 
-  /** Whether the last try failed. */
   hasFailed(taskId: string): boolean {
     return this.#failures.has(taskId);
   }

@@ -20,14 +20,11 @@ const readFor = 100;
 /** How many of the newest submitted tasks of an owner are read at first, and then at a time, for the last one in the queue. Nearly always it is the first. */
 const [firstRead, thenRead] = [5, 50];
 
-/** The last place of an owner, while tasks of it are being stored. */
 interface OwnerPlace {
   users: number;
   last: number;
-  /** When the queue was read, on the monotonic clock. */
   since: number;
   read: Promise<readonly [last: LastPlace, first: number]>;
-  /** How many places were given since. */
   given: number;
 }
 
@@ -130,7 +127,6 @@ export class QueuePlaces {
     }
   }
 
-  /** The place of the first task in the queue. */
   async #first(): Promise<number> {
     const { settings, agents } = this.#deps;
     const query = { feature: queueFeature, agents: [...agents.keys()], now: Number.MAX_SAFE_INTEGER, limit: 1 };

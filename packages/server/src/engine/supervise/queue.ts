@@ -11,7 +11,6 @@ import type { Runs } from "./runs.ts";
 import type { Suspects } from "./suspects.ts";
 import type { Takeover } from "./takeover.ts";
 
-/** Rows of one poll. */
 const pageSize = 100;
 /** How many tasks that cannot begin now are passed over in one poll. */
 const maxStuck = 100;
@@ -48,7 +47,6 @@ export class Queue {
     return this.#deps.places.mayWait || this.#deps.runs.room === 0;
   }
 
-  /** Without `background` it polls only when `poll` is called. */
   start(background: boolean): void {
     this.#poller.start(background);
   }
@@ -57,7 +55,6 @@ export class Queue {
     return this.#poller.stop();
   }
 
-  /** There is room again. */
   freed(): void {
     if (this.#deps.places.mayWait) void this.poll();
   }
@@ -95,7 +92,6 @@ export class Queue {
     if (places.mayWait || settings.store.exclusive !== true) this.#poller.after(settings.pollInterval);
   }
 
-  /** The first rows, but those of `stuck`. */
   async #rows(stuck: ReadonlySet<string>, max: number): Promise<readonly DueFeature[]> {
     const { agents, settings } = this.#deps;
     const limit = Math.min(max, pageSize) + stuck.size;

@@ -129,7 +129,6 @@ export class Recovery {
     return !runs.has(taskId) && !suspects.has(taskId) && this.#backoff.isDue(taskId);
   }
 
-  /** `again`: where it fails, it is tried again alone. */
   async #recover(head: TaskHead, again = false): Promise<void> {
     const { settings, runs, suspects } = this.#deps;
     if (await this.#hasAsked(head)) return this.#endAsked(head, again);

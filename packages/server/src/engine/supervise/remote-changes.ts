@@ -35,7 +35,6 @@ export class RemoteChanges {
     this.#deps = deps;
   }
 
-  /** Without `background` a store that cannot be watched is polled only when `poll` is called. */
   start(background: boolean): void {
     const { store } = this.#deps.settings;
     this.#unwatch = store.watch?.((taskId) => this.#changed(taskId));
@@ -47,7 +46,6 @@ export class RemoteChanges {
     void this.#compare();
   }
 
-  /** Any task may have changed, where the store cannot be watched. */
   poll(): void {
     if (this.#unwatch === undefined) this.#deps.liveLogs.notifyRemote();
   }

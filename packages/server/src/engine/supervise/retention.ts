@@ -6,7 +6,6 @@ import type { EngineSettings } from "../shared/settings.ts";
 import { safeSentences } from "../run/index.ts";
 import type { Runs } from "./runs.ts";
 
-/** The most tasks that one call of the store deletes or compacts. */
 const sweepLimit = 100;
 
 /** The states with times of their own, by their options. */
@@ -22,7 +21,6 @@ const askingStates = {
   authRequired: "TASK_STATE_AUTH_REQUIRED",
 } as const satisfies Partial<Record<keyof TaskTimes, TaskState>>;
 
-/** Before when tasks are deleted. `false`: none ever is. */
 function before(now: number, time: number | false): number {
   return time === false ? -Infinity : now - time;
 }
@@ -79,7 +77,6 @@ export class SweepTime {
   }
 }
 
-/** Deletes and compacts what is old enough, in short transactions. */
 export async function sweepAll(
   { store, retention }: EngineSettings,
   now: number,

@@ -15,9 +15,7 @@ import { isQueued, Pace, queueKey, Run, waitingRun, type OwnDeps, type RunDeps, 
 import type { Suspects } from "./suspects.ts";
 
 interface EndOptions {
-  /** URIs of the extensions that are active in the call that ends the task. */
   readonly extensions?: readonly string[];
-  /** `traceparent` of that call. */
   readonly trace?: string | undefined;
   /** Its caller. Absent: the server ends the task. */
   readonly by?: Principal;
@@ -34,10 +32,8 @@ const maxSuspended = 10_000;
 
 const leaveQueue: TaskEffect = { effect: "feature", op: "delete", feature: queueFeature, key: queueKey };
 
-/** The runs of this process, by task. */
 export class Runs {
   readonly over: Emitter<[Run]> = new Emitter();
-  /** A run does nothing but wait, so that others may go on. */
   readonly rested: Emitter = new Emitter();
   readonly #deps: OwnDeps;
   readonly #suspects: Pick<Suspects, "join">;
@@ -71,7 +67,6 @@ export class Runs {
     this.over.emit(run);
   }
 
-  /** Whether the server stops, so that no run is started any more. */
   get stopping(): boolean {
     return this.#stopping;
   }
@@ -120,7 +115,6 @@ export class Runs {
     this.#owners.set(owner, count + 1);
   }
 
-  /** A run of an owner is over, or did not begin. */
   leave(owner: string): void {
     const count = this.#owners?.get(owner) ?? 0;
     if (count > 1) this.#owners?.set(owner, count - 1);
@@ -142,7 +136,6 @@ export class Runs {
     return this.#running.get(taskId);
   }
 
-  /** Whether a task runs here, or is about to. */
   has(taskId: string): boolean {
     return this.#running.has(taskId) || this.#reserved.has(taskId);
   }

@@ -25,7 +25,6 @@ export interface Liveness {
   readonly outage: Outage;
   readonly nodes: Nodes;
   readonly leaseWatch: LeaseWatch;
-  /** Processes may be gone, and have left other work than runs. */
   readonly workLeft: Emitter;
 }
 
@@ -39,7 +38,6 @@ export function createLiveness(settings: EngineSettings): Liveness {
 
 export interface SupervisorDeps {
   readonly settings: EngineSettings;
-  /** The same, as runs get them. */
   readonly runSettings: RunSettings;
   readonly committer: Committer;
   readonly liveLogs: LiveLogs;
@@ -49,7 +47,6 @@ export interface SupervisorDeps {
   readonly liveness: Liveness;
 }
 
-/** What starts the runs of this process, and what does the periodic work for them. */
 interface Parts extends Liveness {
   readonly settings: EngineSettings;
   readonly runs: Runs;
@@ -86,7 +83,6 @@ export function createSupervisor({ liveness, runSettings, ...deps }: SupervisorD
 /** The runs of this process, with the periodic work for them. */
 export class Supervisor {
   readonly runs: Runs;
-  /** Tasks that wait for room. */
   readonly queue: Queue;
   readonly places: QueuePlaces;
   readonly #parts: Parts;

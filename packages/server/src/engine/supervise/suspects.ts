@@ -13,10 +13,8 @@ import type { Run } from "../run/index.ts";
 const trialTime = 5_000;
 /** How many tasks are queued; later scans find the others. */
 const maxSuspects = 1_000;
-/** How many of them are started together. */
 export const maxAtOnce = 25;
 
-/** Starts suspects. */
 export interface Starter {
   readonly runs: { readonly stopping: boolean; readonly room: number };
   /** Takes a task over; `undefined` when that cannot be done now. `alone`: no other one is started with it. */
@@ -34,7 +32,6 @@ interface Suspect {
  * for the cause of a crash.
  */
 export class Suspects {
-  /** No task is on trial any more. */
   readonly tried: Emitter = new Emitter();
   readonly #clock: Clock;
   readonly #queue = new Map<string, Suspect>();
@@ -131,7 +128,6 @@ export class Suspects {
   }
 }
 
-/** The crashes of processes with a run since it last stored something. */
 interface Crashes {
   readonly all: number;
   /** How many of them came just after its start, so that it may have caused them. */

@@ -19,7 +19,6 @@ import type { Runs } from "./runs.ts";
 import type { Suspects } from "./suspects.ts";
 import type { Takeover } from "./takeover.ts";
 
-/** Rows of one poll. */
 const pageSize = 100;
 /** How many tasks are woken at a time: those that work may be as large as they are. */
 const maxAwakeCount = 256;
@@ -44,7 +43,6 @@ interface WakerDeps {
   readonly suspects: Pick<Suspects, "isTrial">;
 }
 
-/** What became of a task. */
 type Settled = "changed" | "same" | "failed" | "noRoom";
 
 /**
@@ -54,7 +52,6 @@ type Settled = "changed" | "same" | "failed" | "noRoom";
 export class Waker {
   readonly #deps: WakerDeps;
   readonly #backoff: Backoff;
-  /** Tasks that were woken here, and work. */
   readonly #awake = new ChurnMap<string, Run>();
   readonly #poller: Poller;
   /** Rows were left because too many tasks are awake, or too many runs go on. */
@@ -187,7 +184,6 @@ export class Waker {
     return result;
   }
 
-  /** How many of the tasks that were woken do more than wait. */
   #working(): number {
     let count = 0;
     for (const run of this.#awake.values()) count += Number(!run.phase.resting);
