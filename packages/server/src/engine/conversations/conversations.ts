@@ -194,16 +194,13 @@ export class ContextView implements TurnContext {
   /** Whether the context begins with this turn's message. */
   readonly begins: boolean;
   readonly #history: ReadHistory;
-  readonly #stateBytes: number;
-  #state: JsonValue | undefined;
-  #change: string | null | undefined;
+  readonly #state: StateValue;
 
   constructor(key: ContextKey, begins: boolean, history: ReadHistory, stored: string | undefined, stateBytes: number) {
     this.key = key;
-    this.#stateBytes = stateBytes;
     this.begins = begins;
     this.#history = history;
-    this.#state = stored === undefined ? undefined : (JSON.parse(stored) as JsonValue);
+    this.#state = new StateValue("context.setState()", stored, stateBytes);
   }
 
   get id(): string {
@@ -215,27 +212,58 @@ export class ContextView implements TurnContext {
   }
 
   state<Value = JsonValue>(): Value | undefined {
-    return this.#state as Value | undefined;
+    return this.#state.read() as Value | undefined;
   }
 
   setState<Value extends JsonLike<Value>>(value: Value | undefined): void {
-    // A copy by way of text: the agent may go on changing its object.
-    const json = value === undefined ? null : jsonOf(value, "context.setState()");
-    if (json !== null && exceeds(json, this.#stateBytes)) {
-      throw agentMistake(
-        `context.setState(): the value takes ${utf8Length(json)} bytes, and limits.stateBytes is ${this.#stateBytes}`,
-      );
-    }
-    this.#change = json;
-    this.#state = this.#change === null ? undefined : (JSON.parse(this.#change) as JsonValue);
+    this.#state.set(value);
   }
 
   /** The effect that stores what was set since the last call; `undefined`: nothing was set. */
   takeChange(): ContextStateEffect | undefined {
-    const value = this.#change;
-    if (value === undefined) return undefined;
+    const value = this.#state.takeChange();
+    return value === undefined ? undefined : { effect: "contextState", value };
+  }
+}
+
+/** The state of a task or a context during a turn. Most agents have none: it is parsed when it is read. */
+export class StateValue {
+  readonly #call: string;
+  readonly #maxBytes: number;
+  #text: string | undefined;
+  #value: JsonValue | undefined;
+  #change: string | null | undefined;
+
+  /** `call`: what sets it, for errors. `stored`: as JSON text. */
+  constructor(call: string, stored: string | undefined, maxBytes: number) {
+    this.#call = call;
+    this.#text = stored;
+    this.#maxBytes = maxBytes;
+  }
+
+  read(): JsonValue | undefined {
+    if (this.#value === undefined && this.#text !== undefined) this.#value = JSON.parse(this.#text) as JsonValue;
+    return this.#value;
+  }
+
+  set(value: unknown): void {
+    // A copy by way of text: the agent may change its object later.
+    const text = value === undefined ? undefined : jsonOf(value, this.#call);
+    if (text !== undefined && exceeds(text, this.#maxBytes)) {
+      throw agentMistake(
+        `${this.#call}: the value takes ${utf8Length(text)} bytes, and limits.stateBytes is ${this.#maxBytes}`,
+      );
+    }
+    this.#text = text;
+    this.#value = undefined;
+    this.#change = text ?? null;
+  }
+
+  /** What was set since the last call, as JSON text. `null`: the state was deleted. `undefined`: nothing was set. */
+  takeChange(): string | null | undefined {
+    const change = this.#change;
     this.#change = undefined;
-    return { effect: "contextState", value };
+    return change;
   }
 }
 

@@ -1,5 +1,4 @@
-import { utf8Length, type Logger } from "@parley/a2a/internal/base/index";
-import type { JsonValue } from "@parley/a2a/internal/model/index";
+import type { Logger } from "@parley/a2a/internal/base/index";
 import {
   TurnAborted,
   type AgentEvent,
@@ -12,9 +11,9 @@ import {
   type TurnSignal,
 } from "@parley/a2a/internal/protocol/index";
 import type { TaskKey, TaskStateEffect } from "../../store/index.ts";
-import { exceeds } from "../shared/bytes.ts";
+import { StateValue } from "../conversations/conversations.ts";
 import { isOfStore } from "../shared/errors.ts";
-import { agentMistake, jsonOf } from "../shared/mistakes.ts";
+import { agentMistake } from "../shared/mistakes.ts";
 import type { HostedAgent } from "../shared/options.ts";
 import type { RunSettings } from "../shared/settings.ts";
 import type { RunMemory } from "./memory.ts";
@@ -42,9 +41,11 @@ export class RunHost implements TurnHost {
   readonly #run: HostedRun;
   readonly #storedState: string | undefined;
   /** Made when the agent first asks for it. */
-  #state: TaskValue | undefined;
+  #state: StateValue | undefined;
   #cancels: (() => void)[] | undefined;
-  #keeps: TurnKeeps | undefined;
+  #delegations: Promise<Delegations> | undefined;
+  #memory: Promise<TurnMemory> | undefined;
+  #opened: RunMemory | undefined;
   #outside: RunFiles | undefined;
 
   /** `storedState`: the state of the task as JSON text. */
@@ -55,20 +56,20 @@ export class RunHost implements TurnHost {
   }
 
   begin(): void {
-    this.#cancels = undefined;
-    this.#keeps = undefined;
+    this.#cancels = this.#delegations = this.#memory = this.#opened = undefined;
   }
 
   get signal(): TurnSignal {
     return this.abort.signal;
   }
 
-  get state(): TaskValue {
-    return (this.#state ??= new TaskValue(this.#storedState, this.#settings.limits.stateBytes));
+  get state(): StateValue {
+    return (this.#state ??= new StateValue("turn.setState()", this.#storedState, this.#settings.limits.stateBytes));
   }
 
   takeState(): TaskStateEffect | undefined {
-    return this.#state?.takeChange();
+    const value = this.#state?.takeChange();
+    return value === undefined ? undefined : { effect: "taskState", value };
   }
 
   flush(): Promise<void> {
@@ -109,11 +110,17 @@ export class RunHost implements TurnHost {
   }
 
   delegations(): Promise<Delegations> {
-    return this.#keepsOfTurn().delegations();
+    return (this.#delegations ??= this.#openDelegations().catch((error: unknown) => {
+      this.#delegations = undefined;
+      throw this.#failed(error);
+    }));
   }
 
   memory(): Promise<TurnMemory> {
-    return this.#keepsOfTurn().memory();
+    return (this.#memory ??= this.#openMemory().catch((error: unknown) => {
+      this.#memory = undefined;
+      throw this.#failed(error);
+    }));
   }
 
   get outside(): RunFiles | undefined {
@@ -130,29 +137,61 @@ export class RunHost implements TurnHost {
   }
 
   get inStep(): boolean {
-    return this.#keeps?.inStep === true;
+    return (this.#opened?.running.size ?? 0) > 0;
   }
 
   async stepsOver(): Promise<void> {
-    await this.#keeps?.stepsOver();
+    await this.#opened?.running.empty();
   }
 
-  pass(events: readonly AgentEvent[], take: () => boolean | Promise<boolean>): boolean | Promise<boolean> {
-    return this.#keeps === undefined ? take() : this.#keeps.pass(events, take);
+  pass(events: readonly AgentEvent[], accept: () => boolean | Promise<boolean>): boolean | Promise<boolean> {
+    if (this.#opened === undefined) return accept();
+    const [event] = events;
+    if (event?.kind === "wait") this.#opened.keepOnly(event.waits.map(({ key }) => key));
+    const accepted = accept();
+    if (typeof accepted !== "boolean") return accepted.then((goesOn) => (this.#accepted(events), goesOn));
+    this.#accepted(events);
+    return accepted;
   }
 
-  #keepsOfTurn(): TurnKeeps {
-    return (this.#keeps ??= new TurnKeeps({
+  /** They are stored, or are about to be. */
+  #accepted(events: readonly AgentEvent[]): void {
+    const { counts } = this.#run.input;
+    if (counts !== undefined && events.some((event) => event?.kind === "checkpoint")) this.#opened?.forgetWaits(counts);
+  }
+
+  /** How delegations, steps and waits are kept is loaded by the turns that have some. */
+  async #openDelegations(): Promise<Delegations> {
+    return (await import("./delegations.ts")).openDelegations(this.#keeping());
+  }
+
+  async #openMemory(): Promise<TurnMemory> {
+    const { openMemory } = await import("./memory.ts");
+    const turn = this.#keeping();
+    const memory = await openMemory({ ...turn, onFailed: (error) => this.#failed(error) });
+    if (turn.input === this.#run.input) this.#opened = memory;
+    return memory;
+  }
+
+  #keeping(): KeepingTurn {
+    const run = this.#run;
+    return {
       settings: this.#settings,
-      task: this.#run.key,
-      number: seenTurn(this.#run.input),
-      phase: () => this.#run.phase,
-      logger: this.#run.logger,
-      input: this.#run.input,
+      task: run.key,
+      number: seenTurn(run.input),
+      phase: () => run.phase,
+      logger: run.logger,
+      input: run.input,
       onCancel: (cancel) => (this.#cancels ??= []).push(cancel),
-      onProgress: () => this.#run.progressed(),
-      onBytes: (bytes) => this.#run.holdResults(bytes),
-    }));
+      onProgress: () => run.progressed(),
+      onBytes: (bytes) => run.holdResults(bytes),
+    };
+  }
+
+  /** At once, and not with the end of the agent, which may catch the error: it must not go on as if nothing were remembered. */
+  #failed(error: unknown): unknown {
+    if (isOfStore(error)) this.#run.phase.lose("store", error);
+    return error;
   }
 }
 
@@ -191,113 +230,6 @@ const over: Reason = { kind: "over", text: "The turn is over", cause: undefined 
 
 function errorOf({ kind, text, cause }: Reason): TurnAborted {
   return new TurnAborted(kind, text, { cause });
-}
-
-/** What a turn keeps with its task: rows of extensions, delegations, steps and waits. How is loaded by those that do. */
-class TurnKeeps {
-  readonly #run: KeepingTurn;
-  #delegations: Promise<Delegations> | undefined;
-  #memory: Promise<TurnMemory> | undefined;
-  #opened: RunMemory | undefined;
-
-  constructor(run: KeepingTurn) {
-    this.#run = run;
-  }
-
-  delegations(): Promise<Delegations> {
-    return (this.#delegations ??= this.#openDelegations().catch((error: unknown) => {
-      this.#delegations = undefined;
-      throw this.#failed(error);
-    }));
-  }
-
-  memory(): Promise<TurnMemory> {
-    return (this.#memory ??= this.#openMemory().catch((error: unknown) => {
-      this.#memory = undefined;
-      throw this.#failed(error);
-    }));
-  }
-
-  get inStep(): boolean {
-    return (this.#opened?.running.size ?? 0) > 0;
-  }
-
-  async stepsOver(): Promise<void> {
-    await this.#opened?.running.empty();
-  }
-
-  pass(events: readonly AgentEvent[], accept: () => boolean | Promise<boolean>): boolean | Promise<boolean> {
-    const [event] = events;
-    if (event?.kind === "wait") this.#opened?.keepOnly(event.waits.map(({ key }) => key));
-    const accepted = accept();
-    if (typeof accepted !== "boolean") return accepted.then((goesOn) => (this.#accepted(events), goesOn));
-    this.#accepted(events);
-    return accepted;
-  }
-
-  /** They are stored, or are about to be. */
-  #accepted(events: readonly AgentEvent[]): void {
-    const { counts } = this.#run.input;
-    if (counts !== undefined && events.some((event) => event?.kind === "checkpoint")) this.#opened?.forgetWaits(counts);
-  }
-
-  async #openDelegations(): Promise<Delegations> {
-    return (await import("./delegations.ts")).openDelegations(this.#run);
-  }
-
-  async #openMemory(): Promise<TurnMemory> {
-    const { openMemory } = await import("./memory.ts");
-    this.#opened = await openMemory({ ...this.#run, onFailed: (error) => this.#failed(error) });
-    return this.#opened;
-  }
-
-  /** At once, and not with the end of the agent, which may catch the error: it must not go on as if nothing were remembered. */
-  #failed(error: unknown): unknown {
-    if (isOfStore(error)) this.#run.phase().lose("store", error);
-    return error;
-  }
-}
-
-/** The state of a task during a run. Most agents have none: it is parsed when it is read. */
-class TaskValue {
-  readonly #maxBytes: number;
-  #text: string | undefined;
-  #value: JsonValue | undefined;
-  #change: TaskStateEffect | undefined;
-
-  /**
-   * @param stored - As JSON text.
-   * @param maxBytes - Its largest size, in bytes of JSON.
-   */
-  constructor(stored: string | undefined, maxBytes: number) {
-    this.#text = stored;
-    this.#maxBytes = maxBytes;
-  }
-
-  read(): JsonValue | undefined {
-    if (this.#value === undefined && this.#text !== undefined) this.#value = JSON.parse(this.#text) as JsonValue;
-    return this.#value;
-  }
-
-  set(value: unknown): void {
-    // A copy by way of text: the agent may go on changing its object.
-    const text = value === undefined ? undefined : jsonOf(value, "turn.setState()");
-    if (text !== undefined && exceeds(text, this.#maxBytes)) {
-      throw agentMistake(
-        `turn.setState(): the value takes ${utf8Length(text)} bytes, and limits.stateBytes is ${this.#maxBytes}`,
-      );
-    }
-    this.#text = text;
-    this.#value = undefined;
-    this.#change = { effect: "taskState", value: text ?? null };
-  }
-
-  /** The effect that stores what was set since the last call; `undefined`: nothing was set. */
-  takeChange(): TaskStateEffect | undefined {
-    const change = this.#change;
-    this.#change = undefined;
-    return change;
-  }
 }
 
 /** The turn that the function sees. */
