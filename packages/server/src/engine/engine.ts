@@ -50,7 +50,7 @@ export interface Engine {
   exportOwner(of: Principal | string): AsyncIterable<string>;
   /** Requests for authorizations, for the callback of the host. */
   readonly authorizations: Authorizations | undefined;
-  /** Answers a request for a large file. `undefined`: there are none. `answers`: the memory that readers may hold. */
+  /** Answers a request for a large file. `undefined`: none. `answers`: the memory that readers may hold. */
   file(request: UniversalRequest, answers: ByteBudget): Promise<UniversalResponse | undefined>;
   /** Begins to receive a message whose large files are stored while it is read, for one of these agents. Only where there is `files`. */
   receive(agents: readonly string[], sender: Omit<FileSender, "services">): Promise<IncomingFiles>;
@@ -281,7 +281,7 @@ class AgentEngine implements Engine {
   ): Promise<IncomingFiles> {
     this.#checkOpen();
     const { blobs, ids, ownerOf } = this.#parts.settings;
-    if (blobs === undefined) throw new Error("There is no store of files");
+    if (blobs === undefined) throw new Error("This server stores no files");
     const agent = agentIds.length === 1 ? agentIds[0] : undefined;
     const owner = ownerOf(principal);
     const payer = principal === anonymous ? `address ${address ?? ""}` : `owner ${owner}`;

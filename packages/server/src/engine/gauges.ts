@@ -21,7 +21,7 @@ export function gaugesOf({ settings, runs, budget, agents }: GaugesDeps): Gauges
   const rowsOf = (feature: string, now: number, limit = maxCounted): Promise<readonly DueFeature[]> =>
     store.dueFeatures({ feature, agents: [...agents.keys()], now, limit });
 
-  /** Their leases are revoked, so they are read without those of the runs that go on. */
+  /** Their leases are revoked, so they are read without those of the runs that continue. */
   async function countSuspended(): Promise<number> {
     let count = 0;
     for (let after: ClaimPosition | undefined; count < maxCounted;) {

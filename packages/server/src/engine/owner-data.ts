@@ -30,7 +30,7 @@ interface ErasureDeps {
 
 /** Milliseconds for runs to end that were canceled. What they store later is refused, with their task gone. */
 const endTimeout = 2_000;
-/** How often is begun again for an owner whose messages go on coming. */
+/** How often is begun again for an owner whose messages keep coming. */
 const maxRounds = 20;
 
 export async function deleteOwner(

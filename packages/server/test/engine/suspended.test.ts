@@ -430,7 +430,7 @@ describe("a task that makes its process crash when it is resumed", () => {
       expect.objectContaining({
         level: "error",
         taskId: broken,
-        message: "A lost task was given up: it cannot be read",
+        message: "Lost task failed: its log cannot be read",
       }),
     );
   });

@@ -33,7 +33,7 @@ export class DirectReply extends Payload<{ readonly message: Message }> {
   }
 }
 
-/** Most conversations, most exchanges of each, and most bytes of all of them. */
+/** Limits: conversations, exchanges of each, and bytes of all. */
 const maxContexts = 1_000;
 const maxExchanges = 50;
 const maxBytes = 32 << 20;

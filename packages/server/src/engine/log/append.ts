@@ -188,12 +188,12 @@ export type TurnEnd = "ended" | "messageWaits";
 
 export interface Ending {
   readonly finish: NewRecord | undefined;
-  /** Whether the turn goes on later, with its checkpoint: once its question is answered (`suspends`), or its wait is over (`waits`). */
+  /** Whether the turn resumes later, with its checkpoint: once its question is answered (`suspends`), or its wait is over (`waits`). */
   readonly how: "ends" | "suspends" | "waits";
   readonly resolve: (end: TurnEnd) => void;
 }
 
-/** The same, for a turn that goes on with its checkpoint. */
+/** The same, for a turn that resumes from its checkpoint. */
 export const endOfSuspendedRun: readonly TaskEffect[] = endOfRun.filter(({ effect }) => effect !== "checkpoint");
 
 export function withEnd(effects: readonly TaskEffect[], ending: Ending | undefined): readonly TaskEffect[] {
@@ -218,7 +218,7 @@ export function boundOf({ records, state }: Batch, taskBytes: number): { readonl
 export type Kept = readonly (readonly FeatureEffect[])[];
 
 export type AppendResult =
-  /** It is stored, and the turn goes on. Or a message was first: the batch is appended again, without the end of the turn. */
+  /** It is stored, and the turn continues. Or a message was first: the batch is appended again, without the end of the turn. */
   | { readonly kind: "open" }
   /** The task was created. `ended`: its turn has ended too. `log`: all of its records, where its message is answered by that. */
   | { readonly kind: "created"; readonly ended: boolean; readonly log: readonly NewRecord[] | undefined }
@@ -275,7 +275,7 @@ export class Additions {
       const line = `${limit} ${extension}`;
       if (this.#told.has(line)) continue;
       this.#told.add(line);
-      this.#logger.warn("What an extension adds is left out: it does not fit", { extension, limit });
+      this.#logger.warn("Extension data left out: it does not fit", { extension, limit });
     }
   }
 

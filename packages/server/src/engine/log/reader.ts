@@ -127,7 +127,8 @@ async function readPage(
   const page = await store.read(scope, taskId, room === undefined ? options : { ...options, room });
   if (page === undefined) throw new A2AError("TaskNotFound", undefined, { metadata: { taskId } });
   // The log was compacted meanwhile, so it cannot be read on from here. A new subscription begins with the Task.
-  if (after + 1 < page.head.firstSeq) throw new A2AError("Unavailable", "This stream must be opened anew");
+  if (after + 1 < page.head.firstSeq)
+    throw new A2AError("Unavailable", "Subscribe to the task again: this position was compacted");
   return page.records;
 }
 
@@ -174,7 +175,7 @@ async function turnsAfter(
 /** Resolves once the message at `input` is answered: its task waits for its user, or is over. Rejects when `signal` fires. */
 export async function waitForAnswer(from: Position, input: number, signal: AbortSignal | undefined): Promise<void> {
   const answered = await readUntil(from, signal, (record) => answers(record, input, from));
-  if (!answered) throw new A2AError("Aborted", "The caller is gone");
+  if (!answered) throw new A2AError("Aborted", "The client disconnected");
 }
 
 /** Reads records until one is the `last`. `false`: `signal` fired, or the `timeout` in milliseconds was over, before. */
@@ -204,7 +205,7 @@ async function readUntil(
 
 interface NextMessage {
   readonly head: TaskHead;
-  /** The oldest of them, which waits for a turn; absent when there is none. */
+  /** The oldest of them, which waits for a turn; absent if none does. */
   readonly message: LogRecord | undefined;
   readonly more: boolean;
 }

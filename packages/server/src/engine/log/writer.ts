@@ -159,7 +159,7 @@ export class LogWriter implements Submission {
   /** Resolves once everything written so far is stored; rejects when it cannot be. */
   async flush(): Promise<void> {
     while (this.#hasPending || (this.#inFlight !== undefined && !this.#closed)) await this.settled();
-    if (this.#isLost) throw new A2AError("Unavailable", "What was yielded last is not stored");
+    if (this.#isLost) throw new A2AError("Unavailable", "The last events could not be stored");
   }
 
   /** Resolves after the append that is in flight, or else after the next one, or once the writer is closed. */
@@ -217,7 +217,7 @@ export class LogWriter implements Submission {
     this.#isLost = lost;
     this.#endingIs("ended");
     if (error !== undefined) this.#live.fail(error);
-    // A terminal task does not change any more: its readers may go on reading from memory.
+    // A terminal task does not change any more: its readers may keep reading from memory.
     if (this.#live.head === undefined || !isTerminal(this.#live.head.state)) this.#live.detach();
     this.#init.liveLogs.release(this.#live);
     this.#waiters.wake();
@@ -305,7 +305,7 @@ export class LogWriter implements Submission {
 
   /** The end of the turn that is part of the next append; none while a message is known to wait. */
   #endingNow(): Ending | undefined {
-    // A turn that waits is not over: messages go on waiting for it.
+    // A turn that waits is not over: messages keep waiting for it.
     if (this.#unreadMessages && this.#ending?.how !== "waits") this.#endingIs("messageWaits");
     return this.#ending;
   }

@@ -57,14 +57,14 @@ export class Checkpoints {
     return { effect: "checkpoint", value };
   }
 
-  /** The turn ends with the question of a delegation, and goes on with the answer. */
+  /** The turn ends with the question of a delegation, and resumes with the answer. */
   suspend(input: TurnInput): TaskEffect {
     const { turn, input: at } = input.resumes ?? input;
     const suspended: SuspendedTurn = { turn, input: at, attempt: attemptOf(input), askedIn: input.turn };
     return { effect: "checkpoint", value: JSON.stringify({ ...this.#now(), suspended }) };
   }
 
-  /** The turn waits. Its run goes on as another attempt of the same turn. */
+  /** The turn waits. Its run resumes as another attempt of the same turn. */
   wait({ turn, attempt, input, resumes }: TurnInput, { waits }: WaitEvent): [TaskEffect[], Waiting] {
     const seen = resumes?.turn ?? turn;
     const rows = waits.map(({ key, wait }) => waitRow(seen, key, wait, wait.until));

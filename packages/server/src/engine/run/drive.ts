@@ -44,9 +44,9 @@ export async function drive(output: AgentOutput, run: Driven, context: ContextVi
     for (let steps = 1; ; steps += 1) {
       const step = await output.next();
       const accepted = step.value === undefined ? !run.phase.stopped : run.accept(step.value, context);
-      const goesOn = typeof accepted === "boolean" ? accepted : await accepted;
+      const continues = typeof accepted === "boolean" ? accepted : await accepted;
       if (step.done === true) return;
-      if (!goesOn) break;
+      if (!continues) break;
       const rest = steps > freeSteps ? run.rest() : undefined;
       if (rest === undefined) continue;
       await rest;
@@ -66,7 +66,7 @@ export async function drive(output: AgentOutput, run: Driven, context: ContextVi
   else await output.throw(run.storeError);
 }
 
-/** Ends the function. A step in its `finally` does not begin where the turn goes on later, and says so: that is no error. */
+/** Ends the function. A step in its `finally` does not begin where the turn resumes later, and says so: that is no error. */
 async function left(output: Extract<AgentOutput, AsyncGenerator<unknown, unknown, void>>): Promise<void> {
   try {
     await output.return();
@@ -133,7 +133,7 @@ function asking(parts: readonly Part[]): AgentEvent {
 const timeSlice = 1;
 
 /**
- * Keeps agents from blocking the event loop. An agent that yields without waiting goes on from one microtask to the next,
+ * Keeps agents from blocking the event loop. An agent that yields without waiting continues from one microtask to the next,
  * and meanwhile no request is read and no answer written. Once the time slice is used up, agents wait for the next turn of
  * the event loop.
  *

@@ -148,7 +148,7 @@ export interface EventPlace {
 /**
  * The record of an event that an agent yielded, or that came from another agent.
  *
- * @throws A2AError `InvalidAgentResponse` for what is no event.
+ * @throws A2AError `InvalidAgentResponse` for anything else than an event.
  */
 export function recordOf(event: AgentEvent, place: EventPlace): NewRecord {
   if (place.actor === "delegate" && event?.kind !== "artifact" && event?.kind !== "status") {

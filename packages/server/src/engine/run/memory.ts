@@ -31,7 +31,7 @@ export async function openMemory(run: RememberingTurn): Promise<RunMemory> {
 
 /** Each of them is a row, and a task has few. */
 const maxWaits = 64;
-/** Most bytes of the names of steps that have begun, as JSON. */
+/** Maximum bytes of the names of steps that have begun, as JSON. */
 const maxBegun = 16 << 10;
 
 /** Names of steps that are under way. */
@@ -180,7 +180,7 @@ export class RunMemory implements TurnMemory {
     const { logger, number: turn } = this.#run;
     if (others.some((key) => this.#unseen.has(key))) {
       logger.warn(
-        "An agent did not come to a wait of its earlier attempt, which is forgotten. Where the times or the order of its waits differ, give each a key",
+        "Agent skipped a wait of its earlier attempt, which is dropped; give each wait a key if their times or order differ",
         { turn },
       );
     }

@@ -15,7 +15,7 @@ export interface RunDeps {
   readonly liveLogs: LiveLogs;
   readonly conversations: Conversations;
   readonly budget: ByteBudget;
-  /** Called when a run does nothing but wait, and others may go on. */
+  /** Called when a run does nothing but wait, and others may continue. */
   readonly onRest?: () => void;
 }
 
@@ -25,14 +25,14 @@ export interface Phase {
   readonly fence: number | undefined;
   /** The task waits for its user or for an authorization: an agent that yields nothing is no sign of trouble. */
   readonly isInterrupted: boolean;
-  /** The turn has ended with the question of a delegation, and goes on with the answer. */
+  /** The turn has ended with the question of a delegation, and resumes with the answer. */
   readonly suspends: boolean;
-  /** The turn does nothing but wait: the run ends, and the turn goes on later, in any process. `undefined`: it does not. */
+  /** The turn does nothing but wait: the run ends, and the turn resumes later, in any process. `undefined`: it does not. */
   readonly waits: Waiting | undefined;
   /** Nothing that the agent yields from now on is stored. */
   readonly stopped: boolean;
 
-  /** Takes events that the agent yielded together. Whether the turn goes on; a promise only where there is a wait. */
+  /** Takes events that the agent yielded together. Whether the turn continues; a promise only where there is a wait. */
   accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean>;
   /** Resolves once everything accepted so far is stored; rejects when it cannot be. */
   flush(): Promise<void>;
@@ -120,11 +120,8 @@ export const noEvent =
 /** What `turn.signal` says of a run that was lost. */
 export const lossReasons: { readonly [Name in Loss]: readonly [TurnAbortKind, string] } = {
   canceled: ["canceled", "The task was canceled"],
-  fenced: ["leaseLost", "Another process has taken the task over"],
-  cutOff: [
-    "leaseLost",
-    "The database has not answered for the time of the lease: another process may have taken the task over",
-  ],
+  fenced: ["leaseLost", "Another process has taken over the task"],
+  cutOff: ["leaseLost", "The database did not answer within the lease; another process may have taken over the task"],
   store: ["storeFailed", "The store failed"],
-  shutdown: ["shutdown", "The server stops"],
+  shutdown: ["shutdown", "The server is stopping"],
 };

@@ -25,9 +25,9 @@ export interface Recorded {
   readonly effects: readonly TaskEffect[];
   /** The agent yielded a status after its own question, which ends the turn: the status and all after it are not stored. */
   readonly endsTurn: boolean;
-  /** The turn has ended with the question of a delegation, and goes on with the answer. */
+  /** The turn has ended with the question of a delegation, and resumes with the answer. */
   readonly suspends?: true;
-  /** The turn waits, and goes on when one of its waits is over. */
+  /** The turn waits, and resumes when one of its waits is over. */
   readonly waits?: Waiting;
 }
 
@@ -206,7 +206,7 @@ export class Recorder {
     return { records: [record], kept, effects: [stored, checkpoint], endsTurn: true, suspends: true };
   }
 
-  /** What makes the task wait. Its run goes on as another attempt of the same turn. */
+  /** What makes the task wait. Its run resumes as another attempt of the same turn. */
   #takeWait(event: WaitEvent): Recorded {
     if (this.#question.refuses(event, this.#turn.turn)) return { ...nothing, endsTurn: true };
     const [effects, waits] = this.#checkpoints.wait(this.#turn, event);

@@ -19,7 +19,7 @@ interface EarlierEvents {
   readonly store: Pick<Store, "read">;
   readonly task: TaskKey;
   readonly turn: number;
-  /** The turn of the run, where that goes on with an earlier one. */
+  /** The turn of the run, where that resumes an earlier one. */
   readonly last: number;
   /** `seq` of the turn's message. */
   readonly after: number;
@@ -139,7 +139,7 @@ export class Replay {
       const record = this.#page.shift() ?? (await this.#read());
       if (record === undefined) return undefined;
       this.#at = record.seq;
-      // What came from other agents is not repeated: delegations go on where they were.
+      // What came from other agents is not repeated: delegations continue where they were.
       if (record.actor !== "agent" || record.turn < this.#turn || record.turn > this.#last) continue;
       if (this.#skip > 0) {
         this.#skip -= 1;

@@ -139,7 +139,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
           : this.#runObserved(settings.observer.turn(this.#observed()), context));
         // A direct reply is over here: what ends a turn is two promises, and an error for the operator.
         if (this.#phase.stopped) return;
-        // The turn goes on later: what a step does by then must not be lost. `idleTimeout` bounds it.
+        // The turn resumes later: what a step does by then must not be lost. `idleTimeout` bounds it.
         if (this.inStep && (this.#phase.suspends || this.#phase.waits !== undefined)) {
           await Promise.race([this.#host.stepsOver(), this.done]);
         }
@@ -176,7 +176,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
     this.lastEventAt = this.#deps.settings.clock.elapsed();
   }
 
-  /** For `drive()`: takes what the agent yielded in one step. Whether the turn goes on. */
+  /** For `drive()`: takes what the agent yielded in one step. Whether the turn continues. */
   accept(yielded: AgentYield, context: ContextView): boolean | Promise<boolean> {
     this.progressed();
     const events = isArray(yielded) ? yielded : [yielded];
@@ -191,8 +191,8 @@ export class Run implements HostedRun, PhaseHost, Driven {
     events: readonly AgentEvent[],
     context: ContextView,
   ): Promise<boolean> {
-    const goesOn = await this.#accept(events, context);
-    return goesOn && end !== undefined && this.#accept([end], context);
+    const continues = await this.#accept(events, context);
+    return continues && end !== undefined && this.#accept([end], context);
   }
 
   #accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean> {
@@ -213,7 +213,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
     return outside && ((record) => outside.rowsOf(record));
   }
 
-  /** For `drive()`: lets other runs of a busy process go on. `undefined`: there is no need to. */
+  /** For `drive()`: lets other runs of a busy process continue. `undefined`: there is no need to. */
   rest(): Promise<void> | undefined {
     return this.#deps.pace.rest();
   }
@@ -294,7 +294,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
 
   #agentFailed(error: unknown): void {
     if (isOfStore(error)) this.#phase.lose("store", error);
-    if (this.#phase.stopped) this.logger.debug("An agent threw after its task was over", { cause: error });
+    if (this.#phase.stopped) this.logger.debug("Agent threw after its task had ended", { cause: error });
     else this.#phase.fail(sentenceFor(error), error, "failed");
   }
 }

@@ -85,7 +85,7 @@ export function isDueBy(now: number): (row: FeatureRow) => boolean {
   return ({ due = Infinity }) => due <= now;
 }
 
-/** The change of a row as it was read. `park`: nobody has to look at it any more. A number: somebody has, at that time. */
+/** The change of a row as it was read. `park`: it is not due any more. A number: when it is due. */
 export function changed({ key, value, due }: FeatureRow, to: "delete" | "park" | number): FeatureEffect {
   const row = {
     effect: "feature",
@@ -162,7 +162,7 @@ export function turnRows(feature: string, { store, clock, task, turn, phase }: T
       const key = `${family} ${name}`;
       const held = await store.once(context, key, now);
       if (held !== undefined) return held.hash === hash;
-      // After a crash only a turn of a stored task goes on. The name of another one would be taken, and used by nobody.
+      // After a crash only a turn of a stored task continues. The name of another one would be taken, and used by nobody.
       if (phase().fence === undefined) {
         phase().makeTask();
         await phase().flush();

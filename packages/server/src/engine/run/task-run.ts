@@ -134,7 +134,7 @@ export class TaskRun implements Phase {
     return message === undefined ? {} : { message };
   }
 
-  /** Writes what the recorder made of events. Whether the turn goes on. */
+  /** Writes what the recorder made of events. Whether the turn continues. */
   store(recorded: Recorded, context: ContextView): boolean | Promise<boolean> {
     if (this.stopped) return false;
     const { records, kept, effects, endsTurn, suspends, waits } = recorded;
@@ -196,7 +196,7 @@ export class TaskRun implements Phase {
     return undefined;
   }
 
-  /** The turn waits: its run ends, and messages that wait for a turn of their own go on waiting. */
+  /** The turn waits: its run ends, and messages that wait for a turn of their own keep waiting. */
   async #letGo(context: ContextView): Promise<undefined> {
     const changes = withStates([], context, this.#host);
     if (changes.length > 0) this.#append([], changes);
@@ -344,7 +344,7 @@ export class TaskRun implements Phase {
     const error = loss === "store" ? runIsGivenUp(cause) : undefined;
     // An outage is logged once, with the number of runs.
     if (error !== undefined && !isOutage(cause)) {
-      this.#host.logger.error("A run was given up because the store failed", { cause });
+      this.#host.logger.error("Run ended: the store failed", { cause });
     }
     this.stopped = true;
     this.#writer.close(loss !== undefined, error);
@@ -371,7 +371,7 @@ function showsWork(record: NewRecord | undefined, state: TaskState): boolean {
   return state === "TASK_STATE_SUBMITTED" || (state === "TASK_STATE_AUTH_REQUIRED" && record.actor !== "delegate");
 }
 
-/** The status that the engine sets where an agent has begun, or goes on. */
+/** The status that the engine sets where an agent has begun, or continues. */
 const working: StatusInit = { state: "TASK_STATE_WORKING" };
 
 function withStates(
@@ -393,6 +393,6 @@ function logFailure(
   cause: unknown,
 ): void {
   // The operator asked for this end: a stack trace would tell nothing.
-  if (kind === "shutdown") logger.warn("A task was ended, since the server stops", fields);
+  if (kind === "shutdown") logger.warn("Task ended: the server is stopping", fields);
   else logger.error("A task failed", { ...fields, cause });
 }

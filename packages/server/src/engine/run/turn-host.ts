@@ -149,7 +149,7 @@ export class RunHost implements TurnHost {
     const [event] = events;
     if (event?.kind === "wait") this.#opened.keepOnly(event.waits.map(({ key }) => key));
     const accepted = accept();
-    if (typeof accepted !== "boolean") return accepted.then((goesOn) => (this.#accepted(events), goesOn));
+    if (typeof accepted !== "boolean") return accepted.then((continues) => (this.#accepted(events), continues));
     this.#accepted(events);
     return accepted;
   }
@@ -188,7 +188,7 @@ export class RunHost implements TurnHost {
     };
   }
 
-  /** At once, and not with the end of the agent, which may catch the error: it must not go on as if nothing were remembered. */
+  /** At once, and not with the end of the agent, which may catch the error: it must not continue as if nothing were remembered. */
   #failed(error: unknown): unknown {
     if (isOfStore(error)) this.#run.phase.lose("store", error);
     return error;

@@ -71,7 +71,7 @@ export interface NextTurn {
 
 /** What a turn waits for that has let go of its process. */
 export interface Waiting {
-  /** When the first of its waits is over, in milliseconds since the Unix epoch. `Infinity`: never by itself. */
+  /** When the first of its waits is over, in milliseconds since the Unix epoch. `Infinity`: never. */
   readonly until: number;
   readonly events: boolean;
 }
@@ -88,13 +88,13 @@ export interface StoredCheckpoint {
   readonly lost?: readonly LostRange[];
   /** The turn had asked a question. */
   readonly asked?: true;
-  /** The turn that goes on with the answer to a question of a delegation. */
+  /** The turn that resumes with the answer to a question of a delegation. */
   readonly suspended?: SuspendedTurn;
-  /** The run of a turn that waits. It goes on when one of its waits is over. */
+  /** The run of a turn that waits. It resumes when one of its waits is over. */
   readonly waiting?: StoredRun;
 }
 
-/** A turn that has ended with the question of a delegation, and goes on in the turn of the answer. */
+/** A turn that has ended with the question of a delegation, and resumes in the turn of the answer. */
 export interface SuspendedTurn {
   readonly turn: number;
   readonly input: number;
@@ -118,7 +118,7 @@ export interface TurnInput {
   /** The declared headers of the request: all where the turn begins with it, else those that were stored. `undefined`: none. */
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly checkpoint: StoredCheckpoint | undefined;
-  /** The turn that goes on with `message`, which answers the question of a delegation. The agent sees this turn. */
+  /** The turn that resumes with `message`, which answers the question of a delegation. The agent sees this turn. */
   readonly resumes?: ResumedTurn | undefined;
   /** How many ids `makeId` has returned, those before the checkpoint included: a resumed run makes the same ids again. */
   ids: number;
@@ -133,7 +133,7 @@ export interface ResumedTurn extends SuspendedTurn {
   readonly call: StoredCall;
 }
 
-/** URIs of the extensions that are active in the turn that the agent sees. One that goes on with an answer has those of its message. */
+/** URIs of the extensions that are active in the turn that the agent sees. One that resumes with an answer has those of its message. */
 export function activeIn({ call, resumes }: TurnInput): readonly string[] {
   return (resumes?.call ?? call).extensions;
 }
@@ -173,7 +173,7 @@ export function waitingRun({ run, checkpoint }: Pick<TaskHead, "run" | "checkpoi
   return (JSON.parse(checkpoint) as StoredCheckpoint).waiting;
 }
 
-/** Which turn the function of a run sees, by the checkpoint as JSON text: one that goes on with an answer sees the turn that asked. */
+/** Which turn the function of a run sees, by the checkpoint as JSON text: one that resumes with an answer sees the turn that asked. */
 export function seenTurn({ turn }: StoredRun, checkpoint: string | undefined): number {
   return (checkpoint === undefined ? undefined : (JSON.parse(checkpoint) as StoredCheckpoint).suspended?.turn) ?? turn;
 }
@@ -192,7 +192,7 @@ export async function hasAskedForOther(
 }
 
 /**
- * The turn that a message goes on with, where the task waited for the answer to the question of a delegation. `checkpoint`: of the task,
+ * The turn that a message resumes, where the task waited for the answer to the question of a delegation. `checkpoint`: of the task,
  * as JSON text. Rejects where the log does not have the message of that turn.
  */
 export async function readResumed(
@@ -205,7 +205,7 @@ export async function readResumed(
   if (suspended === undefined) return undefined;
   const page = await store.read(task, task.taskId, { after: suspended.input - 1, limit: 1 });
   const record = page?.records[0];
-  if (record?.call === undefined) throw new Error("The message of the turn is not in the log");
+  if (record?.call === undefined) throw new Error("The log lacks the message of the turn");
   return {
     ...suspended,
     message: messageOf(record.kind, record.json),
@@ -213,7 +213,7 @@ export async function readResumed(
   };
 }
 
-/** The turn of a message that waited, which goes on with an earlier one where that is `suspended`. */
+/** The turn of a message that waited, which resumes an earlier one where that is `suspended`. */
 export async function readNextTurn(
   store: Pick<Store, "read" | "head" | "load">,
   key: TaskKey,

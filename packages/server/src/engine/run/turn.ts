@@ -49,7 +49,7 @@ export interface TurnHost {
   memory(): Promise<TurnMemory>;
   /** What an extension keeps with the task, by its URI. */
   rows(feature: string): TurnRows;
-  /** Its files outside of the store. `undefined`: there are none. */
+  /** Its files outside of the store. `undefined`: none. */
   readonly outside: TurnFiles | undefined;
   /** Whether the agent is called again for a turn whose run was lost. */
   readonly resumable: boolean;

@@ -239,7 +239,7 @@ export class FollowUps {
     const { taskId } = head.task;
     const about = taskFields({ ...head.task, contextId: head.contextId, trace: send.call.trace });
     if (!this.#deps.runs.stopping)
-      settings.logger.error("A turn could not begin, and waits in the queue", { ...about, cause });
+      settings.logger.error("Failed to begin a turn; its task is queued", { ...about, cause });
     // Where that fails too, the task is found as one that was left.
     await places.putBack(head, run, fence).catch(() => {});
     liveLogs.notifyRemote(taskId);

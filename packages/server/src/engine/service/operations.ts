@@ -183,7 +183,7 @@ function queryOf(
 
 /*
  * A page token is a position in a list (A2A 1.0 §3.1.4). It is accepted from one caller for one set of filters: its checksum
- * tells it from a token that this list did not give out. The checksum is no secret. Access is limited by the scope of the
+ * tells it from a token that this list did not give out. The checksum is not a secret. Access is limited by the scope of the
  * query and not by the token.
  */
 

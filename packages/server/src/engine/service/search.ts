@@ -43,7 +43,7 @@ export class TaskIndex {
     const on = this.#isWanted;
     const begun = on ? this.#switchOn() : this.#search?.use(false);
     begun?.catch((cause: unknown) => {
-      this.#settings.logger.error("The full text search of the store could not be switched", { on, cause });
+      this.#settings.logger.error("Failed to switch the full-text search of the store", { on, cause });
     });
   }
 

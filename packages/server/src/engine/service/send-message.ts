@@ -72,7 +72,8 @@ export class Sends {
   /** Takes a credential out of a message, before anything looks at it. */
   async #takeAnswer(message: Message, answer: Part): Promise<TakenAnswer> {
     const { authorizations } = this.#deps.settings;
-    if (authorizations === undefined) throw new A2AError("InvalidParams", "This server asks for no authorizations");
+    if (authorizations === undefined)
+      throw new A2AError("InvalidParams", "This server does not request authorizations");
     return authorizations.take(message, answer);
   }
 

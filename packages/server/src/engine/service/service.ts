@@ -180,7 +180,7 @@ async function getExtendedAgentCard(
 ): Promise<Reply<AgentCard>> {
   if (extendedCard === undefined) throw new A2AError("ExtendedAgentCardNotConfigured");
   // An authenticator may let callers in that it does not know.
-  if (principal === anonymous) throw new A2AError("Unauthenticated", "The extended card is for known callers alone");
+  if (principal === anonymous) throw new A2AError("Unauthenticated", "The extended card requires authentication");
   return { payload: new Payload(await extendedCard(principal)) };
 }
 

@@ -30,12 +30,12 @@ export function tooManyQueued(max: number): A2AError {
   return new A2AError("TooManyRequests", `${max} tasks of this caller wait for an agent already`, { retryAfter: 5 });
 }
 
-/** Ends the stream of a task that goes on elsewhere. Without a time to wait: another process may have it by now. */
+/** Ends the stream of a task that continues elsewhere. Without a time to wait: another process may have it by now. */
 export function streamMoves(): A2AError {
-  return new ServerIsStopping("The server is stopping: the stream goes on at another one");
+  return new ServerIsStopping("The server is stopping; the stream continues on another one");
 }
 
-/** For who waits for a turn that is given up. `cause`: why the store failed. The task may go on, here or elsewhere. */
+/** For who waits for a turn that is given up. `cause`: why the store failed. The task may continue, here or elsewhere. */
 export function turnIsLost(cause?: unknown): A2AError {
   return new A2AError("Unavailable", undefined, { cause, retryAfter: retryAfterOf(cause) });
 }
@@ -53,8 +53,8 @@ export function serverIsStopping(): A2AError {
 }
 
 /**
- * The store could not be asked now. That is no fault of the agent, whatever it was about to do: its run is given up, as where
- * nothing can be written, and its task goes on with another one.
+ * The store could not be asked now. The agent is not at fault: its run is given up, as where
+ * nothing can be written, and its task continues with another one.
  */
 class StoreUnavailable extends A2AError {
   constructor(cause: A2AError) {
@@ -76,7 +76,7 @@ export function isOfStore(error: unknown): boolean {
   return false;
 }
 
-/** Whether an error says that the store cannot work now, which is no fault of what was tried. */
+/** Whether an error says that the store cannot work now. */
 export function isOutage(error: unknown): boolean {
   return (error instanceof A2AError && error.code === "Unavailable") || isOfStore(error);
 }

@@ -53,7 +53,7 @@ function checkJson(value: unknown, path: string): void {
  * @throws A2AError `InvalidAgentResponse` with the path of what is not JSON.
  */
 export function checkFreeJson(event: AgentEvent): void {
-  // Agents in JavaScript can yield anything. What is no event is refused when it becomes a record.
+  // Agents in JavaScript can yield anything. Anything else is rejected when it becomes a record.
   const { artifact, message, metadata } = (event ?? {}) as Partial<
     Record<"artifact" | "message" | "metadata", unknown>
   >;

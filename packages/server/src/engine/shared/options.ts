@@ -123,7 +123,7 @@ export interface EngineLimits {
   readonly totalBytes?: number;
   /** Largest page of a list, in bytes of JSON. A task that is larger gets a page of its own. Default 8 MiB. */
   readonly pageBytes?: number;
-  /** Most parts of a message. A message with more is refused. Default 10,000. */
+  /** Maximum parts of a message. A message with more is refused. Default 10,000. */
   readonly messageParts?: number;
   /**
    * Largest metadata of a request with a message, those of the message and its parts among them: their names and texts, and 16 bytes
@@ -199,7 +199,7 @@ export interface EngineOptions {
    * most), or in the store. Default: the store where it is durable.
    */
   readonly conversations?: "memory" | "store";
-  /** How webhooks are delivered. Absent: there are none, and cards must not declare them. */
+  /** How webhooks are delivered. Absent: none, and cards must not declare them. */
   readonly push?: PushSettings;
   /** Makes what delivers webhooks. Absent: nothing does. */
   readonly outbox?: (host: OutboxHost) => Outbox;

@@ -12,7 +12,7 @@ import type { Runs } from "./runs.ts";
  * when it was, and `LeaseWatch` relies on it only where it can.
  */
 
-/** A task of a process that nobody knows is watched for so long, in milliseconds. */
+/** How long a task of an unknown process is watched, in milliseconds. */
 const unknownFor = 30_000;
 /** How many leases are watched at a time. Others are watched in later scans. */
 const maxWatched = 10_000;
@@ -141,7 +141,7 @@ export class LeaseWatch {
     return (this.#nodes.silence(holder) ?? Infinity) >= patience * this.#ttl;
   }
 
-  /** Whether a process is gone, so that what it has claimed is nobody's. One that nobody knows may live. */
+  /** Whether a process is gone, so that its claims are void. An unknown one may live. */
   isLost(holder: string): boolean {
     if (holder === this.#self()) return false;
     return this.#isSurelyGone(holder) || (this.#nodes?.silence(holder) ?? 0) >= this.#ttl;
@@ -209,7 +209,7 @@ export class Leases {
     const { settings, watch } = this.#deps;
     const jump = this.#wallClock.jump();
     if (jump === 0) return false;
-    settings.logger.warn("The wall clock was set", { jump: Math.round(jump) });
+    settings.logger.warn("Wall clock jumped", { jump: Math.round(jump) });
     watch.distrustWallClock();
     return true;
   }
@@ -278,7 +278,7 @@ class WallClockWatch {
   jump(): number {
     const distance = this.#measure();
     const moved = distance - this.#distance;
-    // A slow correction is no jump, whatever it adds up to.
+    // A slow correction is not a jump, whatever it adds up to.
     this.#distance = distance;
     return Math.abs(moved) > tolerance ? moved : 0;
   }

@@ -21,12 +21,12 @@ interface MaintenanceDeps {
   readonly workLeft: Emitter;
 }
 
-/** Milliseconds between two scans where nobody is known to be gone. */
+/** Milliseconds between two scans while every process is alive. */
 const idleScan = 10_000;
 
 /**
  * The periodic work of an engine, on one timer: timeouts, leases, lost runs, retention. Work that
- * fails is logged and tried again later. The other work goes on.
+ * fails is logged and tried again later. The other work continues.
  */
 export class Maintenance {
   readonly #deps: MaintenanceDeps;
@@ -85,7 +85,7 @@ export class Maintenance {
     await this.#recovering?.catch(() => {});
   }
 
-  /** Looks for lost tasks now, also while other work is going on. `every`: also for those whose leases have not expired. */
+  /** Looks for lost tasks now, also while other work runs. `every`: also for those whose leases have not expired. */
   recoverSoon(every = false): void {
     if (every) this.#recoverEvery = true;
     if (!this.#stopped) void this.#guard("Scan for lost tasks", () => this.#recover());

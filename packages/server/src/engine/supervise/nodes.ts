@@ -89,7 +89,7 @@ export class Nodes {
     return this.#deps.settings.clock.elapsed() - this.#arrived > this.#patience ? 0 : this.#sent - seen.since;
   }
 
-  /** Whether a process has missed some heartbeats. One that nobody knows has, once this process has looked. */
+  /** Whether a process has missed some heartbeats. An unknown one has, once this process has read the others. */
   isSilent(node: string): boolean {
     return (this.silence(node) ?? (this.#arrived === -Infinity ? 0 : Infinity)) > maxMissed * this.#pause;
   }

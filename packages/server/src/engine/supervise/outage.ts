@@ -38,7 +38,7 @@ export class Outage {
   #isAway = false;
   #checking: Promise<boolean> | undefined;
   #pause = firstPause;
-  /** When the outage began; monotonic time. Absent: there is none. */
+  /** When the outage began; monotonic time. Absent: none. */
   #since: number | undefined;
   /** When it was over, unless another failure follows. */
   #worksSince: number | undefined;

@@ -86,7 +86,7 @@ interface BackoffDeps {
 
 /**
  * Retries tasks that could not be taken over, after longer and longer pauses, so that other tasks need not wait for them. The first
- * failure is logged. An outage of the database is no failure of a task.
+ * failure is logged. An outage of the database does not count as one.
  */
 export class Backoff {
   readonly #deps: BackoffDeps;

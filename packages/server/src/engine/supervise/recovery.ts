@@ -33,7 +33,7 @@ interface RecoveryDeps {
 
 /**
  * Takes over tasks whose process is gone. A process may have crashed because of one of its tasks. So taking a task over
- * counts a crash for it (`StoredRun.deaths`) until something new of it is stored; one that goes on for a while has outlived all of its crashes.
+ * counts a crash for it (`StoredRun.deaths`) until something new of it is stored; one that continues for a while has outlived all of its crashes.
  * Tasks with a crash on record that they did not outlive are started a few at a time, more and more while nothing crashes, and nothing else
  * is started meanwhile. A task that was started alone, and has `maxDeaths` of these crashes, is suspended: an operator decides.
  */
@@ -212,7 +212,7 @@ export class Recovery {
       this.#named.add(agent);
       const head = await settings.store.head(task, task.taskId);
       const about = taskFields({ ...task, contextId: head?.contextId });
-      settings.logger.warn("Tasks whose time is over wait for an agent that is not hosted here", about);
+      settings.logger.warn("Due tasks wait for an agent that is not hosted here", about);
     }
   }
 }

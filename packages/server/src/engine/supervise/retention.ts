@@ -67,7 +67,7 @@ export class SweepTime {
     const isHeld = this.#ahead !== undefined && Math.abs(distance - this.#ahead.distance) <= tolerance;
     if (ahead > tolerance && !isHeld) {
       this.#ahead = { distance, since: elapsed };
-      const what = "The wall clock was set ahead: for an hour, only what is old without that is deleted";
+      const what = "Wall clock jumped ahead; retention ignores the jump for an hour";
       this.#logger.warn(what, { ahead: Math.round(ahead) });
     } else if (ahead <= tolerance || elapsed - (this.#ahead?.since ?? elapsed) >= holdTime) {
       this.#distance = distance;

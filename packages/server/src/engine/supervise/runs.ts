@@ -84,7 +84,7 @@ export class Runs {
 
   /**
    * Takes room for the run of a stored task, before its lease is taken: others that look meanwhile see it. `start` uses it up; where the
-   * run does not begin, `release` gives it back. `false`: there is none.
+   * run does not begin, `release` gives it back. `false`: none.
    */
   reserve(taskId: string): boolean {
     if (this.room === 0) return false;

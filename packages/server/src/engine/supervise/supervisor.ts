@@ -166,7 +166,7 @@ export class Supervisor {
 }
 
 /**
- * Aborts the runs that another process may have taken over. A task that nobody can resume goes on: it has no second copy, and fails only
+ * Aborts the runs that another process may have taken over. A task that nobody can resume continues: it has no second copy, and fails only
  * if this process stays away.
  */
 function loseResumable(runs: Iterable<Run>, outage: Outage): void {

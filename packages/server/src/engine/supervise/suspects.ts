@@ -83,7 +83,7 @@ export class Suspects {
     return (this.#joined ??= this.#alone?.then((run) => run?.phase.joined()));
   }
 
-  /** Waits until something new of each run is stored, it is over, or `trialTime` has passed. Those that go on have outlived their crashes. */
+  /** Waits until something new of each run is stored, it is over, or `trialTime` has passed. Those that continue have outlived their crashes. */
   async proven(runs: readonly Run[]): Promise<void> {
     if (runs.length === 0) return;
     const timeout = deferred<void>();

@@ -103,7 +103,7 @@ export class Takeover {
     return this.#within(head, () => this.#start(hosted, head, next, [leave], { fence, records }, undo));
   }
 
-  /** Takes room and memory for the run of a task. `false`: there is none. */
+  /** Takes room and memory for the run of a task. `false`: none. */
   #takeRoom({ task, bytes }: TaskHead): boolean {
     const { runs, budget } = this.#deps;
     if (!runs.reserve(task.taskId)) return false;
@@ -120,7 +120,7 @@ export class Takeover {
     const { committer, settings } = this.#deps;
     const { task, run, fence, seq } = head;
     if (run === undefined) return undefined;
-    // The answer to the question of a delegation goes on with the checkpoint.
+    // The answer to the question of a delegation resumes from the checkpoint.
     const suspends = await hasAskedForOther(settings.store, task, run);
     const { message } = await readNextMessage(settings.store, task, run.input);
     if (message === undefined) {
@@ -197,7 +197,7 @@ export class Takeover {
       await undo(claimed.fence);
       return undefined;
     }
-    // A task that was lost goes on, however many its owner has.
+    // A task that was lost continues, however many its owner has.
     runs.enter(head.task.owner, Infinity);
     const run = await this.#apart.call(() => runs.start(init));
     const about = {
@@ -206,14 +206,14 @@ export class Takeover {
       attempt: next.attempt,
     };
     // A task without a run waited: its attempts are no sign of trouble, and there may be thousands in a second.
-    if (head.run === undefined) settings.logger.debug("A task that waited goes on", about);
-    else if (next.attempt > 1) settings.logger.info("A task is resumed", about);
+    if (head.run === undefined) settings.logger.debug("Waiting task resumed", about);
+    else if (next.attempt > 1) settings.logger.info("Task resumed", about);
     return run;
   }
 
   /**
    * Takes the lease. Something may have been stored since the task was read, which may be long ago where many are lost: a holder that was
-   * only late goes on under the same fence, and its run may be at its next turn. Then the task is left for the next look.
+   * only late continues under the same fence, and its run may be at its next turn. Then the task is left for the next look.
    */
   #claim(head: TaskHead, run: StoredRun, effects: readonly TaskEffect[], claim: Claim): Promise<AppendOutcome> {
     const { committer, settings } = this.#deps;
@@ -249,7 +249,7 @@ export class Takeover {
     }
   }
 
-  /** Leaves a task that this process has begun to take over, as it was: one that waited goes on waiting, and is due. */
+  /** Leaves a task that this process has begun to take over, as it was: one that waited keeps waiting, and is due. */
   async #release({ task, fence, run }: TaskHead): Promise<void> {
     const { committer, settings } = this.#deps;
     const due = Math.floor(settings.clock.now());
@@ -275,7 +275,7 @@ async function readLostRun(
 ): Promise<TaskRunInit | undefined> {
   const { taskId } = task;
   const input = (await store.read(task, taskId, { after: run.input - 1, limit: 1 }))?.records[0];
-  if (input?.call === undefined) throw new Error("The message of the turn is not in the log");
+  if (input?.call === undefined) throw new Error("The log lacks the message of the turn");
   const head = await store.head(task, taskId);
   if (head === undefined) throw new Error("The task is gone");
   if (head.fence !== fence) return undefined;
@@ -299,7 +299,7 @@ async function readLostRun(
 }
 
 /**
- * Fails a lost task that cannot go on, so that it does not stay WORKING for ever. `sentence` is for its user, `cause` for the
+ * Fails a lost task that cannot continue, so that it does not stay WORKING for ever. `sentence` is for its user, `cause` for the
  * log.
  */
 export async function giveUp(
@@ -312,13 +312,13 @@ export async function giveUp(
   const { task, contextId, run, holder, fence, seq } = head;
   const about = taskFields({ ...task, contextId });
   if (cause !== undefined) {
-    logger.error("A lost task was given up: it cannot be read", { ...about, cause });
+    logger.error("Lost task failed: its log cannot be read", { ...about, cause });
   } else {
     // What this process has given up itself was counted when it did.
     const level = holder === lease.holder ? "info" : "warn";
-    logger[level]("A task was lost", { ...about, holder, sentence });
+    logger[level]("Task lost: its process is gone", { ...about, holder, sentence });
   }
   const status = { state: "TASK_STATE_FAILED", message: { parts: [{ text: sentence }] } } as const;
-  // With another fence the run has ended its turn since, or another process has taken it over; else a holder that was late goes on.
+  // With another fence the run has ended its turn since, or another process has taken it over; else a holder that was late continues.
   await runs.endTask(head, status, { fence, seq, run: run ?? null });
 }

@@ -54,7 +54,7 @@ export class Waker {
   readonly #backoff: Backoff;
   readonly #awake = new ChurnMap<string, Run>();
   readonly #poller: Poller;
-  /** Rows were left because too many tasks are awake, or too many runs go on. */
+  /** Rows were left because too many tasks are awake, or too many runs continue. */
   #isFull = false;
   /** Where the next poll continues: after this `due`. `undefined`: from the beginning. */
   #after: number | undefined;
