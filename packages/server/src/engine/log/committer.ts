@@ -4,6 +4,7 @@ import {
   auditedSubject,
   observe,
   type Audit,
+  type Begun,
   type Observer,
   type Principal,
 } from "@parley/a2a/internal/protocol/index";
@@ -180,6 +181,16 @@ export class Committer {
     );
   }
 
+  #appendObserved(begun: Begun, items: readonly AppendItem[]): Promise<readonly Result[]> {
+    return observe(begun, async () => this.#store.append(items));
+  }
+
+  #emitStored(items: readonly AppendItem[], results: readonly Result[]): void {
+    items.forEach((item, at) => {
+      if ("task" in item && results[at]?.ok === true) this.stored.emit(item);
+    });
+  }
+
   async #commit(): Promise<void> {
     const batch = this.#queue.splice(0, maxItems);
     this.#inFlight += 1;
@@ -192,10 +203,9 @@ export class Committer {
       const observer = this.#observer;
       let results: readonly Result[];
       try {
-        const append = async (): Promise<readonly Result[]> => this.#store.append(items);
         results = await (observer?.commit === undefined
           ? this.#store.append(items)
-          : observe(observer.commit({ items: items.length }), append));
+          : this.#appendObserved(observer.commit({ items: items.length }), items));
       } catch (error) {
         results = await this.#alone(items, error);
       }
@@ -206,9 +216,7 @@ export class Committer {
         if (result.ok === undefined) submission.storeFailed(result.error);
         else submission.settle(result);
       });
-      items.forEach((item, at) => {
-        if ("task" in item && results[at]?.ok === true) this.stored.emit(item);
-      });
+      if (this.stored.hasListeners) this.#emitStored(items, results);
     } catch (error) {
       for (const submission of batch) submission.storeFailed(error);
     }

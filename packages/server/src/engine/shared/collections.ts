@@ -48,6 +48,10 @@ export class ChurnMap<Key, Value> {
 export class Emitter<Args extends readonly unknown[] = []> {
   #listeners: readonly ((...args: Args) => void)[] = [];
 
+  get hasListeners(): boolean {
+    return this.#listeners.length > 0;
+  }
+
   on(listener: (...args: Args) => void): void {
     this.#listeners = [...this.#listeners, listener];
   }
