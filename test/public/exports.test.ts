@@ -11,7 +11,7 @@ import { Declarations, entries, isValue } from "./entries.ts";
 const most: Readonly<Record<string, number>> = {
   "@parley/a2a": 60,
   "@parley/a2a/model": 180,
-  "@parley/a2a/protocol": 215,
+  "@parley/a2a/protocol": 217,
   "@parley/a2a/auth": 60,
   "@parley/a2a/credentials": 50,
   "@parley/a2a/cards": 25,
@@ -27,7 +27,7 @@ const most: Readonly<Record<string, number>> = {
   "@parley/extensions/oid4vp": 17,
   "@parley/extensions/x402": 48,
   "@parley/extensions/a2ui": 35,
-  "@parley/testing": 30,
+  "@parley/testing": 39,
   "@parley/conform": 40,
   "@parley/nats": 4,
   "@parley/grpc": 5,

@@ -123,7 +123,10 @@ export { resumeExtension, idempotentSendExtension } from "./protocol/index.ts";
 
 // What an observer is told.
 export type {
+  Begun,
   DeliveryResult,
+  Gauges,
+  Observation,
   ObservedAppend,
   ObservedCall,
   ObservedCard,
@@ -133,6 +136,8 @@ export type {
   ObservedRetry,
   ObservedTurn,
   Observer,
+  ProcessGauges,
+  StoreGauges,
 } from "./protocol/index.ts";
 
 // The versions of the protocol, and the port that they implement.

@@ -12,12 +12,15 @@ export type { InlineFiles, TurnFiles } from "./inline-files.ts";
 export type * from "./incoming-files.ts";
 export { intercept, interceptClient, mapItems, spreadable, type Interceptor } from "./intercept.ts";
 export {
-  endedBy,
+  observe,
   observeCalls,
   observeRequests,
   safeObserver,
+  type Begun,
   type DeliveryResult,
   type Ended,
+  type Gauges,
+  type Observation,
   type ObservedAppend,
   type ObservedCall,
   type ObservedCard,
@@ -27,6 +30,8 @@ export {
   type ObservedRetry,
   type ObservedTurn,
   type Observer,
+  type ProcessGauges,
+  type StoreGauges,
 } from "./observer.ts";
 export { auditLog, auditedSubject, safeAudit, type Audit, type AuditRecord } from "./audit.ts";
 export { unmet, type Unmet } from "./requirements.ts";
