@@ -27,7 +27,7 @@ async function play(name: Example, killAt: readonly number[]) {
   });
   const told = await steps[name](reader);
   /** How often a task went on with the work that a killed process had begun. */
-  const resumed = program.complaints.filter((line) => line.includes("A task is resumed")).length;
+  const resumed = program.complaints.filter((line) => line.includes("Task resumed")).length;
   return { told, events, resumed };
 }
 

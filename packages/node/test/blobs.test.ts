@@ -312,7 +312,7 @@ describe("a link to a file", () => {
     // What the log has is known to nobody. Suppose that it is: neither a part nor data gets a link.
     const ref = `parley-blob:0123456789abcdef.${size}/${key}:e30`;
     await expect(send(server, { token: tokens.bob }, { url: ref })).rejects.toThrow(
-      "has a scheme that is not for clients",
+      "must not have a scheme of the server",
     );
     const forged = await send(server, { token: tokens.bob }, { text: "Go" }, { data: { url: ref } });
     expect(forged.history?.[0]?.parts[1]).toEqual({ data: { url: "about:blank#unavailable" } });

@@ -6,6 +6,7 @@ export * from "./binding-contract.ts";
 export * from "./blob-contract.ts";
 export * from "./extension-contract.ts";
 export * from "./host-contract.ts";
+export * from "./observer-contract.ts";
 export * from "./store-contract.ts";
 export * from "./wakeup-contract.ts";
 export { fakeClock, type FakeClock } from "./fake-clock.ts";

@@ -1,6 +1,6 @@
 import { withoutSlashes } from "../base/index.ts";
 import { A2AError, type AgentCard } from "../model/index.ts";
-import { endedBy, type Observer, type OperationName, operations, type OperationTable } from "../protocol/index.ts";
+import { observe, type Observer, type OperationName, operations, type OperationTable } from "../protocol/index.ts";
 import type { ClientHost, FetchInit } from "../transport/client/binding.ts";
 import { type ClientResponse, requestHeaders, sendRequest } from "../transport/client/request.ts";
 import { parseJson, refusal, strangeAnswer } from "../transport/client/service.ts";
@@ -107,7 +107,7 @@ async function fetchCard(url: string, source: CardSource, signal: AbortSignal | 
   } as const;
   const known = source.cache.get(request.key);
   if (known !== undefined && host.clock.now() < known.freshUntil) return known.card;
-  return endedBy(source.observer?.card?.({ url }), requestCard(request, known, source, signal));
+  return observe(source.observer?.card?.({ url }), () => requestCard(request, known, source, signal));
 }
 
 /** A request for a card. */

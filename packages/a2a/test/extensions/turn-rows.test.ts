@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { turnRows } from "@parley/server/internal/engine/run/turn-rows";
+import { turnRows } from "@parley/server/internal/engine/run/task-rows";
 import { memoryStore } from "@parley/server/internal/store/index";
 import type { ExtensionTurn } from "../../src/protocol/index.ts";
 import { fakeClock } from "@parley/testing";

@@ -10,27 +10,27 @@ import {
   type UniversalRequest,
   type UniversalResponse,
 } from "@parley/a2a/internal/protocol/index";
-import type { DeleteOwnerOptions, Erasure } from "./owner-data.ts";
-import { Committer, LiveLogs } from "./log/index.ts";
-import { Conversations } from "./conversations/conversations.ts";
-import { runStore } from "./shared/run-store.ts";
-import { settingsOf, type EngineOptions, type HostedAgent } from "./shared/options.ts";
-import { serverIsStopping, streamMoves } from "./shared/refusals.ts";
-import { checkedAgent, createService, Sends, type CheckedAgent } from "./service/index.ts";
+import type { JsonValue } from "@parley/a2a/internal/model/index";
 import type { Outbox } from "../push/index.ts";
 import { pushFeature } from "../push/stored.ts";
 import { lazyConfigs } from "../push/lazy-configs.ts";
-import { queueFeature, waitFeature, type TaskAppend } from "../store/index.ts";
-import type { JsonValue } from "@parley/a2a/internal/model/index";
-import { TaskIndex } from "./shared/task-index.ts";
-import { createSupervisor } from "./supervise/index.ts";
+import { queueFeature, waitFeature, type DueFeature } from "../store/index.ts";
+import { Conversations } from "./conversations/conversations.ts";
+import { gaugesOf } from "./gauges.ts";
+import { Committer, LiveLogs } from "./log/index.ts";
+import type { DeleteOwnerOptions, Erasure } from "./owner-data.ts";
+import { checkedAgent, createService, Sends, TaskIndex, type CheckedAgent } from "./service/index.ts";
+import { serverIsStopping, streamMoves } from "./shared/errors.ts";
+import type { EngineOptions, HostedAgent } from "./shared/options.ts";
+import { runStore, settingsOf, type EngineSettings, type RunSettings } from "./shared/settings.ts";
+import { createLiveness, createSupervisor, type Liveness, type Supervisor } from "./supervise/index.ts";
 
 /** An agent that the engine runs, or may run. */
 export interface Hosting {
   readonly service: AgentService;
-  /** Runs it from now on, also what is stored. */
+  /** Runs the agent from now on, also its stored tasks. */
   begin(): void;
-  /** Resolves when no turn of it runs here. Then the engine runs it no more, unless another one has begun under its id. */
+  /** Resolves when no turn of it runs here. Then the engine stops running it, unless another one has begun under its id. */
   end(): Promise<void>;
 }
 
@@ -44,181 +44,321 @@ export interface Engine {
   offer(hosted: HostedAgent): Hosting;
   /** Stores an event of a task, for `turn.waitFor()`. */
   signal(taskId: string, name: string, data?: JsonValue, options?: SignalOptions): Promise<void>;
-  /** Deletes all that a principal owns, with whatever agent. */
+  /** Deletes all data of a principal, whatever agent it belongs to. */
   deleteOwner(of: Principal | string, options?: DeleteOwnerOptions): Promise<Erasure>;
-  /** All that a principal owns, as JSON Lines. */
+  /** All data of a principal, as JSON Lines. */
   exportOwner(of: Principal | string): AsyncIterable<string>;
   /** Requests for authorizations, for the callback of the host. */
   readonly authorizations: Authorizations | undefined;
-  /** Answers a request for a large file. `undefined`: there are none. `answers`: the memory that readers may hold. */
+  /** Answers a request for a large file. `undefined`: none. `answers`: the memory that readers may hold. */
   file(request: UniversalRequest, answers: ByteBudget): Promise<UniversalResponse | undefined>;
   /** Begins to receive a message whose large files are stored while it is read, for one of these agents. Only where there is `files`. */
   receive(agents: readonly string[], sender: Omit<FileSender, "services">): Promise<IncomingFiles>;
   /**
-   * Starts the periodic work: leases, lost runs, timeouts, retention. Until then nothing runs and the store is not asked. `byItself`
-   * false: it is done once, and when `round` is called. Further calls do nothing.
+   * Starts the periodic work: leases, lost runs, timeouts, retention. Until then nothing runs and the store is not asked. Without
+   * `background` it is done once, and when `round` is called. Further calls do nothing.
    */
-  start(byItself?: boolean): void;
-  /** Does the periodic work that is due. `all`: also what is not due yet, and webhooks are looked for. */
-  round(all?: boolean): Promise<void>;
+  start(background?: boolean): void;
+  /** Does the periodic work that is due. `force`: also what is not due yet, and webhooks are polled. */
+  round(force?: boolean): Promise<void>;
   /** Whether a turn runs here that does not wait for an authorization, or a webhook is being delivered. */
   isBusy(): boolean;
-  /** Whether `close` was called. */
   isClosed(): boolean;
   /**
-   * When the next stored work is due, in milliseconds since the Unix epoch: the end of a lease or of a wait, or a webhook. `undefined`: there is none.
+   * When the next stored work is due, in milliseconds since the Unix epoch: the end of a lease or of a wait, or a webhook. `undefined`: none is.
    */
   nextDue(): Promise<number | undefined>;
   /**
-   * Refuses new calls, lets turns go on for `grace` milliseconds (default 0), leaves resumable tasks to another process and
+   * Refuses new calls, lets turns run for `grace` milliseconds (default 0), leaves resumable tasks to another process and
    * fails the others, then ends the streams and sends that still wait. It does not close the store.
    */
   close(options?: { readonly grace?: number }): Promise<void>;
 }
 
-/** Time between two looks whether turns of an agent still run, in milliseconds. */
-const lookInterval = 20;
-
 export function createEngine(options: EngineOptions): Engine {
   const settings = settingsOf(options);
   const agents = new Map(options.agents.map((hosted) => [hosted.id, checkedAgent(hosted, settings)]));
-  const committer = new Committer({
-    ...settings,
-    wakes: [...settings.extensions.wakeRows, ...(options.outbox === undefined ? [] : [pushFeature])],
-    ...(options.outbox !== undefined && { stored: (item: TaskAppend) => outbox?.stored(item) }),
-  });
-  const outbox: Outbox | undefined = options.outbox?.({
+  const storage = createStorage(settings, options.outbox !== undefined);
+  const liveness = createLiveness(settings);
+  const supervisor = createSupervisor({ settings, agents, liveness, ...storage });
+  const outbox = createOutbox(options.outbox, { settings, agents, storage, liveness });
+  const services = createServices({ settings, agents, storage, supervisor });
+  return new AgentEngine({ settings, agents, storage, supervisor, outbox, services });
+}
+
+/** The agents that the engine runs, by id. Others may be added, and some removed. */
+type Agents = Map<string, CheckedAgent>;
+
+/** What keeps tasks, and what of them is in memory. */
+interface Storage {
+  readonly committer: Committer;
+  readonly liveLogs: LiveLogs;
+  readonly conversations: Conversations;
+  /** What messages and runs of this process may hold. */
+  readonly budget: ByteBudget;
+  readonly runSettings: RunSettings;
+}
+
+function createStorage(settings: EngineSettings, hasOutbox: boolean): Storage {
+  const wakes = [...settings.extensions.wakeRows, ...(hasOutbox ? [pushFeature] : [])];
+  const committer = new Committer({ ...settings, wakes });
+  const runSettings = { ...settings, store: runStore(settings.store) };
+  return {
+    committer,
+    runSettings,
+    liveLogs: new LiveLogs(settings.limits),
+    conversations: new Conversations(runSettings, committer),
+    budget: new ByteBudget(settings.limits.totalBytes, settings.clock),
+  };
+}
+
+interface OutboxDeps {
+  readonly settings: EngineSettings;
+  readonly agents: Agents;
+  readonly storage: Storage;
+  readonly liveness: Liveness;
+}
+
+function createOutbox(make: EngineOptions["outbox"], { settings, agents, storage, liveness }: OutboxDeps) {
+  const { committer } = storage;
+  const { extensions, lease, store } = settings;
+  const outbox = make?.({
     ...settings,
     get agents() {
       return [...agents.keys()];
     },
     append: (item) => committer.append(item),
     holders: {
-      own: () => settings.lease.holder,
-      isLost: (holder) => supervisor.isLost(holder),
+      own: () => lease.holder,
+      isLost: (holder) => liveness.leaseWatch.isLost(holder),
       // Where processes are counted, one that stands still for longer than this counts as gone a little later.
-      fresh: settings.store.nodes === undefined ? Infinity : settings.lease.ttl / 4,
+      fresh: store.nodes === undefined ? Infinity : lease.ttl / 4,
     },
     async extensionsOf(agent, registered) {
-      await settings.extensions.ready();
+      await extensions.ready();
       const { declared = [] } = agents.get(agent) ?? {};
       const uris = registered.filter((uri) => declared.includes(uri));
-      return { uris, deliver: settings.extensions.deliver(uris) };
+      return { uris, deliver: extensions.deliver(uris) };
     },
   });
-  const liveLogs = new LiveLogs(settings.limits);
+  if (outbox === undefined) return undefined;
+  committer.stored.on((item) => outbox.stored(item));
+  liveness.workLeft.on(() => outbox.takeOver());
+  return outbox;
+}
+
+interface Services {
+  readonly sends: Sends;
+  readonly index: TaskIndex;
+  readonly hostings: ReadonlyMap<string, Hosting>;
+  readonly offer: (hosted: CheckedAgent) => Hosting;
+  /** Whether new calls are refused. */
+  readonly door: { isClosed: boolean };
+}
+
+interface ServicesDeps {
+  readonly settings: EngineSettings;
+  readonly agents: Agents;
+  readonly storage: Storage;
+  readonly supervisor: Supervisor;
+}
+
+function createServices({ settings, agents, storage, supervisor }: ServicesDeps): Services {
+  const { committer, liveLogs, budget } = storage;
+  const { runs, queue, places } = supervisor;
+  const append: Committer["append"] = (...item) => committer.append(...item);
+  const configs = settings.push && lazyConfigs(settings.push, { ...settings, append });
+  const sends = new Sends({ settings, committer, liveLogs, budget, runs, queue, places, configs });
   const index = new TaskIndex(settings, settings.extensions.all);
-  const runSettings = { ...settings, store: runStore(settings.store) };
-  const conversations = new Conversations(runSettings, committer);
-  const budget = new ByteBudget(settings.limits.totalBytes, settings.clock);
-  const onLost = (): void => outbox?.takeOver();
-  const rooms = { settings, runSettings, committer, liveLogs, conversations, budget, agents };
-  const supervisor = createSupervisor({ ...rooms, onLost });
-  const { runs, queue } = supervisor;
-  const configs =
-    settings.push && lazyConfigs(settings.push, { ...settings, append: (item) => committer.append(item) });
-  const sends = new Sends({ settings, committer, liveLogs, budget, runs, queue, configs });
-  let closing: Promise<void> | undefined;
-  let started = false;
-  let byItself = false;
-
-  const hostingOf = (hosted: CheckedAgent): Hosting => {
-    const { id } = hosted;
-    const guarded = (): AgentService => hosted.guard?.(service) ?? service;
-    const isClosed = (): boolean => closing !== undefined;
-    const own = createService(hosted, { settings, index, liveLogs, runs, sends, configs, isClosed, guarded });
-    const service = settings.blobs?.around(own, id, settings.ownerOf) ?? own;
-    const isRunning = (): boolean => [...runs.all()].some(({ key, phase }) => key.agent === id && !phase.resting);
-    return {
-      service,
-      begin: () => void agents.set(id, hosted),
-      async end() {
-        while (closing === undefined && isRunning()) {
-          await new Promise<void>((resolve) => void settings.clock.after(lookInterval, resolve));
-        }
-        if (agents.get(id) === hosted) agents.delete(id);
-      },
-    };
+  const door = { isClosed: false };
+  const deps = { settings, index, liveLogs, runs, sends, configs, door };
+  const offer = (hosted: CheckedAgent): Hosting => {
+    const own = { settings, agents, runs, door, service: createService(hosted, deps) };
+    return new AgentHosting(hosted, own);
   };
-  const hostings = new Map([...agents].map(([id, hosted]) => [id, hostingOf(hosted)]));
-  const hosting = (agentId: string): Hosting => {
-    const found = hostings.get(agentId);
-    if (found === undefined) throw new Error(`No agent has the id ${agentId}`);
-    return found;
-  };
+  const hostings = new Map([...agents].map(([id, hosted]) => [id, offer(hosted)]));
+  return { sends, index, hostings, offer, door };
+}
 
-  async function close(grace: number): Promise<void> {
-    const since = settings.clock.elapsed();
-    liveLogs.drain(streamMoves());
-    await supervisor.stop(grace);
-    // Webhooks that are under way are claimed in the name of this process, which has to be alive until they are over.
-    await outbox?.stop(Math.max(0, grace - (settings.clock.elapsed() - since)));
-    await supervisor.leave();
-    // Streams break off without a last event, so that their clients subscribe again, to the process that runs the task then.
-    liveLogs.close(serverIsStopping());
+/** Time between two looks whether turns of an agent still run, in milliseconds. */
+const pollInterval = 20;
+
+interface HostingDeps {
+  readonly settings: EngineSettings;
+  readonly agents: Agents;
+  readonly runs: Supervisor["runs"];
+  readonly door: Services["door"];
+  readonly service: AgentService;
+}
+
+class AgentHosting implements Hosting {
+  readonly service: AgentService;
+  readonly #hosted: CheckedAgent;
+  readonly #deps: HostingDeps;
+
+  constructor(hosted: CheckedAgent, deps: HostingDeps) {
+    this.#hosted = hosted;
+    this.#deps = deps;
+    this.service = deps.service;
   }
 
-  return {
-    service: (agentId) => hosting(agentId).service,
-    hosting,
-    offer: (hosted) => hostingOf(checkedAgent(hosted, settings)),
-    async signal(...event) {
-      if (closing !== undefined) throw serverIsStopping();
-      const { signalTask } = await import("./service/signal.ts");
-      // Where nobody attends to a run, it would be frozen: the event is due, and the next request or `round` finds it.
-      const settle = byItself ? supervisor.settle : async (): Promise<void> => {};
-      const rooms = { ...settings, committer, agents: [...agents.keys()], settle };
-      return signalTask(rooms, ...event);
-    },
-    async deleteOwner(of, options) {
-      if (closing !== undefined) throw serverIsStopping();
-      const { deleteOwner } = await import("./owner-data.ts");
-      const rooms = { settings, committer, runs, conversations, sends, agents: [...agents.keys()] };
-      return deleteOwner(rooms, of, options);
-    },
-    async *exportOwner(of) {
-      const { exportOwned } = await import("./owner-data.ts");
-      yield* exportOwned(settings, [...agents.keys()], of);
-    },
-    authorizations: settings.authorizations,
-    async receive(agentIds, { principal, address, bytes, signal }) {
-      if (closing !== undefined) throw serverIsStopping();
-      const { blobs, ids, ownerOf } = settings;
-      if (blobs === undefined) throw new Error("There is no store of files");
-      const agent = agentIds.length === 1 ? agentIds[0] : undefined;
-      const owner = ownerOf(principal);
-      const payer = principal === anonymous ? `address ${address ?? ""}` : `owner ${owner}`;
-      return blobs.receive({ agent, owner, payer, taskId: ids.next(), bytes, signal });
-    },
-    file: async (request, answers) => (await settings.blobs?.load())?.answer(request, answers),
-    start(isByItself = true) {
-      if (started) return;
-      started = true;
-      byItself = isByItself;
-      supervisor.start(byItself);
-      index.start();
-      outbox?.start();
-    },
-    async round(all = false) {
-      if (all) outbox?.look();
-      await supervisor.round(all);
-    },
-    isClosed: () => closing !== undefined,
-    isBusy: () => outbox?.isBusy === true || [...runs.all()].some(({ phase }) => !phase.resting),
-    async nextDue() {
-      const { store } = settings;
-      const query = { now: Number.MAX_SAFE_INTEGER, agents: [...agents.keys()], limit: 1 };
-      const run = (await store.claimable(query)).heads[0];
-      const row = outbox && (await store.dueFeatures({ ...query, feature: pushFeature }))[0];
-      const wait = (await store.dueFeatures({ ...query, feature: waitFeature }))[0];
-      const queued = (await store.dueFeatures({ ...query, feature: queueFeature }))[0];
-      const dues = [row, wait].flatMap((each) => each?.due ?? []);
-      if (queued !== undefined && runs.room > 0) dues.push(settings.clock.now());
-      // Where processes are counted, a lease lasts as long as its process, which may be gone by then.
-      const latest = store.nodes === undefined ? Infinity : settings.clock.now() + settings.lease.ttl;
-      const times = [...(run ? [Math.min(latest, run.leaseUntil ?? settings.clock.now())] : []), ...dues];
-      return times.length === 0 ? undefined : Math.min(...times);
-    },
-    close: ({ grace = 0 } = {}) => (closing ??= close(grace)),
-  };
+  begin(): void {
+    this.#deps.agents.set(this.#hosted.id, this.#hosted);
+  }
+
+  async end(): Promise<void> {
+    const { settings, agents, door } = this.#deps;
+    while (!door.isClosed && this.#isRunning()) {
+      await new Promise<void>((resolve) => void settings.clock.after(pollInterval, resolve));
+    }
+    if (agents.get(this.#hosted.id) === this.#hosted) agents.delete(this.#hosted.id);
+  }
+
+  #isRunning(): boolean {
+    const { id } = this.#hosted;
+    return [...this.#deps.runs.all()].some(({ key, phase }) => key.agent === id && !phase.resting);
+  }
+}
+
+interface EngineParts extends ServicesDeps {
+  readonly outbox: Outbox | undefined;
+  readonly services: Services;
+}
+
+class AgentEngine implements Engine {
+  readonly authorizations: Authorizations | undefined;
+  readonly #parts: EngineParts;
+  #started: { readonly background: boolean; readonly closeGauges: (() => void) | undefined | void } | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(parts: EngineParts) {
+    this.#parts = parts;
+    this.authorizations = parts.settings.authorizations;
+  }
+
+  service(agentId: string): AgentService {
+    return this.hosting(agentId).service;
+  }
+
+  hosting(agentId: string): Hosting {
+    const found = this.#parts.services.hostings.get(agentId);
+    if (found === undefined) throw new Error(`No agent has the id ${agentId}`);
+    return found;
+  }
+
+  offer(hosted: HostedAgent): Hosting {
+    const { services, settings } = this.#parts;
+    return services.offer(checkedAgent(hosted, settings));
+  }
+
+  async signal(...event: Parameters<Engine["signal"]>): Promise<void> {
+    this.#checkOpen();
+    const { settings, storage, supervisor } = this.#parts;
+    const { signalTask } = await import("./service/signal.ts");
+    // Without periodic work a run would be frozen: the event is due, and the next request or `round` finds it.
+    const settle: Supervisor["settle"] = async (task) =>
+      this.#started?.background === true ? supervisor.settle(task) : undefined;
+    const { committer } = storage;
+    return signalTask({ ...settings, committer, agents: this.#agentIds, settle }, ...event);
+  }
+
+  async deleteOwner(of: Principal | string, options?: DeleteOwnerOptions): Promise<Erasure> {
+    this.#checkOpen();
+    const { settings, storage, supervisor, services } = this.#parts;
+    const { deleteOwner } = await import("./owner-data.ts");
+    const deps = { settings, ...storage, runs: supervisor.runs, sends: services.sends, agents: this.#agentIds };
+    return deleteOwner(deps, of, options);
+  }
+
+  async *exportOwner(of: Principal | string): AsyncGenerator<string, void, void> {
+    const { exportOwned } = await import("./owner-data.ts");
+    yield* exportOwned(this.#parts.settings, this.#agentIds, of);
+  }
+
+  async receive(
+    agentIds: readonly string[],
+    { principal, address, bytes, signal }: Omit<FileSender, "services">,
+  ): Promise<IncomingFiles> {
+    this.#checkOpen();
+    const { blobs, ids, ownerOf } = this.#parts.settings;
+    if (blobs === undefined) throw new Error("This server stores no files");
+    const agent = agentIds.length === 1 ? agentIds[0] : undefined;
+    const owner = ownerOf(principal);
+    const payer = principal === anonymous ? `address ${address ?? ""}` : `owner ${owner}`;
+    return blobs.receive({ agent, owner, payer, taskId: ids.next(), bytes, signal });
+  }
+
+  async file(request: UniversalRequest, answers: ByteBudget): Promise<UniversalResponse | undefined> {
+    return (await this.#parts.settings.blobs?.load())?.answer(request, answers);
+  }
+
+  start(background = true): void {
+    if (this.#started !== undefined) return;
+    const { settings, storage, supervisor, services, outbox } = this.#parts;
+    supervisor.start(background);
+    services.index.start();
+    outbox?.start();
+    const { agents } = this.#parts;
+    const deps = { settings, runs: supervisor.runs, budget: storage.budget, agents };
+    this.#started = { background, closeGauges: settings.observer?.gauges?.(gaugesOf(deps)) };
+  }
+
+  async round(force = false): Promise<void> {
+    if (force) this.#parts.outbox?.look();
+    await this.#parts.supervisor.tick(force);
+  }
+
+  isBusy(): boolean {
+    const { outbox, supervisor } = this.#parts;
+    return outbox?.isBusy === true || [...supervisor.runs.all()].some(({ phase }) => !phase.resting);
+  }
+
+  isClosed(): boolean {
+    return this.#closing !== undefined;
+  }
+
+  async nextDue(): Promise<number | undefined> {
+    const { settings, supervisor, outbox } = this.#parts;
+    const { store, clock, lease } = settings;
+    const query = { now: Number.MAX_SAFE_INTEGER, agents: this.#agentIds, limit: 1 };
+    const first = async (feature: string): Promise<DueFeature | undefined> =>
+      (await store.dueFeatures({ ...query, feature }))[0];
+    const run = (await store.claimable(query)).heads[0];
+    const webhook = outbox && (await first(pushFeature));
+    const wait = await first(waitFeature);
+    const queued = await first(queueFeature);
+    const dues = [webhook, wait].flatMap((row) => row?.due ?? []);
+    if (queued !== undefined && supervisor.runs.room > 0) dues.push(clock.now());
+    // Where processes are counted, a lease lasts as long as its process, which may be gone by then.
+    const latest = store.nodes === undefined ? Infinity : clock.now() + lease.ttl;
+    if (run !== undefined) dues.push(Math.min(latest, run.leaseUntil ?? clock.now()));
+    return dues.length === 0 ? undefined : Math.min(...dues);
+  }
+
+  close({ grace = 0 }: { readonly grace?: number } = {}): Promise<void> {
+    return (this.#closing ??= this.#close(grace));
+  }
+
+  async #close(grace: number): Promise<void> {
+    const { settings, storage, supervisor, outbox, services } = this.#parts;
+    const { clock } = settings;
+    const since = clock.elapsed();
+    services.door.isClosed = true;
+    this.#started?.closeGauges?.();
+    storage.liveLogs.drain(streamMoves());
+    await supervisor.stop(grace);
+    // Webhooks that are under way are claimed in the name of this process, which has to be alive until they are over.
+    await outbox?.stop(Math.max(0, grace - (clock.elapsed() - since)));
+    await supervisor.leave();
+    // Streams break off without a last event, so that their clients subscribe again, to the process that runs the task then.
+    storage.liveLogs.close(serverIsStopping());
+  }
+
+  get #agentIds(): readonly string[] {
+    return [...this.#parts.agents.keys()];
+  }
+
+  #checkOpen(): void {
+    if (this.#closing !== undefined) throw serverIsStopping();
+  }
 }

@@ -4,7 +4,7 @@ import type { Owner } from "../store/index.ts";
 import { agentsOf, erase, exported, goesOn, upkeepOf, type Erasure } from "../store/owner-data.ts";
 import type { Conversations } from "./conversations/conversations.ts";
 import type { Committer } from "./log/index.ts";
-import type { EngineSettings } from "./shared/options.ts";
+import type { EngineSettings } from "./shared/settings.ts";
 import type { Sends } from "./service/index.ts";
 import type { Runs } from "./supervise/index.ts";
 
@@ -19,44 +19,42 @@ export interface DeleteOwnerOptions {
   readonly scrub?: boolean;
 }
 
-interface Rooms {
+interface ErasureDeps {
   readonly settings: EngineSettings;
   readonly committer: Pick<Committer, "append">;
   readonly runs: Pick<Runs, "all" | "endTask">;
   readonly conversations: Pick<Conversations, "forget">;
   readonly sends: Pick<Sends, "forget">;
-  /** Ids of the agents of this server. */
   readonly agents: readonly string[];
 }
 
 /** Milliseconds for runs to end that were canceled. What they store later is refused, with their task gone. */
 const endTimeout = 2_000;
-/** How often is begun again for an owner whose messages go on coming. */
+/** How often is begun again for an owner whose messages keep coming. */
 const maxRounds = 20;
 
-/** Deletes all that a principal owns: in the store, with whatever agent, and in the memory of this process. */
 export async function deleteOwner(
-  rooms: Rooms,
+  deps: ErasureDeps,
   of: Principal | string,
   { scrub = false }: DeleteOwnerOptions = {},
 ): Promise<Erasure> {
-  const { store, ownerOf, blobs } = rooms.settings;
+  const { store, ownerOf, blobs } = deps.settings;
   const upkeep = upkeepOf(store);
   const name = typeof of === "string" ? of : ownerOf(of);
   let [tasks, canceled] = [0, 0];
   const agents = new Set<string>();
   for (let round = 0; ; round += 1) {
     if (round === maxRounds) throw goesOn();
-    await endMessages(rooms, name);
-    for (const agent of await agentsOf(upkeep, name, rooms.agents)) {
+    await endMessages(deps, name);
+    for (const agent of await agentsOf(upkeep, name, deps.agents)) {
       agents.add(agent);
-      const erased = await eraseWith(rooms, { agent, owner: name });
+      const erased = await eraseWith(deps, { agent, owner: name });
       tasks += erased.tasks;
       canceled += erased.canceled;
     }
-    const left = runsOf(rooms, name).map(({ done }) => done);
+    const left = runsOf(deps, name).map(({ done }) => done);
     if (left.length === 0) break;
-    await waitFor(rooms, left);
+    await waitFor(deps, left);
   }
   // Last: where they are kept may be out of reach, and the rest is gone by then.
   const files = await blobs?.load();
@@ -65,11 +63,11 @@ export async function deleteOwner(
   return { tasks, canceled };
 }
 
-function runsOf({ runs }: Rooms, name: string) {
+function runsOf({ runs }: ErasureDeps, name: string) {
   return [...runs.all()].filter(({ key }) => key.owner === name);
 }
 
-async function waitFor({ settings }: Rooms, ending: readonly Promise<void>[]): Promise<void> {
+async function waitFor({ settings }: ErasureDeps, ending: readonly Promise<void>[]): Promise<void> {
   const timeout = deferred<void>();
   const clear = settings.clock.after(endTimeout, () => timeout.resolve());
   await Promise.race([Promise.all(ending), timeout.promise]);
@@ -77,30 +75,29 @@ async function waitFor({ settings }: Rooms, ending: readonly Promise<void>[]): P
 }
 
 /** Ends the runs of messages that have no task: nothing in the store could be canceled, and what they yield would make one. */
-async function endMessages(rooms: Rooms, name: string): Promise<void> {
-  const own = runsOf(rooms, name).filter(({ phase }) => phase.fence === undefined);
+async function endMessages(deps: ErasureDeps, name: string): Promise<void> {
+  const own = runsOf(deps, name).filter(({ phase }) => phase.fence === undefined);
   for (const { phase } of own) phase.lose("canceled");
   // What they have submitted is stored once this is refused, and deleted with the rest.
-  await Promise.all(own.map(({ key }) => rooms.committer.append({ task: key, records: [] })));
+  await Promise.all(own.map(({ key }) => deps.committer.append({ task: key, records: [] })));
 }
 
 /** Deletes what an owner has with an agent, after its tasks were canceled wherever they run. */
-async function eraseWith(rooms: Rooms, owner: Owner): Promise<Erasure> {
-  const { settings, runs, conversations, sends, agents } = rooms;
+async function eraseWith(deps: ErasureDeps, owner: Owner): Promise<Erasure> {
+  const { settings, runs, conversations, sends, agents } = deps;
   const message = { parts: [{ text: "The data of this user is deleted, and the task was canceled." }] };
-  const ending = runsOf(rooms, owner.owner).map(({ done }) => done);
+  const ending = runsOf(deps, owner.owner).map(({ done }) => done);
   const erased = await erase(settings.store, owner, {
     ...(agents.includes(owner.agent) && {
       cancel: (head) => runs.endTask(head, { state: "TASK_STATE_CANCELED", message }, {}),
     }),
-    onCanceled: () => waitFor(rooms, ending),
+    onCanceled: () => waitFor(deps, ending),
   });
   conversations.forget(owner);
   sends.forget(owner);
   return erased;
 }
 
-/** All that a principal owns, with whatever agent, as JSON Lines. */
 export async function* exportOwned(
   { store, ownerOf, blobs }: EngineSettings,
   agents: readonly string[],

@@ -43,8 +43,8 @@ describe("a wall clock that is set", () => {
     await tick(clock);
     open();
     expect((await reading.all()).map(({ payload }) => gist(payload.value))).toEqual(["working", "completed"]);
-    const jumps = log.filter(({ message }) => message === "The wall clock was set");
-    expect(jumps).toEqual([{ level: "warn", message: "The wall clock was set", jump: 10 * minute }]);
+    const jumps = log.filter(({ message }) => message === "Wall clock jumped");
+    expect(jumps).toEqual([{ level: "warn", message: "Wall clock jumped", jump: 10 * minute }]);
   });
 
   it("does not change how long a direct reply is remembered, after a jump of a day", async () => {
@@ -178,7 +178,7 @@ describe("leases while the wall clock is set", () => {
     nodes.open();
     await eventually(async () => (await stateBy(survivor)) === "TASK_STATE_COMPLETED");
     expect(nodes.attempts).toEqual([1]);
-    expect(nodes.log.filter(({ message }) => message === "The wall clock was set")).toHaveLength(2);
+    expect(nodes.log.filter(({ message }) => message === "Wall clock jumped")).toHaveLength(2);
   });
 
   it.each([10 * minute, -10 * minute])(

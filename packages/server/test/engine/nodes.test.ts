@@ -45,11 +45,11 @@ function cluster() {
   };
   const nodes = new Nodes({
     settings: { store, clock, logger, lease },
-    onGone: () => gone.push(clock.elapsed()),
-    onAbsence: () => absent.push(clock.elapsed()),
-    onFailure: () => Promise.resolve(false),
-    onCutOff: () => cutOff.push(clock.elapsed()),
+    outage: { failed: () => Promise.resolve(false) },
   });
+  nodes.gone.on(() => gone.push(clock.elapsed()));
+  nodes.wasAbsent.on(() => absent.push(clock.elapsed()));
+  nodes.cutOff.on(() => cutOff.push(clock.elapsed()));
   onTestFinished(() => nodes.stop());
   nodes.start(true);
   /** Lets time pass. `b`: whether the other process lives meanwhile. */

@@ -1,13 +1,21 @@
-import { createHook } from "node:async_hooks";
+import { AsyncLocalStorage, createHook } from "node:async_hooks";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { A2AError } from "@parley/a2a/internal/model/index";
 import { createHandler } from "../../src/handler.ts";
 import { defineAgent } from "../../src/agent/index.ts";
 import { memoryStore } from "../../src/store/index.ts";
 import { connect, type CachedCard } from "@parley/a2a/internal/client/index";
-import { observeRequests, safeObserver, type Interceptor, type Observer } from "@parley/a2a/internal/protocol/index";
+import {
+  observeCalls,
+  observeRequests,
+  safeObserver,
+  type Gauges,
+  type Interceptor,
+  type Observation,
+  type Observer,
+} from "@parley/a2a/internal/protocol/index";
 import { LinesLogger } from "../../../a2a/test/transport/support.ts";
-import { callContext } from "@parley/testing";
+import { callContext, fakeClock } from "@parley/testing";
 import { harness, messageOf, type OnMessage } from "./support.ts";
 
 const agentOf = (onMessage: OnMessage) =>
@@ -313,5 +321,104 @@ describe("an observer that is no object", () => {
 
   test("is refused by connect()", async () => {
     await expect(connect("http://127.0.0.1:1", { observer })).rejects.toMatchObject(refused);
+  });
+});
+
+describe("what an observer opens", () => {
+  const spans = (name: string, storage: AsyncLocalStorage<string>) => {
+    let count = 0;
+    return ({ trace }: { readonly trace: string | undefined }): Observation => {
+      const span = `${name} ${(count += 1)} in ${trace ?? "nothing"}`;
+      return { trace: span, run: (work) => storage.run(span, work) };
+    };
+  };
+
+  test("for a call is the parent of the turn, and for the turn of its delegations", async () => {
+    const storage = new AsyncLocalStorage<string>();
+    const seen: (string | undefined)[] = [];
+    const { service } = harness(
+      (turn) => {
+        seen.push(storage.getStore(), turn.call.trace);
+        return turn.reply("Hello");
+      },
+      { observer: { turn: spans("turn", storage) } },
+    );
+    const observed = observeCalls({ call: spans("call", storage) }, "toy")(service);
+    await observed.call("SendMessage", { message: messageOf("hello") }, callContext({ trace: "caller" }));
+    expect(seen).toEqual(Array(2).fill("turn 1 in call 1 in caller"));
+  });
+
+  test.each<[string, Observation["run"]]>([
+    ["that does not call it", () => undefined as never],
+    ["that calls it twice", (work) => (work(), work())],
+    [
+      "that calls it and throws",
+      (work) => {
+        work();
+        throw new Error("no collector");
+      },
+    ],
+    [
+      "that throws",
+      () => {
+        throw new Error("no collector");
+      },
+    ],
+  ])("runs an agent once, also with a context %s", async (_, run) => {
+    let runs = 0;
+    const { ask } = harness(
+      (turn) => {
+        runs += 1;
+        return turn.reply("Hello");
+      },
+      { observer: { turn: () => ({ run: run as NonNullable<Observation["run"]> }) } },
+    );
+    expect((await ask("hello")).message?.parts[0]?.text).toBe("Hello");
+    expect(runs).toBe(1);
+  });
+});
+
+describe("gauges", () => {
+  test("say what a process does and what waits in the store, and end with the server", async () => {
+    let gauges: Gauges | undefined;
+    let closed = 0;
+    const release = new Map<string, () => void>();
+    const clock = fakeClock();
+    const observer: Observer = {
+      gauges(given) {
+        gauges = given;
+        return () => (closed += 1);
+      },
+    };
+    const { engine, send, store } = harness(
+      async function* (turn) {
+        yield turn.working(turn.text);
+        if (turn.text === "sleep") yield* turn.sleep(60_000);
+        else await new Promise<void>((resolve) => release.set(turn.text, resolve));
+      },
+      { observer, clock, limits: { runs: 1 } },
+    );
+    const configuration = { returnImmediately: true };
+    await send("sleep", { configuration });
+    await vi.waitFor(async () => expect((await gauges?.store())?.waitingTasks).toBe(1));
+    await send("first", { configuration });
+    await send("second", { configuration });
+    await vi.waitFor(() => expect(release.has("first")).toBe(true));
+    clock.advance(5_000);
+    expect(gauges?.process()).toMatchObject({ activeRuns: 1, restingRuns: 0 });
+    expect(gauges?.process().usedBytes).toBeGreaterThan(0);
+    const waiting = { queuedTasks: 1, queueAgeMs: 5_000, waitingTasks: 1, dueWebhooks: 0, suspendedTasks: 0 };
+    expect(await gauges?.store()).toEqual(waiting);
+    const [suspended] = (await store.claimable({ now: Infinity, agents: ["agent"], limit: 1 })).heads;
+    const { task, fence, run } = suspended as NonNullable<typeof suspended>;
+    const effects = [
+      { effect: "lease", op: "revoke" },
+      { effect: "run", run: { ...(run as NonNullable<typeof run>), suspended: true } },
+    ] as const;
+    await store.append([{ task, fence, records: [], effects }]);
+    expect((await gauges?.store())?.suspendedTasks).toBe(1);
+    expect(closed).toBe(0);
+    await engine.close();
+    expect(closed).toBe(1);
   });
 });

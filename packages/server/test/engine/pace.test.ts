@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fakeClock } from "@parley/testing";
-import { Pace } from "../../src/engine/run/pace.ts";
+import { Pace } from "../../src/engine/run/drive.ts";
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

@@ -76,14 +76,14 @@ describe("retention", () => {
     expect(await made.after(2)).toEqual(["CANCELED"]);
   });
 
-  it("deletes and cancels nothing while the wall clock is a month ahead for a while, and goes on by the time before", async () => {
+  it("deletes and cancels nothing while the wall clock is a month ahead for a while, and continues by the time before", async () => {
     const made = kept({ terminal: 3 * day, inputRequired: 7 * day });
     await some(made);
     await made.after(1);
     made.clock.jump(30 * day);
     expect(await made.after(0)).toEqual(["COMPLETED", "FAILED", "INPUT_REQUIRED"]);
     expect(await made.after(0.03)).toEqual(["COMPLETED", "FAILED", "INPUT_REQUIRED"]);
-    const [warning, ...more] = made.log.filter(({ message }) => message.includes("set ahead"));
+    const [warning, ...more] = made.log.filter(({ message }) => message.includes("jumped ahead"));
     expect([warning?.level, warning?.["ahead"], more]).toEqual(["warn", 30 * day, []]);
     made.clock.jump(-30 * day);
     expect(await made.after(1)).toEqual(["COMPLETED", "FAILED", "INPUT_REQUIRED"]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Run } from "../../src/engine/run/index.ts";
-import { crashesOf, nextAttempt, Suspects } from "../../src/engine/supervise/suspects.ts";
+import { crashesOf, nextAttempt, Suspects, type Starter } from "../../src/engine/supervise/suspects.ts";
 import type { StoredRun, TaskHead } from "../../src/store/index.ts";
 import { fakeClock } from "@parley/testing";
 
@@ -43,8 +43,10 @@ async function tryAll(count: number, poison: ReadonlySet<number>, random: () => 
     let started: number[] = [];
     let isOver = false;
     const proofs: (() => void)[] = [];
-    const suspects = new Suspects({
-      clock: fakeClock(),
+    const suspects = new Suspects(fakeClock());
+    suspects.scanned();
+    suspects.tried.on(() => (isOver = true));
+    const starter: Starter = {
       runs: { stopping: false, room: 1_000 },
       async resume({ task }, alone) {
         const id = Number(task.taskId);
@@ -53,11 +55,10 @@ async function tryAll(count: number, poison: ReadonlySet<number>, random: () => 
         left.set(id, nextAttempt(run, crashesOf({ run }, self), alone));
         started.push(id);
         const proven = new Promise<void>((resolve) => proofs.push(resolve));
-        const phase = { proven: () => proven, acquit: () => {}, flush: async () => {} };
+        const phase = { proven: () => proven, clearCrashSuspicion: () => {}, flush: async () => {} };
         return { phase, done: new Promise<void>(() => {}) } as unknown as Run;
       },
-      onTried: () => (isOver = true),
-    });
+    };
     for (const [id, run] of [...left].sort(() => random() - 0.5)) {
       const head = { task: { agent: "a", owner: "o", taskId: `${id}` }, run, holder: "gone" } as unknown as TaskHead;
       const { count: deaths, alone } = crashesOf(head, self);
@@ -66,7 +67,7 @@ async function tryAll(count: number, poison: ReadonlySet<number>, random: () => 
         left.delete(id);
       } else suspects.add(head, deaths);
     }
-    suspects.startNext();
+    suspects.startNext(starter);
     for (let crashed = left.size === 0; !crashed && !isOver;) {
       await new Promise((resolve) => setImmediate(resolve));
       if (started.length === 0) continue;

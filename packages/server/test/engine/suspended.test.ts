@@ -405,7 +405,7 @@ describe("a task that makes its process crash when it is resumed", () => {
     expect(tries).toBeGreaterThan(1);
     // What fails beside others is appended once more, alone.
     expect(tries).toBeLessThan(10);
-    const lines = log.filter(({ message }) => message.startsWith("A lost task could not be taken over"));
+    const lines = log.filter(({ message }) => message.startsWith("Failed to take over a lost task"));
     expect(lines).toMatchObject([{ level: "error", taskId: broken }]);
   });
 
@@ -430,7 +430,7 @@ describe("a task that makes its process crash when it is resumed", () => {
       expect.objectContaining({
         level: "error",
         taskId: broken,
-        message: "A lost task was given up: it cannot be read",
+        message: "Lost task failed: its log cannot be read",
       }),
     );
   });

@@ -113,7 +113,7 @@ describe("waits in turn.all() that come in another order after a restart", () =>
     await waits(on, id);
     clock.advance(minute);
     await eventually(() => on.log.some(({ level }) => level === "warn"));
-    expect(on.log.find(({ level }) => level === "warn")?.message).toContain("give each a key");
+    expect(on.log.find(({ level }) => level === "warn")?.message).toContain("give each wait a key");
     await waits(on, id);
     expect(await keysOf(on, id)).toHaveLength(1);
   });

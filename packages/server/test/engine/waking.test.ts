@@ -131,7 +131,7 @@ describe("tasks whose time is over", () => {
     onTestFinished(() => renamed.engine.close());
     await eventually(() => warned.length > 0);
     expect(warned).toEqual([
-      ["Tasks whose time is over wait for an agent that is not hosted here", { agent: "old-name", taskId: id }],
+      ["Due tasks wait for an agent that is not hosted here", { agent: "old-name", taskId: id }],
     ]);
   });
 

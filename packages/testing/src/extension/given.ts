@@ -19,7 +19,7 @@ import type { Expectation } from "../store/given.ts";
 /** What the cases of the contract of extensions are written with. */
 
 /** What a case wants of the server. */
-export type ExtensionServerOptions = Pick<HandlerOptions, "extensions" | "authenticator" | "logger">;
+export type ExtensionServerOptions = Pick<HandlerOptions, "extensions" | "authenticator" | "logger" | "observer">;
 
 /** What a client with the extension has got. */
 export interface ExtensionContractSeen<X extends AnyExtension> {

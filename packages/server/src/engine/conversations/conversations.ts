@@ -1,23 +1,100 @@
+import { BoundedMap, memoryOf } from "@parley/a2a/internal/base/bounded-map";
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import { textOf, type JsonLike, type JsonValue, type Message } from "@parley/a2a/internal/model/index";
-import type { HistoryEntry, HistoryOptions, TurnContext } from "@parley/a2a/internal/protocol/index";
-import type {
-  AppendOutcome,
-  ContextEffect,
-  ContextStateEffect,
-  ContextKey,
-  OnceEffect,
-  Owner,
-  SaidArtifact,
-  SaidMessage,
+import { Payload, type HistoryEntry, type HistoryOptions, type TurnContext } from "@parley/a2a/internal/protocol/index";
+import {
+  fitting,
+  type AppendOutcome,
+  type ContextEffect,
+  type ContextKey,
+  type ContextStateEffect,
+  type OnceEffect,
+  type Owner,
+  type SaidArtifact,
+  type SaidMessage,
 } from "../../store/index.ts";
-import { exceeds } from "../shared/bytes.ts";
-import { newestOf, RememberedReplies } from "./direct-replies.ts";
-import type { Committer } from "../log/index.ts";
-import { isMirror } from "../shared/mirror.ts";
+import { isMirror, type Committer } from "../log/index.ts";
+import { exceeds, sizeOf } from "../shared/bytes.ts";
 import { agentMistake, jsonOf } from "../shared/mistakes.ts";
-import { replyWindow } from "../shared/options.ts";
-import type { RunSettings } from "../shared/run-store.ts";
+import { replyWindow, type RunSettings } from "../shared/settings.ts";
+
+/** A direct reply of an agent. The answer and what is kept of the reply share its text. */
+export class DirectReply extends Payload<{ readonly message: Message }> {
+  readonly text: string;
+
+  /** Throws `InvalidAgentResponse` where the message is no JSON. */
+  constructor(message: Message) {
+    super({ message });
+    this.text = jsonOf(message, "turn.reply()", null);
+  }
+
+  override get json(): string {
+    return `{"message":${this.text}}`;
+  }
+}
+
+/** Limits: conversations, exchanges of each, and bytes of all. */
+const maxContexts = 1_000;
+const maxExchanges = 50;
+const maxBytes = 32 << 20;
+
+/** A message and the direct reply to it. */
+export interface Exchange {
+  /** Wall time of the reply, in milliseconds. */
+  readonly time: number;
+  readonly asked: Message;
+  /** JSON of the reply: one object for the garbage collector, where the message is ten. Row `message` of the benchmarks. */
+  readonly answer: string;
+}
+
+/** Keeps direct replies in memory with the messages that they answer, where the store does not keep them. */
+export class RememberedReplies {
+  readonly #conversations = new BoundedMap<readonly Exchange[]>({
+    bytes: maxBytes,
+    entries: maxContexts,
+    bytesOf: (_name, exchanges) => exchanges.reduce((sum, exchange) => sum + bytesOf(exchange), 0),
+  });
+
+  messagesOf(key: ContextKey): readonly SaidMessage[] {
+    return (this.#conversations.get(nameOf(key)) ?? []).flatMap(({ time, asked, answer }) => [
+      { time, message: asked },
+      { time, message: JSON.parse(answer) as Message },
+    ]);
+  }
+
+  forget({ agent, owner }: Owner): void {
+    this.#conversations.drop(nameOf({ agent, owner, contextId: "" }));
+  }
+
+  /** `begins`: whether the conversation begins with this exchange. */
+  add(key: ContextKey, begins: boolean, exchange: Exchange): void {
+    const name = nameOf(key);
+    const known = begins ? undefined : this.#conversations.get(name);
+    const all = known === undefined ? [exchange] : newestOf([...known, exchange], maxExchanges, maxBytes / 2, bytesOf);
+    this.#conversations.set(name, all);
+  }
+}
+
+/** An estimate, because an exact count costs more than everything else that is done to keep a reply. */
+function bytesOf({ asked, answer }: Exchange): number {
+  return sizeOf(asked) + memoryOf(answer);
+}
+
+/** The last items that are within both bounds. */
+export function newestOf<Item>(
+  items: readonly Item[],
+  limit: number,
+  bytes: number,
+  bytesOf: (item: Item) => number,
+): readonly Item[] {
+  if (limit <= 0) return [];
+  return fitting(items.slice(-limit).reverse(), bytes, bytesOf).reverse();
+}
+
+function nameOf({ agent, owner, contextId }: ContextKey): string {
+  // No id contains NUL.
+  return `${agent}\0${owner}\0${contextId}`;
+}
 
 /** How much of a conversation `turn.context.history()` returns by default: messages, and bytes. */
 const defaultLimit = 100;
@@ -34,7 +111,6 @@ export class Conversations {
     this.#committer = committer;
   }
 
-  /** The context of a turn. */
   async open(key: ContextKey, asking: AskingTurn): Promise<ContextView> {
     const { state } = await this.#settings.store.conversation(key, { limit: 0 });
     const { stateBytes } = this.#settings.limits;
@@ -72,7 +148,6 @@ export class Conversations {
     return this.#committer.append({ context: key, effects });
   }
 
-  /** Forgets what is kept in memory of an owner. */
   forget(owner: Owner): void {
     this.#remembered.forget(owner);
   }
@@ -103,7 +178,6 @@ export class Conversations {
   }
 }
 
-/** The turn that a context belongs to. */
 export interface AskingTurn {
   readonly taskId: string;
   readonly turn: number;
@@ -120,16 +194,13 @@ export class ContextView implements TurnContext {
   /** Whether the context begins with this turn's message. */
   readonly begins: boolean;
   readonly #history: ReadHistory;
-  readonly #stateBytes: number;
-  #state: JsonValue | undefined;
-  #change: string | null | undefined;
+  readonly #state: StateValue;
 
   constructor(key: ContextKey, begins: boolean, history: ReadHistory, stored: string | undefined, stateBytes: number) {
     this.key = key;
-    this.#stateBytes = stateBytes;
     this.begins = begins;
     this.#history = history;
-    this.#state = stored === undefined ? undefined : (JSON.parse(stored) as JsonValue);
+    this.#state = new StateValue("context.setState()", stored, stateBytes);
   }
 
   get id(): string {
@@ -141,27 +212,58 @@ export class ContextView implements TurnContext {
   }
 
   state<Value = JsonValue>(): Value | undefined {
-    return this.#state as Value | undefined;
+    return this.#state.read() as Value | undefined;
   }
 
   setState<Value extends JsonLike<Value>>(value: Value | undefined): void {
-    // A copy by way of text: the agent may go on changing its object.
-    const json = value === undefined ? null : jsonOf(value, "context.setState()");
-    if (json !== null && exceeds(json, this.#stateBytes)) {
-      throw agentMistake(
-        `context.setState(): the value takes ${utf8Length(json)} bytes, and limits.stateBytes is ${this.#stateBytes}`,
-      );
-    }
-    this.#change = json;
-    this.#state = this.#change === null ? undefined : (JSON.parse(this.#change) as JsonValue);
+    this.#state.set(value);
   }
 
   /** The effect that stores what was set since the last call; `undefined`: nothing was set. */
   takeChange(): ContextStateEffect | undefined {
-    const value = this.#change;
-    if (value === undefined) return undefined;
+    const value = this.#state.takeChange();
+    return value === undefined ? undefined : { effect: "contextState", value };
+  }
+}
+
+/** The state of a task or a context during a turn. Most agents have none: it is parsed when it is read. */
+export class StateValue {
+  readonly #call: string;
+  readonly #maxBytes: number;
+  #text: string | undefined;
+  #value: JsonValue | undefined;
+  #change: string | null | undefined;
+
+  /** `call`: what sets it, for errors. `stored`: as JSON text. */
+  constructor(call: string, stored: string | undefined, maxBytes: number) {
+    this.#call = call;
+    this.#text = stored;
+    this.#maxBytes = maxBytes;
+  }
+
+  read(): JsonValue | undefined {
+    if (this.#value === undefined && this.#text !== undefined) this.#value = JSON.parse(this.#text) as JsonValue;
+    return this.#value;
+  }
+
+  set(value: unknown): void {
+    // A copy by way of text: the agent may change its object later.
+    const text = value === undefined ? undefined : jsonOf(value, this.#call);
+    if (text !== undefined && exceeds(text, this.#maxBytes)) {
+      throw agentMistake(
+        `${this.#call}: the value takes ${utf8Length(text)} bytes, and limits.stateBytes is ${this.#maxBytes}`,
+      );
+    }
+    this.#text = text;
+    this.#value = undefined;
+    this.#change = text ?? null;
+  }
+
+  /** What was set since the last call, as JSON text. `null`: the state was deleted. `undefined`: nothing was set. */
+  takeChange(): string | null | undefined {
+    const change = this.#change;
     this.#change = undefined;
-    return { effect: "contextState", value };
+    return change;
   }
 }
 

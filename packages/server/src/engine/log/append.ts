@@ -1,4 +1,4 @@
-import { utf8Length } from "@parley/a2a/internal/base/index";
+import { utf8Length, type Logger } from "@parley/a2a/internal/base/index";
 import { isTerminal, type NewRecord, type TaskState } from "@parley/a2a/internal/model/index";
 import {
   checkFeature,
@@ -12,7 +12,7 @@ import {
   type TaskEffect,
   type TaskHead,
 } from "../../store/index.ts";
-import type { EngineSettings } from "../shared/options.ts";
+import type { EngineSettings } from "../shared/settings.ts";
 
 /** Effects of which a batch keeps the last one only: each replaces the one before, and a checkpoint can be large. */
 const replaceable: ReadonlySet<TaskEffect["effect"]> = new Set(["checkpoint", "taskState", "contextState"]);
@@ -32,7 +32,6 @@ export class Batch {
   /** `null`: the task has no run any more. */
   run: StoredRun | null;
 
-  /** An empty batch, for a task in this state and with this run. */
   constructor(state: TaskState, run: StoredRun | null) {
     this.from = state;
     this.state = state;
@@ -83,7 +82,6 @@ export class Batch {
     return this.#places?.get(effect) ?? 0;
   }
 
-  /** The index of the last record that sets a row. */
   get lastWithRows(): number | undefined {
     const last = this.effects.findLast((effect) => effect.effect === "feature" && effect.op === "set");
     return last && this.placeOf(last) - 1;
@@ -99,7 +97,6 @@ function isProgressRow(effect: TaskEffect): effect is Extract<FeatureEffect, { o
   return effect.effect === "feature" && effect.op === "set" && effect.feature === delegationFeature;
 }
 
-/** What a change of a row adds to the size of a batch. */
 function rowBytes(effect: FeatureEffect): number {
   if (effect.op === "wake") return 0;
   return utf8Length(effect.feature) + utf8Length(effect.key) + (effect.op === "set" ? utf8Length(effect.value) : 0);
@@ -175,7 +172,6 @@ export function keepIn(effects: FeatureEffect[]): (change: FeatureChange<RowEffe
 
 type RowEffect = Exclude<FeatureEffect, { readonly op: "wake" }>;
 
-/** For rows that are more than a task may have. */
 export function tooManyRows(): TypeError {
   return new TypeError(`A task has at most ${featureBounds.rows} rows of features`);
 }
@@ -191,17 +187,15 @@ export const endOfRun: readonly TaskEffect[] = [
 export type TurnEnd = "ended" | "messageWaits";
 
 export interface Ending {
-  /** The last record of the turn, if it needs one. */
   readonly finish: NewRecord | undefined;
-  /** Whether the turn goes on later, with its checkpoint: once its question is answered (`suspends`), or its wait is over (`waits`). */
+  /** Whether the turn resumes later, with its checkpoint: once its question is answered (`suspends`), or its wait is over (`waits`). */
   readonly how: "ends" | "suspends" | "waits";
   readonly resolve: (end: TurnEnd) => void;
 }
 
-/** The same, for a turn that goes on with its checkpoint. */
+/** The same, for a turn that resumes from its checkpoint. */
 export const endOfSuspendedRun: readonly TaskEffect[] = endOfRun.filter(({ effect }) => effect !== "checkpoint");
 
-/** The effects of a batch, and those of the end of its turn. */
 export function withEnd(effects: readonly TaskEffect[], ending: Ending | undefined): readonly TaskEffect[] {
   if (ending === undefined) return effects;
   return [...effects, ...(ending.how === "ends" ? endOfRun : endOfSuspendedRun)];
@@ -221,12 +215,10 @@ export function boundOf({ records, state }: Batch, taskBytes: number): { readonl
   return { maxBytes: isTerminal(state) ? taskBytes + endBytes : taskBytes };
 }
 
-/** What extensions keep with each of some records. */
 export type Kept = readonly (readonly FeatureEffect[])[];
 
-/** The result of an append. */
 export type AppendResult =
-  /** It is stored, and the turn goes on. Or a message was first: the batch is appended again, without the end of the turn. */
+  /** It is stored, and the turn continues. Or a message was first: the batch is appended again, without the end of the turn. */
   | { readonly kind: "open" }
   /** The task was created. `ended`: its turn has ended too. `log`: all of its records, where its message is answered by that. */
   | { readonly kind: "created"; readonly ended: boolean; readonly log: readonly NewRecord[] | undefined }
@@ -239,7 +231,6 @@ export type AppendResult =
   | { readonly kind: "full"; readonly lost: NewRecord | undefined; readonly rows: boolean; readonly state: TaskState }
   /** Nothing more can be stored. `once`: the same message has made a task before. */
   | { readonly kind: "refused"; readonly loss: Loss; readonly once: OnceRecord | undefined }
-  /** The store failed. */
   | { readonly kind: "failed"; readonly error: unknown };
 
 /** Why a run may write no more, although its turn has not ended. */
@@ -249,4 +240,74 @@ export type Loss = "canceled" | "fenced" | "cutOff" | "store" | "shutdown";
 export function lossOf({ reason, head }: Extract<AppendOutcome, { readonly ok: false }>): Loss {
   const canceled = head === undefined ? reason === "terminal" : head.state === "TASK_STATE_CANCELED";
   return canceled ? "canceled" : "fenced";
+}
+
+/** What extensions have added to a record that can do without it. */
+export interface Addition {
+  readonly by: readonly string[];
+  /** The record without what they add. */
+  readonly bare: () => NewRecord;
+  readonly rows: readonly FeatureEffect[];
+}
+
+/** What extensions have added to records that are not stored yet, and that is left out where the task has no room for it. */
+export class Additions {
+  readonly #logger: Logger;
+  readonly #of = new WeakMap<NewRecord, Addition>();
+  /** What the log has a line of. */
+  readonly #told = new Set<string>();
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  note(record: NewRecord, addition: Addition): void {
+    this.#of.set(record, addition);
+  }
+
+  forget(records: readonly NewRecord[]): void {
+    for (const record of records) this.#of.delete(record);
+  }
+
+  /** A line in the log: one for each extension and limit, since a task that is full stays so. */
+  leftOut(by: readonly string[], limit: string): void {
+    for (const extension of by) {
+      const line = `${limit} ${extension}`;
+      if (this.#told.has(line)) continue;
+      this.#told.add(line);
+      this.#logger.warn("Extension data left out: it does not fit", { extension, limit });
+    }
+  }
+
+  /** The batch without additions; `undefined` where it has none. */
+  withoutAny(batch: Batch): Batch | undefined {
+    const found = batch.records.map((record) => this.#bare(record));
+    if (found.every((each) => each === undefined)) return undefined;
+    const left = new Batch(batch.from, batch.run);
+    batch.records.forEach((record, at) => left.addRecord(found[at]?.bare ?? record));
+    const rows = new Set(found.flatMap((each) => each?.rows ?? []));
+    for (const effect of batch.effects) {
+      if (effect.effect !== "feature" || !rows.has(effect)) left.addEffect(effect, batch.placeOf(effect));
+    }
+    return left;
+  }
+
+  #bare(record: NewRecord): { readonly bare: NewRecord; readonly rows: readonly FeatureEffect[] } | undefined {
+    const bare = this.bareOf(record);
+    const addition = this.#of.get(record);
+    this.#of.delete(record);
+    if (bare === undefined || addition === undefined) return undefined;
+    const { by, rows } = addition;
+    this.leftOut(by, "limits.taskBytes");
+    return { bare, rows: rows.filter(({ feature }) => by.includes(feature)) };
+  }
+
+  /** The record without its addition. `undefined` where it has none, or another extension fails without it: then the record stays as it is. */
+  bareOf(record: NewRecord): NewRecord | undefined {
+    try {
+      return this.#of.get(record)?.bare();
+    } catch {
+      return undefined;
+    }
+  }
 }

@@ -2,12 +2,14 @@ import { type Clock, defer } from "@parley/a2a/internal/base/index";
 import { A2AError, type TaskState } from "@parley/a2a/internal/model/index";
 import {
   auditedSubject,
-  endedBy,
+  observe,
   type Audit,
+  type Begun,
   type Observer,
   type Principal,
 } from "@parley/a2a/internal/protocol/index";
 import type { AppendItem, AppendOutcome, Store, TaskAppend } from "../../store/index.ts";
+import { Emitter } from "../shared/collections.ts";
 
 /** What caused a change of a task. */
 export interface Cause {
@@ -44,11 +46,8 @@ interface CommitterSettings {
   readonly clock: Clock;
   /** Features whose rows each new record of their task wakes. */
   readonly wakes: readonly string[];
-  /** Is told of each item that changed a task. Absent: nobody wants to know. */
-  readonly stored?: (item: TaskAppend) => void;
 }
 
-/** An item that the store refused to look at. */
 interface Failure {
   readonly ok?: undefined;
   readonly error: unknown;
@@ -60,7 +59,6 @@ function noOutcome(): Failure {
   return { error: new Error("The store gave no outcome for an item") };
 }
 
-/** Tells the observer which records were stored. */
 function report(
   append: NonNullable<Observer["append"]>,
   items: readonly AppendItem[],
@@ -72,10 +70,6 @@ function report(
     const { agent, taskId } = item.task;
     append({ agent, taskId, records: item.records.length, seq: outcome.seq });
   }
-}
-
-function tell(stored: (item: TaskAppend) => void, items: readonly AppendItem[], outcomes: readonly Result[]): void {
-  for (const [at, item] of items.entries()) if ("task" in item && outcomes[at]?.ok === true) stored(item);
 }
 
 /** Records the tasks that were created, and the states that they have now. `causes`: of each item; `undefined` for the server itself. */
@@ -113,6 +107,7 @@ function contextOf({ create, records }: TaskAppend): string | undefined {
  * Under load many tasks share a commit. A single event waits only for the end of the turn.
  */
 export class Committer {
+  readonly stored: Emitter<[TaskAppend]> = new Emitter();
   readonly #store: Store;
   readonly #queue: Submission[] = [];
   #inFlight = 0;
@@ -121,17 +116,14 @@ export class Committer {
   readonly #observer: Observer | undefined;
   readonly #audit: Audit | undefined;
   readonly #clock: Clock;
-  /** Features whose rows each new record of their task wakes. */
   readonly #wakes: readonly string[];
-  readonly #stored: ((item: TaskAppend) => void) | undefined;
 
-  constructor({ store, observer, audit, clock, wakes, stored }: CommitterSettings) {
+  constructor({ store, observer, audit, clock, wakes }: CommitterSettings) {
     this.#store = store;
     this.#observer = observer;
     this.#audit = audit;
     this.#clock = clock;
     this.#wakes = wakes;
-    this.#stored = stored;
   }
 
   submit(submission: Submission): void {
@@ -189,6 +181,16 @@ export class Committer {
     );
   }
 
+  #appendObserved(begun: Begun, items: readonly AppendItem[]): Promise<readonly Result[]> {
+    return observe(begun, async () => this.#store.append(items));
+  }
+
+  #emitStored(items: readonly AppendItem[], results: readonly Result[]): void {
+    items.forEach((item, at) => {
+      if ("task" in item && results[at]?.ok === true) this.stored.emit(item);
+    });
+  }
+
   async #commit(): Promise<void> {
     const batch = this.#queue.splice(0, maxItems);
     this.#inFlight += 1;
@@ -201,10 +203,9 @@ export class Committer {
       const observer = this.#observer;
       let results: readonly Result[];
       try {
-        const stored = this.#store.append(items);
         results = await (observer?.commit === undefined
-          ? stored
-          : endedBy(observer.commit({ items: items.length }), Promise.resolve(stored)));
+          ? this.#store.append(items)
+          : this.#appendObserved(observer.commit({ items: items.length }), items));
       } catch (error) {
         results = await this.#alone(items, error);
       }
@@ -215,7 +216,7 @@ export class Committer {
         if (result.ok === undefined) submission.storeFailed(result.error);
         else submission.settle(result);
       });
-      if (this.#stored !== undefined) tell(this.#stored, items, results);
+      if (this.stored.hasListeners) this.#emitStored(items, results);
     } catch (error) {
       for (const submission of batch) submission.storeFailed(error);
     }

@@ -12,7 +12,6 @@ export interface StreamPosition extends Position {
   readonly generation?: number;
 }
 
-/** Where a stream of a task begins. */
 export interface StreamFrom extends StreamPosition {
   /** The first event: the task as it was at `after`. `state` is that of the task, so that a large task need not be parsed. */
   readonly first?: { readonly item: StreamItem; readonly state: TaskState };
@@ -66,7 +65,6 @@ export class EventStream implements AsyncIterableIterator<Batch> {
     return Promise.resolve(over);
   }
 
-  /** Opens the stream. Resolves to its first events. */
   async #begin(): Promise<Batch> {
     const opened = await this.#opened();
     if (opened === undefined || this.#over) {
@@ -122,7 +120,6 @@ class TaskEvents {
     this.#reader = new LogReader(from, true);
   }
 
-  /** No event comes any more. */
   get over(): boolean {
     return this.#over;
   }
@@ -169,7 +166,6 @@ class TaskEvents {
     }
   }
 
-  /** The events up to the one that closes the stream. */
   async #untilClosed(polled: ReturnType<LogReader["poll"]>): Promise<readonly StreamItem[]> {
     const records = await polled;
     for (const [at, record] of records.entries()) {
@@ -209,7 +205,6 @@ export function snapshotItem(snapshot: Snapshot): StreamItem {
   return { payload: new TextPayload(wrapped("task", taskJson(snapshot))), seq, generation };
 }
 
-/** A stored record as an event. */
 function recordItem({ kind, seq, json }: LogRecord, generation: number | undefined): StreamItem {
   const payload = new TextPayload<StreamResponse>(wrapped(kind, json));
   return generation === undefined ? { payload, seq } : { payload, seq, generation };

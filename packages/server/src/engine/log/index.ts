@@ -1,6 +1,6 @@
-export { Additions } from "./additions.ts";
 export {
   acquireLease,
+  Additions,
   endOfRun,
   endOfSuspendedRun,
   keepIn,
@@ -12,11 +12,21 @@ export {
 export { Committer } from "./committer.ts";
 export { EventStream, snapshotItem, type StreamFrom } from "./event-stream.ts";
 export { LiveLogs } from "./live-log.ts";
-export { generationAt, readNextMessage, waitForAnswer, waitForGeneration, type Position } from "./reader.ts";
+export {
+  generationAt,
+  readNextMessage,
+  readTimeline,
+  waitForAnswer,
+  waitForGeneration,
+  type Position,
+} from "./reader.ts";
 export {
   agentMessage,
   artifactRecord,
+  endsSilently,
+  isMirror,
   messageRecord,
+  mirrorOf,
   statusRecord,
   storedPrincipal,
   taskRecord,
@@ -24,5 +34,4 @@ export {
   type StatusInit,
   type StoredCall,
 } from "./records.ts";
-export { LogWriter } from "./writer.ts";
-export type { WriterInit, WriterStart } from "./writer-init.ts";
+export { LogWriter, type WriterInit, type WriterStart } from "./writer.ts";

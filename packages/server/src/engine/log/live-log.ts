@@ -1,7 +1,7 @@
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import { placed, type LogRecord, type NewRecord, type TaskState } from "@parley/a2a/internal/model/index";
 import type { StoredRun, TaskKey } from "../../store/index.ts";
-import { ChurnMap } from "../shared/churn-map.ts";
+import { ChurnMap } from "../shared/collections.ts";
 
 /** The current head of a task, known without asking the store. */
 export interface LiveHead {
@@ -34,7 +34,6 @@ export class LiveLog {
   readonly contextId: string;
   readonly #limits: LiveLimits;
   #records: LogRecord[] = [];
-  /** Bytes of each record, and of all together. */
   #sizes: number[] = [];
   #bytes = 0;
   #head: LiveHead | undefined;
@@ -42,7 +41,6 @@ export class LiveLog {
   /** How many notifications there were, so that a reader sees whether one came while it was reading. */
   notifications = 0;
   #closed: { readonly error: unknown } | undefined;
-  /** The process stops. */
   #draining: { readonly error: unknown } | undefined;
   /** How many readers and runs use it. `LiveLogs` drops it at zero. */
   users = 0;
@@ -58,7 +56,6 @@ export class LiveLog {
     return this.#head;
   }
 
-  /** This process runs the task from now on. */
   attach(head: LiveHead): void {
     this.#head = head;
     this.#clear();
@@ -134,7 +131,6 @@ export class LiveLog {
     this.#waiters.delete(waiter);
   }
 
-  /** Tells the waiting readers that there may be more to read. */
   notify(): void {
     for (const { resolve } of this.#takeWaiters()) resolve();
   }
@@ -153,7 +149,6 @@ export class LiveLog {
     for (const waiter of this.#takeWaiters()) this.#add(waiter);
   }
 
-  /** Tells the waiting readers that the store failed. */
   fail(error: unknown): void {
     for (const { reject } of this.#takeWaiters()) reject(error);
   }
@@ -237,7 +232,6 @@ export class LiveLogs {
     for (const log of this.#logs.values()) log.drain(error);
   }
 
-  /** The server stops: all readers are told so. */
   close(error: unknown): void {
     this.#closed = { error };
     for (const log of this.#logs.values()) log.close(error);

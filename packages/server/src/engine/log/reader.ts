@@ -1,4 +1,5 @@
 import type { Clock } from "@parley/a2a/internal/base/index";
+import { elementsOf, insideOf, membersOf, unescaped } from "@parley/a2a/internal/base/json-text";
 import {
   A2AError,
   countsInGeneration,
@@ -6,6 +7,7 @@ import {
   isTerminal,
   type LogRecord,
 } from "@parley/a2a/internal/model/index";
+import type { Span, TaskTimeline } from "@parley/a2a/internal/protocol/index";
 import {
   defaultPageBytes,
   roomless,
@@ -24,7 +26,6 @@ export const pageSize = 256;
 /** The same in bytes of JSON. A larger record is a page of its own, and is counted (`Position.room`). */
 const pageBytes = roomless;
 
-/** A place in the log of a task, to read on from. */
 export interface Position {
   readonly store: Store;
   readonly liveLogs: LiveLogs;
@@ -45,7 +46,6 @@ export class LogReader {
   readonly #from: Position;
   #after: number;
   readonly #live: LiveLog;
-  /** Notifications of the live log as of the last `poll`. */
   #seen: number;
   #waiter: Waiter | undefined;
   #closed = false;
@@ -127,7 +127,8 @@ async function readPage(
   const page = await store.read(scope, taskId, room === undefined ? options : { ...options, room });
   if (page === undefined) throw new A2AError("TaskNotFound", undefined, { metadata: { taskId } });
   // The log was compacted meanwhile, so it cannot be read on from here. A new subscription begins with the Task.
-  if (after + 1 < page.head.firstSeq) throw new A2AError("Unavailable", "This stream must be opened anew");
+  if (after + 1 < page.head.firstSeq)
+    throw new A2AError("Unavailable", "Subscribe to the task again: this position was compacted");
   return page.records;
 }
 
@@ -174,7 +175,7 @@ async function turnsAfter(
 /** Resolves once the message at `input` is answered: its task waits for its user, or is over. Rejects when `signal` fires. */
 export async function waitForAnswer(from: Position, input: number, signal: AbortSignal | undefined): Promise<void> {
   const answered = await readUntil(from, signal, (record) => answers(record, input, from));
-  if (!answered) throw new A2AError("Aborted", "The caller is gone");
+  if (!answered) throw new A2AError("Aborted", "The client disconnected");
 }
 
 /** Reads records until one is the `last`. `false`: `signal` fired, or the `timeout` in milliseconds was over, before. */
@@ -202,12 +203,10 @@ async function readUntil(
   }
 }
 
-/** The messages of a log after that of the last turn. */
 interface NextMessage {
   readonly head: TaskHead;
-  /** The oldest of them, which waits for a turn; absent when there is none. */
+  /** The oldest of them, which waits for a turn; absent if none does. */
   readonly message: LogRecord | undefined;
-  /** Whether there is another one after it. */
   readonly more: boolean;
 }
 
@@ -226,7 +225,6 @@ function isAnswer({ call = "null" }: LogRecord): boolean {
   return (JSON.parse(call) as StoredCall | null)?.answers !== undefined;
 }
 
-/** Whether there is another message. The page does not tell where the first one has filled it. */
 async function hasMessageAfter(
   store: Pick<Store, "read">,
   task: TaskKey,
@@ -271,5 +269,71 @@ export async function generationAt({ store, scope, task: { taskId } }: Position,
       return page.head.generation - (page.head.seq - seq - messages);
     }
     after = last.seq;
+  }
+}
+
+/** Records of one page, and the most bytes of it. */
+const page = { limit: 256, bytes: 256 << 10 };
+
+/**
+ * The timeline of a task (1.1 draft, §3.2.8), and the generations in which its artifacts began and ended, as its log has them up to the
+ * head. `undefined` where the log no longer begins at its first record, or where the entries would take more than `bytes`: a part of a timeline
+ * would be read as the whole.
+ *
+ * @param room - Asked before a large page is read.
+ */
+export async function readTimeline(
+  store: Pick<Store, "read">,
+  { task, seq, firstSeq }: Pick<TaskHead, "task" | "seq" | "firstSeq">,
+  bytes: number,
+  room?: Room,
+): Promise<Omit<TaskTimeline, "payload"> | undefined> {
+  if (firstSeq > 1) return undefined;
+  const timeline = new Timeline(bytes);
+  for (let after = 0; after < seq;) {
+    const found = await store.read(task, task.taskId, { ...page, after, ...(room !== undefined && { room }) });
+    const records = found?.records.filter((record) => record.seq <= seq) ?? [];
+    const last = records.at(-1);
+    if (last === undefined || !records.every((record) => timeline.add(record))) return undefined;
+    after = last.seq;
+  }
+  return timeline;
+}
+
+class Timeline implements Omit<TaskTimeline, "payload"> {
+  readonly entries: string[] = [];
+  readonly artifacts: Map<string, Span> = new Map<string, Span>();
+  #left: number;
+  #generation = 0;
+
+  constructor(bytes: number) {
+    this.#left = bytes;
+  }
+
+  add(record: LogRecord): boolean {
+    if (countsInGeneration(record.kind)) this.#generation++;
+    switch (record.kind) {
+      case "task":
+        return elementsOf(membersOf(record.json).get("history") ?? "[]").every((text) => this.#enter("message", text));
+      case "message":
+        return this.#enter("message", record.json);
+      case "statusUpdate":
+        return this.#enter("status", membersOf(record.json).get("status") ?? "{}");
+      case "artifactUpdate":
+        return this.#mark(membersOf(record.json));
+    }
+  }
+
+  #enter(member: "message" | "status", json: string): boolean {
+    this.entries.push(`{"${member}":${json}}`);
+    return (this.#left -= 2 * json.length) >= 0;
+  }
+
+  #mark(event: ReadonlyMap<string, string>): boolean {
+    const id = unescaped(insideOf(membersOf(event.get("artifact") ?? "{}").get("artifactId") ?? '""'));
+    const start = this.artifacts.get(id)?.start ?? this.#generation;
+    const over = event.get("lastChunk") === "true";
+    this.artifacts.set(id, over ? { start, end: this.#generation } : { start });
+    return (this.#left -= 2 * id.length + 64) >= 0;
   }
 }

@@ -1,22 +1,57 @@
 import { Waiters } from "@parley/a2a/internal/base/index";
 import { A2AError, isInterrupted, isTerminal, type NewRecord, type TaskState } from "@parley/a2a/internal/model/index";
-import type { AppendOutcome, StoredRun, TaskAppend, TaskEffect, TaskHead } from "../../store/index.ts";
+import type {
+  AppendOutcome,
+  FeatureEffect,
+  StoredRun,
+  TaskAppend,
+  TaskEffect,
+  TaskHead,
+  TaskKey,
+} from "../../store/index.ts";
+import type { EngineSettings } from "../shared/settings.ts";
 import {
-  acquireLease,
   Batch,
+  acquireLease,
   boundOf,
   cutToFit,
   endOfRun,
   lossOf,
   withEnd,
-  type Ending,
+  type Additions,
   type AppendResult,
+  type Ending,
   type Kept,
   type TurnEnd,
 } from "./append.ts";
-import type { Cause, Submission } from "./committer.ts";
-import type { LiveLog } from "./live-log.ts";
-import type { WriterInit } from "./writer-init.ts";
+import type { Cause, Committer, Submission } from "./committer.ts";
+import type { LiveLog, LiveLogs } from "./live-log.ts";
+
+/* What the writer of a log is made with. */
+
+export interface WriterStart {
+  readonly seq: number;
+  readonly state: TaskState;
+  readonly fence: number;
+  readonly run: StoredRun;
+  /** Whether the log may hold messages for later turns, as after a run in another process. */
+  readonly mayHaveMessages: boolean;
+}
+
+export interface WriterInit {
+  readonly committer: Committer;
+  readonly liveLogs: LiveLogs;
+  readonly settings: Pick<EngineSettings, "clock" | "lease" | "limits">;
+  readonly task: TaskKey;
+  readonly contextId: string;
+  /** Absent: the first records create the task. */
+  readonly start?: WriterStart;
+  /** Has what the records can do without. */
+  readonly source?: { readonly additions: Additions | undefined };
+  /** The rows of the files that a record is the first to refer to. They stay out where the record does. */
+  readonly files?: ((record: NewRecord) => readonly FeatureEffect[]) | undefined;
+  readonly onResult: (result: AppendResult) => void;
+}
 
 const none: readonly never[] = [];
 
@@ -66,7 +101,6 @@ export class LogWriter implements Submission {
     if (start !== undefined) this.#live.attach({ seq: start.seq, state: start.state, run: start.run });
   }
 
-  /** The run as of the last commit. */
   get storedRun(): StoredRun | null {
     return this.#storedRun;
   }
@@ -76,7 +110,6 @@ export class LogWriter implements Submission {
     return this.#isCreated ? this.#fence : undefined;
   }
 
-  /** Nothing more is written. */
   get closed(): boolean {
     return this.#closed;
   }
@@ -126,7 +159,7 @@ export class LogWriter implements Submission {
   /** Resolves once everything written so far is stored; rejects when it cannot be. */
   async flush(): Promise<void> {
     while (this.#hasPending || (this.#inFlight !== undefined && !this.#closed)) await this.settled();
-    if (this.#isLost) throw new A2AError("Unavailable", "What was yielded last is not stored");
+    if (this.#isLost) throw new A2AError("Unavailable", "The last events could not be stored");
   }
 
   /** Resolves after the append that is in flight, or else after the next one, or once the writer is closed. */
@@ -174,7 +207,6 @@ export class LogWriter implements Submission {
     if (this.#hasPending) this.#submit();
   }
 
-  /** For the committer. */
   storeFailed(error: unknown): void {
     if (!this.#closed) this.#init.onResult({ kind: "failed", error });
   }
@@ -185,7 +217,7 @@ export class LogWriter implements Submission {
     this.#isLost = lost;
     this.#endingIs("ended");
     if (error !== undefined) this.#live.fail(error);
-    // A terminal task does not change any more: its readers may go on reading from memory.
+    // A terminal task does not change any more: its readers may keep reading from memory.
     if (this.#live.head === undefined || !isTerminal(this.#live.head.state)) this.#live.detach();
     this.#init.liveLogs.release(this.#live);
     this.#waiters.wake();
@@ -273,7 +305,7 @@ export class LogWriter implements Submission {
 
   /** The end of the turn that is part of the next append; none while a message is known to wait. */
   #endingNow(): Ending | undefined {
-    // A turn that waits is not over: messages go on waiting for it.
+    // A turn that waits is not over: messages keep waiting for it.
     if (this.#unreadMessages && this.#ending?.how !== "waits") this.#endingIs("messageWaits");
     return this.#ending;
   }

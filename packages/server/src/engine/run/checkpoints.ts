@@ -4,11 +4,10 @@ import type { WaitEvent } from "@parley/a2a/internal/protocol/index";
 import type { StoredRun, TaskEffect } from "../../store/index.ts";
 import { exceeds } from "../shared/bytes.ts";
 import { agentMistake, jsonOf } from "../shared/mistakes.ts";
-import type { RunSettings } from "../shared/run-store.ts";
-import type { Waiting } from "./phase.ts";
+import type { RunSettings } from "../shared/settings.ts";
 import type { LostRange } from "./replay.ts";
-import { waitRow } from "./step-rows.ts";
-import { attemptOf, type StoredCheckpoint, type SuspendedTurn, type TurnInput } from "./turn-input.ts";
+import { waitRow } from "./task-rows.ts";
+import { attemptOf, type StoredCheckpoint, type SuspendedTurn, type TurnInput, type Waiting } from "./turn-input.ts";
 
 /** How many times a turn may be called again and do something else, until what it did before counts again. */
 const maxLostRanges = 256;
@@ -23,10 +22,8 @@ export function checkpointOf(
   return { value, events, ids, ...(counts && { counts: [...counts] }), ...(asked && { asked }) };
 }
 
-/** What is stored of the place that a turn has come to. */
 export class Checkpoints {
   readonly #stateBytes: number;
-  /** The last one of the turn. */
   #last: StoredCheckpoint | undefined;
   /** Events after it that do not count, since a later attempt did not repeat them. */
   #lost: readonly LostRange[] = [];
@@ -35,7 +32,6 @@ export class Checkpoints {
     this.#stateBytes = limits.stateBytes;
   }
 
-  /** A turn begins. */
   begin(checkpoint: StoredCheckpoint | undefined): void {
     this.#last = checkpoint;
     this.#lost = checkpoint?.lost ?? [];
@@ -61,14 +57,14 @@ export class Checkpoints {
     return { effect: "checkpoint", value };
   }
 
-  /** The turn ends with the question of a delegation, and goes on with the answer. */
+  /** The turn ends with the question of a delegation, and resumes with the answer. */
   suspend(input: TurnInput): TaskEffect {
     const { turn, input: at } = input.resumes ?? input;
     const suspended: SuspendedTurn = { turn, input: at, attempt: attemptOf(input), askedIn: input.turn };
     return { effect: "checkpoint", value: JSON.stringify({ ...this.#now(), suspended }) };
   }
 
-  /** The turn waits. Its run goes on as another attempt of the same turn. */
+  /** The turn waits. Its run resumes as another attempt of the same turn. */
   wait({ turn, attempt, input, resumes }: TurnInput, { waits }: WaitEvent): [TaskEffect[], Waiting] {
     const seen = resumes?.turn ?? turn;
     const rows = waits.map(({ key, wait }) => waitRow(seen, key, wait, wait.until));

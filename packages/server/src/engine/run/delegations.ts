@@ -1,34 +1,16 @@
-import type { Clock } from "@parley/a2a/internal/base/index";
 import type { Message } from "@parley/a2a/internal/model/index";
 import type { AgentMessage, ClosedDelegation, Delegations, OpenDelegation } from "@parley/a2a/internal/protocol/index";
-import {
-  delegatedFeature,
-  delegationFeature,
-  type FeatureEffect,
-  type Store,
-  type TaskKey,
-} from "../../store/index.ts";
-import { messageOf } from "./inputs.ts";
-import type { Phase } from "./phase.ts";
-import type { TurnInput } from "./turn-input.ts";
-
-/** The run whose turn delegates. */
-interface DelegatingRun {
-  readonly store: Pick<Store, "features" | "read">;
-  readonly clock: Clock;
-  readonly task: TaskKey;
-  readonly input: TurnInput;
-  readonly phase: () => Phase;
-  readonly onCancel: (cancel: () => void) => void;
-}
+import { delegatedFeature, delegationFeature, type FeatureEffect } from "../../store/index.ts";
+import type { KeepingTurn } from "./phase.ts";
+import { messageOf } from "./turn-input.ts";
 
 /** What delegations keep with a task: read once in a turn, because only this run changes it. */
-export async function openDelegations(run: DelegatingRun): Promise<Delegations> {
-  const { store, task } = run;
+export async function openDelegations(run: KeepingTurn): Promise<Delegations> {
+  const { settings, task } = run;
   // A message without a task has no rows.
   const isStored = run.phase().fence !== undefined;
   const rowsOf = async <Row>(feature: string): Promise<Map<string, Row>> => {
-    const rows = isStored ? await store.features(task, task.taskId, feature) : [];
+    const rows = isStored ? await settings.store.features(task, task.taskId, feature) : [];
     return new Map(rows.map(({ key, value }) => [key, JSON.parse(value) as Row]));
   };
   const open = await rowsOf<OpenDelegation>(delegationFeature);
@@ -46,12 +28,12 @@ class TurnDelegations implements Delegations {
   readonly running = new Set<string>();
   readonly had = new Set<string>();
   identified: Promise<unknown> = Promise.resolve();
-  readonly #run: DelegatingRun;
+  readonly #run: KeepingTurn;
   #waiting = 0;
   /** Ends the timer of `quietAfter`. */
   #quiet: () => void = () => {};
 
-  constructor(run: DelegatingRun, open: Map<string, OpenDelegation>, closed: Map<string, ClosedDelegation>) {
+  constructor(run: KeepingTurn, open: Map<string, OpenDelegation>, closed: Map<string, ClosedDelegation>) {
     this.#run = run;
     this.open = open;
     this.closed = closed;
@@ -68,8 +50,8 @@ class TurnDelegations implements Delegations {
   }
 
   async message(seq: number): Promise<Message | undefined> {
-    const { store, task } = this.#run;
-    const page = await store.read(task, task.taskId, { after: seq - 1, limit: 1 });
+    const { settings, task } = this.#run;
+    const page = await settings.store.read(task, task.taskId, { after: seq - 1, limit: 1 });
     const record = page?.records[0];
     return record && messageOf(record.kind, record.json);
   }
@@ -107,12 +89,12 @@ class TurnDelegations implements Delegations {
   }
 
   wait(): () => void {
-    const { phase, clock } = this.#run;
+    const { phase, settings } = this.#run;
     this.#waiting += 1;
     if (this.#waiting === 1) {
       phase().rest(true, false);
       // What it took over might crash the process. Once nothing comes, it is a wait like any other, however often processes end.
-      this.#quiet = clock.after(quietAfter, () => phase().rest(true, true));
+      this.#quiet = settings.clock.after(quietAfter, () => phase().rest(true, true));
     }
     let waits = true;
     return () => {

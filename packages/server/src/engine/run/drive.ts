@@ -1,15 +1,16 @@
-import type { A2AError } from "@parley/a2a/internal/model/index";
+import { defer, type Clock } from "@parley/a2a/internal/base/index";
+import type { A2AError, Part } from "@parley/a2a/internal/model/index";
 import {
   AuthorizationNotGiven,
   MessageRefused,
   TurnAborted,
+  type AgentEvent,
   type AgentOutput,
   type AgentYield,
 } from "@parley/a2a/internal/protocol/index";
 import type { ExtensionsOfTurn } from "@parley/a2a/internal/extensions/turn";
 import type { ContextView } from "../conversations/conversations.ts";
-import { isOfStore } from "../shared/run-store.ts";
-import { isGenerator, questionOf } from "./checks.ts";
+import { isOfStore } from "../shared/errors.ts";
 import type { Phase } from "./phase.ts";
 
 /* One turn of an agent, step by step. */
@@ -20,7 +21,6 @@ import type { Phase } from "./phase.ts";
  */
 const freeSteps = 8;
 
-/** The run whose agent is driven. */
 export interface Driven {
   readonly phase: Phase;
   readonly storeError: A2AError | undefined;
@@ -44,9 +44,9 @@ export async function drive(output: AgentOutput, run: Driven, context: ContextVi
     for (let steps = 1; ; steps += 1) {
       const step = await output.next();
       const accepted = step.value === undefined ? !run.phase.stopped : run.accept(step.value, context);
-      const goesOn = typeof accepted === "boolean" ? accepted : await accepted;
+      const continues = typeof accepted === "boolean" ? accepted : await accepted;
       if (step.done === true) return;
-      if (!goesOn) break;
+      if (!continues) break;
       const rest = steps > freeSteps ? run.rest() : undefined;
       if (rest === undefined) continue;
       await rest;
@@ -66,7 +66,7 @@ export async function drive(output: AgentOutput, run: Driven, context: ContextVi
   else await output.throw(run.storeError);
 }
 
-/** Ends the function. A step in its `finally` does not begin where the turn goes on later, and says so: that is no error. */
+/** Ends the function. A step in its `finally` does not begin where the turn resumes later, and says so: that is no error. */
 async function left(output: Extract<AgentOutput, AsyncGenerator<unknown, unknown, void>>): Promise<void> {
   try {
     await output.return();
@@ -81,7 +81,6 @@ async function refused(error: unknown, run: Driven, context: ContextView): Promi
   if (!run.phase.refuse(error)) await run.accept(questionOf(error), context);
 }
 
-/** A turn with its extensions, which begin before it and end after it. */
 export async function during(extensions: ExtensionsOfTurn, run: () => Promise<void>): Promise<void> {
   try {
     extensions.start();
@@ -92,4 +91,82 @@ export async function during(extensions: ExtensionsOfTurn, run: () => Promise<vo
     throw error;
   }
   extensions.end({});
+}
+
+type AgentEvents = Extract<AgentOutput, AsyncGenerator<unknown, unknown, void>>;
+
+function isGenerator(output: AgentOutput): output is AgentEvents {
+  return typeof output === "object" && output !== null && Symbol.asyncIterator in output;
+}
+
+/** The longest question about wrong fields, in characters of its lines. */
+const longestQuestion = 4096;
+
+/** Asks for a message that the agent can use: what the agent asks, and what is wrong with this one. */
+function questionOf({ ask, fields }: MessageRefused): AgentEvent {
+  const missing = fields.every(({ field }) => field === "message.parts");
+  // Where there was nothing to check, the agent's own question says all.
+  if (ask !== undefined && missing) return asking(ask);
+  const lines: string[] = [];
+  let left = longestQuestion;
+  for (const { field, description } of fields) {
+    const text = `${field} ${description}`;
+    left -= text.length;
+    if (left < 0) break;
+    lines.push(text);
+  }
+  if (lines.length < fields.length) lines.push(`${fields.length - lines.length} more`);
+  return asking([
+    ...(ask ?? []),
+    // Many clients show text parts one after the other, with nothing between them.
+    {
+      text: `${ask === undefined ? "" : "\n"}The message cannot be used:\n${lines.map((each) => `- ${each}`).join("\n")}`,
+    },
+  ]);
+}
+
+function asking(parts: readonly Part[]): AgentEvent {
+  return { kind: "status", state: "TASK_STATE_INPUT_REQUIRED", message: { parts } };
+}
+
+/** Milliseconds that all agents together may run in one turn of the event loop. */
+const timeSlice = 1;
+
+/**
+ * Keeps agents from blocking the event loop. An agent that yields without waiting continues from one microtask to the next,
+ * and meanwhile no request is read and no answer written. Once the time slice is used up, agents wait for the next turn of
+ * the event loop.
+ *
+ * The window of a writer bounds one agent, but not many: without the slice, 32 agents at full speed take 160 ms of CPU in one
+ * turn instead of 2 (docs/decisions/hot-path.md, and "many agents at full speed" in test/engine/cost.test.ts).
+ */
+export class Pace {
+  readonly #clock: Clock;
+  /** When the first agent went on in this turn of the event loop; monotonic time. */
+  #since: number | undefined;
+  #resting: (() => void)[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Resolves in the next turn of the event loop; `undefined` while this one has time left. */
+  rest(): Promise<void> | undefined {
+    if (this.#since === undefined) this.#begin();
+    else if (this.#clock.elapsed() - this.#since >= timeSlice)
+      return new Promise((resolve) => this.#resting.push(resolve));
+    return undefined;
+  }
+
+  #begin(): void {
+    this.#since = this.#clock.elapsed();
+    defer(() => {
+      this.#since = undefined;
+      const resting = this.#resting;
+      if (resting.length === 0) return;
+      this.#resting = [];
+      this.#begin();
+      for (const resolve of resting) resolve();
+    });
+  }
 }

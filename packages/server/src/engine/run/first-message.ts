@@ -1,24 +1,14 @@
 import { A2AError, type Message } from "@parley/a2a/internal/model/index";
 import type { AgentEvent, MessageRefused, TurnAbortKind } from "@parley/a2a/internal/protocol/index";
-import type { ContextView } from "../conversations/conversations.ts";
+import { DirectReply, type ContextView } from "../conversations/conversations.ts";
 import { agentMessage, type Loss } from "../log/index.ts";
 import { agentMistake, checkReply } from "../shared/mistakes.ts";
-import { DirectReply } from "../conversations/direct-replies.ts";
-import { turnIsLost } from "../shared/refusals.ts";
-import {
-  lossReasons,
-  noEvent,
-  safeSentences,
-  type FirstMessageInit,
-  type FirstResult,
-  type Phase,
-  type PhaseHost,
-  type RunRooms,
-} from "./phase.ts";
+import { turnIsLost } from "../shared/errors.ts";
+import { lossReasons, noEvent, safeSentences, type Phase, type PhaseHost, type RunDeps } from "./phase.ts";
 import { Recorder } from "./recorder.ts";
 import { isReference, type RunFiles } from "./run-files.ts";
 import { TaskRun } from "./task-run.ts";
-import type { TurnInput } from "./turn-input.ts";
+import type { FirstMessageInit, FirstResult, TurnInput } from "./turn-input.ts";
 
 type ReplyEvent = Extract<AgentEvent, { kind: "reply" }>;
 
@@ -28,21 +18,20 @@ export class FirstMessage implements Phase {
   readonly resting = false;
   readonly suspends = false;
   readonly waits = undefined;
-  readonly #rooms: RunRooms;
+  readonly #deps: RunDeps;
   readonly #host: PhaseHost;
   readonly #init: FirstMessageInit;
   readonly #input: TurnInput;
   /** Wall time at which the message came: the time of the task's first record. */
   readonly #arrived: number;
-  /** A direct reply is being stored. */
   #answering = false;
 
-  constructor(rooms: RunRooms, host: PhaseHost, init: FirstMessageInit, input: TurnInput) {
-    this.#rooms = rooms;
+  constructor(deps: RunDeps, host: PhaseHost, init: FirstMessageInit, input: TurnInput) {
+    this.#deps = deps;
     this.#host = host;
     this.#init = init;
     this.#input = input;
-    this.#arrived = rooms.settings.clock.now();
+    this.#arrived = deps.settings.clock.now();
   }
 
   get fence(): undefined {
@@ -115,7 +104,7 @@ export class FirstMessage implements Phase {
     return Promise.resolve();
   }
 
-  acquit(): void {}
+  clearCrashSuspicion(): void {}
 
   excuse(): void {}
 
@@ -123,9 +112,8 @@ export class FirstMessage implements Phase {
     return Promise.resolve();
   }
 
-  /** Answers directly, which ends the turn. */
   #answer(given: ReplyEvent, context: ContextView): false | Promise<false> {
-    const { settings } = this.#rooms;
+    const { settings } = this.#deps;
     const { contextId } = this.#init;
     const state = this.#host.takeState();
     if (state !== undefined && state.value !== null) throw agentMistake(noPlaceForState);
@@ -151,7 +139,7 @@ export class FirstMessage implements Phase {
   }
 
   #reply(message: Message, asked: Message, context: ContextView): false | Promise<false> {
-    const { conversations } = this.#rooms;
+    const { conversations } = this.#deps;
     const reply = new DirectReply(message);
     const stored = conversations.keepReply(context, asked, reply.text, this.#init.once);
     if (stored === undefined) return this.#answered({ kind: "message", reply });
@@ -167,9 +155,9 @@ export class FirstMessage implements Phase {
     const { active, call, message } = this.#input;
     const { extensions } = call;
     if (extensions.length === 0) return event;
-    const { clock } = this.#rooms.settings;
+    const { clock } = this.#deps.settings;
     const turn = { contextId: this.#init.contextId, message, extensions, clock };
-    const extended = this.#rooms.settings.extensions.append(event, turn, active);
+    const extended = this.#deps.settings.extensions.append(event, turn, active);
     if (extended?.kind === "reply") return extended;
     throw agentMistake("an extension turned a direct reply into another event");
   }
@@ -186,7 +174,7 @@ export class FirstMessage implements Phase {
     const { hosted, key, contextId, once, kept, result } = this.#init;
     this.stopped = true;
     const start = { run: null, state, once, kept, result };
-    const task = new TaskRun(this.#rooms, this.#host, { hosted, key, contextId, input: this.#input, recorder, start });
+    const task = new TaskRun(this.#deps, this.#host, { hosted, key, contextId, input: this.#input, recorder, start });
     this.#host.becomes(task);
     return task;
   }
@@ -194,7 +182,7 @@ export class FirstMessage implements Phase {
   #recorder(): Recorder {
     const { key, contextId } = this.#init;
     const task = { key, contextId, isNew: true, arrived: this.#arrived, logger: this.#host.logger };
-    return new Recorder(this.#rooms.settings, task, this.#input);
+    return new Recorder(this.#deps.settings, task, this.#input);
   }
 }
 

@@ -1,14 +1,7 @@
-export { Pace } from "./pace.ts";
-export {
-  safeSentences,
-  type FirstResult,
-  type OwnRooms,
-  type RunInit,
-  type RunRooms,
-  type TaskRunInit,
-  type Waiting,
-} from "./phase.ts";
-export { Run } from "./run.ts";
+export { Pace } from "./drive.ts";
+export { safeSentences, type RunDeps } from "./phase.ts";
+export { Run, type OwnDeps } from "./run.ts";
+export { checkAddresses, hasLarge } from "./run-files.ts";
 export {
   changed,
   eventKey,
@@ -17,9 +10,22 @@ export {
   isDueBy,
   isEvent,
   isOver,
+  isQueued,
   isWaitOf,
+  queuedTask,
+  queueKey,
+  queueRow,
+  type QueuedRun,
   type StoredEvent,
-} from "./step-rows.ts";
-export { isQueued, queuedTask, queueKey, queueRow, type QueuedRun } from "./queued.ts";
-export { hasAskedForOther, messageOf, readResumed, seenTurn, waitingRun } from "./inputs.ts";
-export { checkAddresses, hasLarge } from "./run-files.ts";
+} from "./task-rows.ts";
+export {
+  hasAskedForOther,
+  messageOf,
+  readResumed,
+  seenTurn,
+  waitingRun,
+  type FirstResult,
+  type RunInit,
+  type TaskRunInit,
+  type Waiting,
+} from "./turn-input.ts";

@@ -1,47 +1,37 @@
-import { Waiters, type Logger } from "@parley/a2a/internal/base/index";
+import { utf8Length, Waiters } from "@parley/a2a/internal/base/index";
 import { stepBounds, type OpenWait, type TurnMemory, type WaitingEvent } from "@parley/a2a/internal/protocol/index";
-import {
-  stepFeature,
-  waitFeature,
-  type FeatureEffect,
-  type FeatureRow,
-  type Store,
-  type TaskKey,
-} from "../../store/index.ts";
+import { featureBounds, stepFeature, waitFeature, type FeatureEffect, type FeatureRow } from "../../store/index.ts";
 import { agentMistake } from "../shared/mistakes.ts";
-import type { Phase } from "./phase.ts";
-import { forgetEarlier, Remembered, roomFor } from "./remembered.ts";
-import { begunKey, isEvent, scopeOf, waitKey, waitRow, type ScopeName, type StoredEvent } from "./step-rows.ts";
+import type { KeepingTurn } from "./phase.ts";
+import {
+  begunKey,
+  isBegun,
+  isEvent,
+  scopeOf,
+  waitKey,
+  waitRow,
+  type ScopeName,
+  type StoredEvent,
+} from "./task-rows.ts";
 
-/** The run whose turn has steps, or waits. */
-interface RememberingRun {
-  readonly store: Pick<Store, "features">;
-  readonly logger: Logger;
-  readonly task: TaskKey;
-  /** The turn that the function sees, from 1. */
-  readonly turn: number;
-  readonly phase: () => Phase;
-  /** The turn is alive. */
-  readonly onProgress: () => void;
-  /** How many bytes of results there are. */
-  readonly onBytes: (bytes: number) => void;
+interface RememberingTurn extends KeepingTurn {
   /** The store could not be read. Returns what is thrown. */
   readonly onFailed: (error: unknown) => unknown;
 }
 
 /** What steps and waits keep with a task: read once in a turn, because only this run changes it. Events are read when they are asked for. */
-export async function openMemory(run: RememberingRun): Promise<RunMemory> {
-  const { store, task } = run;
+export async function openMemory(run: RememberingTurn): Promise<RunMemory> {
+  const { settings, task } = run;
   // A message without a task has no rows.
   const isStored = run.phase().fence !== undefined;
   const rowsOf = (feature: string): Promise<readonly FeatureRow[]> =>
-    isStored ? store.features(task, task.taskId, feature) : Promise.resolve([]);
+    isStored ? settings.store.features(task, task.taskId, feature) : Promise.resolve([]);
   return new RunMemory(run, await rowsOf(stepFeature), await rowsOf(waitFeature));
 }
 
 /** Each of them is a row, and a task has few. */
 const maxWaits = 64;
-/** Most bytes of the names of steps that have begun, as JSON. */
+/** Maximum bytes of the names of steps that have begun, as JSON. */
 const maxBegun = 16 << 10;
 
 /** Names of steps that are under way. */
@@ -54,17 +44,15 @@ class Running extends Set<string> {
     return deleted;
   }
 
-  /** Resolves once there are none. */
   async empty(): Promise<void> {
     while (this.size > 0) await this.#waiters.wait();
   }
 }
 
-/** What the turn of a run remembers. */
 export class RunMemory implements TurnMemory {
   readonly running: Running = new Running();
   readonly had: Set<string> = new Set();
-  readonly #run: RememberingRun;
+  readonly #run: RememberingTurn;
   readonly #results: { readonly turn: Remembered; readonly task: Remembered };
   readonly #begun: { readonly turn: Set<string>; readonly task: Set<string> };
   readonly #waits = new Map<string, OpenWait>();
@@ -75,9 +63,9 @@ export class RunMemory implements TurnMemory {
   /** What deletes the results of earlier turns, with the first that is stored. */
   #forget: readonly FeatureEffect[];
 
-  constructor(run: RememberingRun, steps: readonly FeatureRow[], waits: readonly FeatureRow[]) {
+  constructor(run: RememberingTurn, steps: readonly FeatureRow[], waits: readonly FeatureRow[]) {
     this.#run = run;
-    const { turn } = run;
+    const { number: turn } = run;
     this.#results = { turn: new Remembered(`${turn}`, steps), task: new Remembered("task", steps) };
     const begunIn = (scope: ScopeName): Set<string> =>
       new Set(JSON.parse(steps.find(({ key }) => key === begunKey(scope))?.value ?? "[]") as string[]);
@@ -118,7 +106,7 @@ export class RunMemory implements TurnMemory {
     const before = begun.has(name);
     begun.add(name);
     // No earlier attempt came to this step, so none of their crashes was caused by what comes from here on.
-    if (!before) this.#run.phase().acquit();
+    if (!before) this.#run.phase().clearCrashSuspicion();
     const effect = this.#begunRow(scope);
     // Also where it is stored already: a run that has lost its lease finds out before it does anything.
     await this.#keep([...this.#forgetting(), effect]);
@@ -144,7 +132,7 @@ export class RunMemory implements TurnMemory {
     if (this.#waits.has(key)) return;
     if (this.#waits.size >= maxWaits) throw agentMistake(`a turn waits for at most ${maxWaits} things at a time`);
     this.#waits.set(key, wait);
-    this.#later([...this.#forgetting(), waitRow(this.#run.turn, key, wait)]);
+    this.#later([...this.#forgetting(), waitRow(this.#run.number, key, wait)]);
   }
 
   over(key: string, json: string, event?: string): void {
@@ -189,10 +177,10 @@ export class RunMemory implements TurnMemory {
   keepOnly(keys: readonly string[]): void {
     const others = [...this.#waits.keys()].filter((key) => !keys.includes(key));
     if (others.length === 0) return;
-    const { logger, turn } = this.#run;
+    const { logger, number: turn } = this.#run;
     if (others.some((key) => this.#unseen.has(key))) {
       logger.warn(
-        "An agent did not come to a wait of its earlier attempt, which is forgotten. Where the times or the order of its waits differ, give each a key",
+        "Agent skipped a wait of its earlier attempt, which is dropped; give each wait a key if their times or order differ",
         { turn },
       );
     }
@@ -219,17 +207,17 @@ export class RunMemory implements TurnMemory {
   }
 
   async #rows(): Promise<readonly FeatureRow[]> {
-    const { store, task, phase, onFailed } = this.#run;
+    const { settings, task, phase, onFailed } = this.#run;
     if (phase().fence === undefined) return [];
     try {
-      return await store.features(task, task.taskId, waitFeature);
+      return await settings.store.features(task, task.taskId, waitFeature);
     } catch (error) {
       throw onFailed(error);
     }
   }
 
   #scopeName(scope: "turn" | "task"): ScopeName {
-    return scope === "task" ? "task" : `${this.#run.turn}`;
+    return scope === "task" ? "task" : `${this.#run.number}`;
   }
 
   #begunRow(scope: "turn" | "task"): FeatureEffect {
@@ -244,7 +232,7 @@ export class RunMemory implements TurnMemory {
   }
 
   #noWait(key: string): FeatureEffect {
-    return deleted(waitFeature, waitKey(this.#run.turn, key));
+    return deleted(waitFeature, waitKey(this.#run.number, key));
   }
 
   #forgetting(): readonly FeatureEffect[] {
@@ -275,4 +263,110 @@ function waitName(key: string): string {
 
 function deleted(feature: string, key: string): FeatureEffect {
   return { effect: "feature", op: "delete", feature, key };
+}
+
+/*
+ * Results of steps and waits as rows. They are lines of one text, which is cut into as few rows as possible: a task has few rows, and a
+ * turn may have many steps.
+ */
+
+/** Fewer bytes are not deleted by themselves. */
+const minForgotten = 16 << 10;
+
+class Remembered {
+  readonly #scope: ScopeName;
+  /** Lines by what they are the result of. */
+  readonly #lines = new Map<string, string>();
+  #last = 0;
+  #text = "";
+  #bytes = 0;
+
+  /** `rows`: those of `stepFeature`, of all scopes. */
+  constructor(scope: ScopeName, rows: readonly FeatureRow[]) {
+    this.#scope = scope;
+    const own = rows
+      .filter(({ key }) => scopeOf(key) === scope && !isBegun(key))
+      .map(({ key, value }) => ({ number: Number(key.slice(key.indexOf(".") + 1)), text: JSON.parse(value) as string }))
+      .sort((a, b) => a.number - b.number);
+    const last = own.at(-1);
+    if (last === undefined) return;
+    this.#last = last.number;
+    this.#text = last.text;
+    const all = own.map(({ text }) => text).join("");
+    this.#bytes = utf8Length(all);
+    for (const line of all.split("\n")) if (line !== "") this.#lines.set((JSON.parse(line) as [string])[0], line);
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** A result as JSON text, empty for nothing. */
+  find(name: string): string | undefined {
+    const line = this.#lines.get(name);
+    if (line === undefined) return undefined;
+    const [, value] = JSON.parse(line) as [string, unknown?];
+    return value === undefined ? "" : JSON.stringify(value);
+  }
+
+  add(name: string, json: string): readonly FeatureEffect[] {
+    const line = lineOf(name, json);
+    this.#lines.set(name, line);
+    this.#bytes += utf8Length(line);
+    return this.#write(this.#text + line);
+  }
+
+  /** What deletes results. Nothing, while these are few: the others are written anew. */
+  forget(isOver: (name: string) => boolean): readonly FeatureEffect[] {
+    const over = [...this.#lines].filter(([name]) => isOver(name));
+    const freed = over.reduce((sum, [, line]) => sum + utf8Length(line), 0);
+    if (freed < Math.max(minForgotten, this.#bytes / 4)) return [];
+    for (const [name] of over) this.#lines.delete(name);
+    this.#bytes -= freed;
+    const before = this.#last;
+    this.#last = 0;
+    const effects = [...this.#write([...this.#lines.values()].join(""))];
+    for (let row = this.#last + 1; row <= before; row += 1) {
+      effects.push({ effect: "feature", op: "delete", feature: stepFeature, key: `${this.#scope}.${row}` });
+    }
+    return effects;
+  }
+
+  #write(text: string): readonly FeatureEffect[] {
+    const effects: FeatureEffect[] = [];
+    for (let rest = text; ; this.#last += 1) {
+      this.#text = firstRow(rest);
+      rest = rest.slice(this.#text.length);
+      const value = JSON.stringify(this.#text);
+      effects.push({ effect: "feature", op: "set", feature: stepFeature, key: `${this.#scope}.${this.#last}`, value });
+      if (rest === "") return effects;
+    }
+  }
+}
+
+function lineOf(name: string, json: string): string {
+  return `[${JSON.stringify(name)}${json === "" ? "" : `,${json}`}]\n`;
+}
+
+/** Bytes that the result of a step may take, where so many are stored. */
+function roomFor(name: string, stored: number): number {
+  return Math.max(0, Math.min(stepBounds.result, stepBounds.results - stored - utf8Length(lineOf(name, "")) - 1));
+}
+
+/** How many characters of a text to try as a row. A character takes at most three bytes as JSON within JSON. */
+const rowSizes = [30_000, 15_000, Math.floor(featureBounds.value / 3) - 2];
+
+function firstRow(text: string): string {
+  for (const size of rowSizes) {
+    const row = text.slice(0, size);
+    if (utf8Length(JSON.stringify(row)) <= featureBounds.value) return row;
+  }
+  throw new RangeError("A row is too large");
+}
+
+/** What deletes the rows of turns before this one. */
+function forgetEarlier(rows: readonly FeatureRow[], turn: number): readonly FeatureEffect[] {
+  return rows
+    .filter(({ key }) => scopeOf(key) !== "task" && Number(scopeOf(key)) < turn)
+    .map(({ key }) => ({ effect: "feature", op: "delete", feature: stepFeature, key }));
 }

@@ -1,103 +1,22 @@
-import type { Logger, Resolver } from "@parley/a2a/internal/base/index";
-import type { A2AError, Message, NewRecord, Task } from "@parley/a2a/internal/model/index";
-import type {
-  AgentEvent,
-  ByteBudget,
-  MessageRefused,
-  Principal,
-  TurnAbortKind,
-} from "@parley/a2a/internal/protocol/index";
-import type { FeatureEffect, OnceEffect, OnceRecord, TaskKey, TaskStateEffect } from "../../store/index.ts";
+import type { Logger } from "@parley/a2a/internal/base/index";
+import type { A2AError } from "@parley/a2a/internal/model/index";
+import type { AgentEvent, ByteBudget, MessageRefused, TurnAbortKind } from "@parley/a2a/internal/protocol/index";
+import type { FeatureEffect, TaskKey, TaskStateEffect } from "../../store/index.ts";
 import type { Conversations, ContextView } from "../conversations/conversations.ts";
-import type { Committer, LiveLogs, Loss, StoredCall, WriterInit, WriterStart } from "../log/index.ts";
-import type { HostedAgent } from "../shared/options.ts";
-import type { RunSettings } from "../shared/run-store.ts";
-import type { DirectReply } from "../conversations/direct-replies.ts";
-import type { Pace } from "./pace.ts";
-import type { Run } from "./run.ts";
+import type { Committer, LiveLogs, Loss, WriterInit } from "../log/index.ts";
+import type { RunSettings } from "../shared/settings.ts";
 import type { RunFiles } from "./run-files.ts";
-import type { ResumedTurn, TurnInput } from "./turn-input.ts";
+import type { NextTurn, TurnInput, Waiting } from "./turn-input.ts";
 
-/** What runs need of the engine. */
-export interface RunRooms {
+/** Engine dependencies of a run. */
+export interface RunDeps {
   readonly settings: RunSettings;
   readonly committer: Committer;
   readonly liveLogs: LiveLogs;
   readonly conversations: Conversations;
   readonly budget: ByteBudget;
-  /** Called when a run does nothing but wait, and others may go on. */
+  /** Called when a run does nothing but wait, and others may continue. */
   readonly onRest?: () => void;
-}
-
-/** What a run needs of the engine, and of the runs of this process. */
-export interface OwnRooms extends RunRooms {
-  readonly pace: Pace;
-  /** Called when the run can write no more. */
-  readonly onOver: (run: Run) => void;
-}
-
-interface AnyRunInit {
-  readonly hosted: HostedAgent;
-  readonly key: TaskKey;
-  readonly contextId: string;
-  readonly message: Message;
-  readonly call: StoredCall;
-  /** The caller with all of its claims; absent where only the stored part is known. */
-  readonly principal?: Principal;
-  /** The declared headers of the request; absent where only those that are stored are known. */
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Bytes of the budget that the run holds from its start. */
-  readonly bytes: number;
-}
-
-/** A message without a task: the agent answers it directly, or its first event creates the task. */
-export interface FirstMessageInit extends AnyRunInit {
-  readonly start?: undefined;
-  /** Whether the context begins with this message. */
-  readonly isNewContext: boolean;
-  /** The idempotency key, stored with the task, or with a direct reply where those are durable. */
-  readonly once: OnceEffect | undefined;
-  /** What extensions keep with the task. A direct reply has none. */
-  readonly kept: readonly FeatureEffect[];
-  /** For the sender of the message. */
-  readonly result: Resolver<FirstResult>;
-}
-
-/** A task that exists: its next message, or a run of it that was lost. */
-export interface TaskRunInit extends AnyRunInit {
-  /** The task as it is stored. */
-  readonly start: WriterStart;
-  /** As the agent gets it; absent in the turn that created it. */
-  readonly task?: Task;
-  /** JSON text of the checkpoint that the lost run saved last. */
-  readonly checkpoint?: string;
-  /** JSON text of the state of the task. */
-  readonly taskState?: string;
-  /** The turn that goes on with the message. */
-  readonly resumes?: ResumedTurn | undefined;
-}
-
-export type RunInit = FirstMessageInit | TaskRunInit;
-
-/** The first result of a message: a direct reply, a task, or the answer of an earlier send of the same message. */
-export type FirstResult =
-  | { readonly kind: "message"; readonly reply: DirectReply }
-  /** `log`: all records of the task, where its message is answered by the commit that created it. */
-  | { readonly kind: "task"; readonly log: readonly NewRecord[] | undefined }
-  | { readonly kind: "duplicate"; readonly once: OnceRecord };
-
-/** The turn that follows another one, and the task as it is when that turn begins. */
-export interface NextTurn {
-  readonly input: TurnInput;
-  readonly task: Task | undefined;
-}
-
-/** What a turn waits for that has let go of its process. */
-export interface Waiting {
-  /** When the first of its waits is over, in milliseconds since the Unix epoch. `Infinity`: never by itself. */
-  readonly until: number;
-  /** Whether it waits for an event. */
-  readonly events: boolean;
 }
 
 /** What a run works on: a message that has no task yet (`FirstMessage`), or a task (`TaskRun`). */
@@ -106,14 +25,14 @@ export interface Phase {
   readonly fence: number | undefined;
   /** The task waits for its user or for an authorization: an agent that yields nothing is no sign of trouble. */
   readonly isInterrupted: boolean;
-  /** The turn has ended with the question of a delegation, and goes on with the answer. */
+  /** The turn has ended with the question of a delegation, and resumes with the answer. */
   readonly suspends: boolean;
-  /** The turn does nothing but wait: the run ends, and the turn goes on later, in any process. `undefined`: it does not. */
+  /** The turn does nothing but wait: the run ends, and the turn resumes later, in any process. `undefined`: it does not. */
   readonly waits: Waiting | undefined;
   /** Nothing that the agent yields from now on is stored. */
   readonly stopped: boolean;
 
-  /** Takes events that the agent yielded together. Whether the turn goes on; a promise only where there is a wait. */
+  /** Takes events that the agent yielded together. Whether the turn continues; a promise only where there is a wait. */
   accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean>;
   /** Resolves once everything accepted so far is stored; rejects when it cannot be. */
   flush(): Promise<void>;
@@ -121,10 +40,9 @@ export interface Phase {
   keep(effects: readonly FeatureEffect[]): Promise<void>;
   /**
    * Whether the turn does nothing but wait, for an authorization or another agent: a server that stops leaves it to another process.
-   * `acquits`: a run that comes here has not caused the crash of the one before.
+   * `clearsSuspicion`: a run that comes here has not caused the crash of the one before.
    */
-  rest(resting: boolean, acquits: boolean): void;
-  /** Whether it does. */
+  rest(resting: boolean, clearsSuspicion: boolean): void;
   readonly resting: boolean;
   /** Makes the task although the agent has yielded nothing yet (A2A 1.0 §3.2.2 `returnImmediately`). */
   makeTask(): void;
@@ -141,20 +59,16 @@ export interface Phase {
   /** Resolves once the run has stored something new, which proves that the process survives it, or once the run is over. */
   proven(): Promise<void>;
   /** The process has survived the run for a while: neither the crashes so far nor a later one are taken for those of its start. */
-  acquit(): void;
+  clearCrashSuspicion(): void;
   /** The server stops: if it is killed before the run ends, that death does not count as a crash of the run. */
   excuse(): void;
   /** Another run began while this one was tried alone: a crash from now on is no proof against this one. Resolves once that is stored. */
   joined(): Promise<void>;
 }
 
-/** What a phase needs of its run. */
 export interface PhaseHost {
-  /** Adds the task, its context and the trace of the turn to each line. */
   readonly logger: Logger;
-  /** What stores the state of the task, where the agent has set it. */
   takeState(): TaskStateEffect | undefined;
-  /** Tells the agent that nothing more of its turn counts. */
   abort(kind: TurnAbortKind, text: string, cause?: unknown): void;
   /** The message has created a task. */
   becomes(task: Phase): void;
@@ -162,12 +76,25 @@ export interface PhaseHost {
   readonly files: WriterInit["files"];
   /** The large files of the run. Absent: every file is in the store. */
   readonly outside: RunFiles | undefined;
-  /** Whether the function of a step is under way. */
   readonly inStep: boolean;
-  /** Changes the bytes of the budget that the run holds. */
   hold(bytes: number): void;
   /** Nothing more will be written. `loss`: why not, where the turn has not ended. `storeError`: the agent gets it thrown at its `yield`. */
   end(loss?: Loss, storeError?: A2AError): void;
+}
+
+/** A turn that is under way, for what it keeps with its task. */
+export interface KeepingTurn {
+  readonly settings: RunSettings;
+  readonly logger: Logger;
+  readonly task: TaskKey;
+  /** The number of the turn that the function sees, from 1. */
+  readonly number: number;
+  readonly input: TurnInput;
+  readonly phase: () => Phase;
+  /** Takes what cancels the task of another agent. */
+  readonly onCancel: (cancel: () => void) => void;
+  readonly onProgress: () => void;
+  readonly onBytes: (bytes: number) => void;
 }
 
 /** What a client reads when its task fails. The cause is in the operator's log. */
@@ -193,11 +120,8 @@ export const noEvent =
 /** What `turn.signal` says of a run that was lost. */
 export const lossReasons: { readonly [Name in Loss]: readonly [TurnAbortKind, string] } = {
   canceled: ["canceled", "The task was canceled"],
-  fenced: ["leaseLost", "Another process has taken the task over"],
-  cutOff: [
-    "leaseLost",
-    "The database has not answered for the time of the lease: another process may have taken the task over",
-  ],
+  fenced: ["leaseLost", "Another process has taken over the task"],
+  cutOff: ["leaseLost", "The database did not answer within the lease; another process may have taken over the task"],
   store: ["storeFailed", "The store failed"],
-  shutdown: ["shutdown", "The server stops"],
+  shutdown: ["shutdown", "The server is stopping"],
 };

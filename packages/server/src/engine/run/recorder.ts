@@ -12,14 +12,42 @@ import {
   type StatusInit,
 } from "../log/index.ts";
 import { agentMistake, checkFreeJson, mistakeOf } from "../shared/mistakes.ts";
-import type { RunSettings } from "../shared/run-store.ts";
+import type { RunSettings } from "../shared/settings.ts";
 import { checkpointOf, Checkpoints } from "./checkpoints.ts";
-import { Question, TaskArtifacts } from "./checks.ts";
-import { ExtendedEvents } from "./extended.ts";
-import type { Read, Recorded, RecordedTask } from "./recorded.ts";
+import { ExtendedEvents, Question, TaskArtifacts, recordOf, type EventPlace } from "./events.ts";
 import { Replay, type LostEvents } from "./replay.ts";
-import { recordOf, type EventPlace } from "./translate.ts";
-import { activeIn, attemptOf, type StoredCheckpoint, type TurnInput } from "./turn-input.ts";
+import { activeIn, attemptOf, type StoredCheckpoint, type TurnInput, type Waiting } from "./turn-input.ts";
+
+export interface Recorded {
+  readonly records: readonly NewRecord[];
+  /** What extensions keep with each of the records; absent where the turn has no extensions. */
+  readonly kept: readonly (readonly FeatureEffect[])[] | undefined;
+  readonly effects: readonly TaskEffect[];
+  /** The agent yielded a status after its own question, which ends the turn: the status and all after it are not stored. */
+  readonly endsTurn: boolean;
+  /** The turn has ended with the question of a delegation, and resumes with the answer. */
+  readonly suspends?: true;
+  /** The turn waits, and resumes when one of its waits is over. */
+  readonly waits?: Waiting;
+}
+
+/** The task that records are made for. */
+export interface RecordedTask {
+  readonly key: TaskKey;
+  readonly contextId: string;
+  readonly isNew: boolean;
+  /** When the message of the first turn of the run came; milliseconds since the Unix epoch. */
+  readonly arrived: number;
+  readonly logger: Logger;
+}
+
+/** Events as records, before they are compared with those of a lost run. */
+interface Read {
+  readonly records: readonly NewRecord[];
+  readonly kept: readonly (readonly FeatureEffect[])[] | undefined;
+  readonly checkpoints: readonly StoredCheckpoint[];
+  readonly endsTurn: boolean;
+}
 
 const none: readonly TaskEffect[] = [];
 const nothing = { records: [], kept: undefined, effects: none };
@@ -35,16 +63,13 @@ export class Recorder {
   readonly #isNew: boolean;
   readonly #arrived: number;
   readonly #question: Question;
-  /** Made when it is first needed. */
   #artifacts: TaskArtifacts | undefined;
   #turn: TurnInput;
-  /** Made when an event has extensions. */
   #extended: ExtendedEvents | undefined;
   /** While a resumed run may repeat events of the lost one. */
   #replay: Replay | undefined;
   /** What the lost run had stored and this one has not repeated. */
   #lost: LostEvents | undefined;
-  /** Events of the turn, in all of its attempts. */
   #events = 0;
   /** Events of delegations in this attempt. */
   #delegated = 0;
@@ -66,7 +91,6 @@ export class Recorder {
     this.begin(first);
   }
 
-  /** Begins a turn. */
   begin(turn: TurnInput): void {
     const { checkpoint } = turn;
     this.#turn = turn;
@@ -106,7 +130,6 @@ export class Recorder {
     return taskRecord(this.#origin(), state, this.#turn.message, this.#turn.call, this.#arrived);
   }
 
-  /** A status that the engine sets. */
   systemStatus(init: StatusInit): NewRecord {
     const messageId = `${this.#key.taskId}-${this.#turn.turn}-system`;
     return statusRecord(this.#origin(), init, "system", messageId, this.#now());
@@ -183,7 +206,7 @@ export class Recorder {
     return { records: [record], kept, effects: [stored, checkpoint], endsTurn: true, suspends: true };
   }
 
-  /** What makes the task wait. Its run goes on as another attempt of the same turn. */
+  /** What makes the task wait. Its run resumes as another attempt of the same turn. */
   #takeWait(event: WaitEvent): Recorded {
     if (this.#question.refuses(event, this.#turn.turn)) return { ...nothing, endsTurn: true };
     const [effects, waits] = this.#checkpoints.wait(this.#turn, event);

@@ -15,12 +15,11 @@ const pageSize = 256;
 /** Events that do not count: `seq` of the first and of the last one. */
 export type LostRange = readonly [first: number, last: number];
 
-/** The events of a lost run. */
 interface EarlierEvents {
   readonly store: Pick<Store, "read">;
   readonly task: TaskKey;
   readonly turn: number;
-  /** The turn of the run, where that goes on with an earlier one. */
+  /** The turn of the run, where that resumes an earlier one. */
   readonly last: number;
   /** `seq` of the turn's message. */
   readonly after: number;
@@ -32,7 +31,6 @@ interface EarlierEvents {
   readonly repeatable: ((record: NewRecord) => NewRecord) | undefined;
 }
 
-/** What is new of the records of a run. */
 interface Compared {
   /** How many of them, from the first on, are stored already. */
   readonly repeated: number;
@@ -77,7 +75,6 @@ export class Replay {
     this.#lost = new LostEvents(store, task);
   }
 
-  /** The agent has yielded something new. */
   get over(): boolean {
     return this.#over;
   }
@@ -142,7 +139,7 @@ export class Replay {
       const record = this.#page.shift() ?? (await this.#read());
       if (record === undefined) return undefined;
       this.#at = record.seq;
-      // What came from other agents is not repeated: delegations go on where they were.
+      // What came from other agents is not repeated: delegations continue where they were.
       if (record.actor !== "agent" || record.turn < this.#turn || record.turn > this.#last) continue;
       if (this.#skip > 0) {
         this.#skip -= 1;
@@ -201,7 +198,6 @@ export class LostEvents {
     return replaced;
   }
 
-  /** The same, of one record. */
   async replaceIn(record: NewRecord): Promise<NewRecord> {
     return this.#artifacts.size === 0 || record.kind !== "artifactUpdate" ? record : this.#replace(record);
   }

@@ -6,7 +6,7 @@ import type { AgentEvent, IncomingFilesByUrl, TurnFiles } from "@parley/a2a/inte
 import type { FeatureEffect, TaskKey } from "../../store/index.ts";
 import { agentMistake } from "../shared/mistakes.ts";
 
-/** Most characters of base64 that are taken into a message: one that has no task to keep its files, or one for another agent. */
+/** Maximum characters of base64 that are taken into a message: one that has no task to keep its files, or one for another agent. */
 const maxInline = 8 << 20;
 
 interface RunFilesInit {
@@ -107,7 +107,6 @@ export class RunFiles implements TurnFiles {
     });
   }
 
-  /** The events with their large files outside. */
   async stored(events: readonly AgentEvent[]): Promise<readonly AgentEvent[]> {
     const [blobs, room] = await this.#open();
     const stored: AgentEvent[] = [];
@@ -178,13 +177,12 @@ function withParts(event: AgentEvent, parts: readonly Part[]): AgentEvent {
 export function checkAddresses({ parts }: Message, incoming?: IncomingFilesByUrl): void {
   const fields = parts.flatMap(({ url }, at) =>
     url?.startsWith(blobScheme) === true && incoming?.has(url) !== true
-      ? [{ field: `message.parts[${at}].url`, description: "has a scheme that is not for clients" }]
+      ? [{ field: `message.parts[${at}].url`, description: "must not have a scheme of the server" }]
       : [],
   );
   if (fields.length > 0) throw invalidParams(fields);
 }
 
-/** Whether a message has files that belong outside. */
 export function hasLarge({ parts }: Message, inlineBytes: number): boolean {
   return parts.some((part) => isLarge(part, inlineBytes));
 }

@@ -1,29 +1,43 @@
 import { FieldsLogger, type Logger } from "@parley/a2a/internal/base/index";
 import type { A2AError, Task } from "@parley/a2a/internal/model/index";
 import {
-  endedBy,
+  AuthorizationNotGiven,
+  DelegationFailed,
+  observe,
   taskFields,
   type AgentEvent,
   type AgentYield,
+  type Begun,
   type ObservedTurn,
   type TurnAbortKind,
 } from "@parley/a2a/internal/protocol/index";
 import type { TaskKey, TaskStateEffect } from "../../store/index.ts";
 import type { ContextView } from "../conversations/conversations.ts";
-import { endsSilently } from "../shared/mirror.ts";
-import type { Loss } from "../log/index.ts";
+import { endsSilently, type Loss } from "../log/index.ts";
+import { isOfStore } from "../shared/errors.ts";
+import { isMistake } from "../shared/mistakes.ts";
 import type { HostedAgent } from "../shared/options.ts";
-import { isOfStore } from "../shared/run-store.ts";
-import { isArray, sentenceFor } from "./checks.ts";
-import { drive, during, type Driven } from "./drive.ts";
+import { drive, during, type Driven, type Pace } from "./drive.ts";
 import { FirstMessage } from "./first-message.ts";
-import { contextOf, firstTurnInput } from "./inputs.ts";
-import type { NextTurn, OwnRooms, Phase, PhaseHost, RunInit, TaskRunInit } from "./phase.ts";
+import { safeSentences, type Phase, type PhaseHost, type RunDeps } from "./phase.ts";
 import { Recorder } from "./recorder.ts";
 import { TaskRun } from "./task-run.ts";
 import { EngineTurn } from "./turn.ts";
-import { activeIn, type TurnInput } from "./turn-input.ts";
-import { RunHost, type HostedRun } from "./run-host.ts";
+import { RunHost, type HostedRun } from "./turn-host.ts";
+import {
+  activeIn,
+  contextOf,
+  firstTurnInput,
+  type NextTurn,
+  type RunInit,
+  type TaskRunInit,
+  type TurnInput,
+} from "./turn-input.ts";
+
+export interface OwnDeps extends RunDeps {
+  readonly pace: Pace;
+  readonly onOver: (run: Run) => void;
+}
 
 /** Calls the agent, one turn after the other, until its task is over, waits for its user, or is lost. */
 export class Run implements HostedRun, PhaseHost, Driven {
@@ -35,9 +49,8 @@ export class Run implements HostedRun, PhaseHost, Driven {
   /** When the agent yielded last, or the turn began; monotonic time. */
   lastEventAt: number;
 
-  readonly #rooms: OwnRooms;
+  readonly #deps: OwnDeps;
   #phase: Phase;
-  /** The turn that is under way. */
   input: TurnInput;
   /** Bytes of the budget that it holds. */
   #bytes: number;
@@ -55,27 +68,26 @@ export class Run implements HostedRun, PhaseHost, Driven {
   /** Of `#bytes`: what the turn remembers. */
   #resultBytes = 0;
 
-  constructor(rooms: OwnRooms, init: RunInit) {
-    this.#rooms = rooms;
+  constructor(deps: OwnDeps, init: RunInit) {
+    this.#deps = deps;
     this.key = init.key;
     this.hosted = init.hosted;
     this.contextId = init.contextId;
     this.#bytes = init.bytes;
-    this.startedAt = this.lastEventAt = rooms.settings.clock.elapsed();
+    this.startedAt = this.lastEventAt = deps.settings.clock.elapsed();
     this.input = firstTurnInput(init);
-    this.#host = new RunHost(rooms.settings, this, init.start && init.taskState);
+    this.#host = new RunHost(deps.settings, this, init.start && init.taskState);
     this.#isNewContext = init.start === undefined && init.isNewContext;
     if (init.start === undefined) {
-      this.#phase = new FirstMessage(rooms, this, init, this.input);
+      this.#phase = new FirstMessage(deps, this, init, this.input);
     } else {
       this.#task = init.task;
       this.#phase = this.#taskRun(init);
     }
   }
 
-  /** Adds the task, its context and the trace of the turn to each line. */
   get logger(): Logger {
-    return (this.#logger ??= new FieldsLogger(this.#rooms.settings.logger, () => {
+    return (this.#logger ??= new FieldsLogger(this.#deps.settings.logger, () => {
       const { agent, taskId } = this.key;
       return taskFields({ agent, taskId, contextId: this.contextId, trace: this.input.call.trace });
     }));
@@ -112,24 +124,21 @@ export class Run implements HostedRun, PhaseHost, Driven {
   /** Never rejects. */
   async #execute(): Promise<void> {
     try {
-      const loading = activeIn(this.input).length === 0 ? undefined : this.#rooms.settings.extensions.ready();
+      const loading = activeIn(this.input).length === 0 ? undefined : this.#deps.settings.extensions.ready();
       if (loading !== undefined) await loading;
       if (this.hosted.agent.mayReplyDirectly === false) this.#phase.makeTask();
       for (;;) {
-        const { conversations, settings } = this.#rooms;
+        const { conversations, settings } = this.#deps;
         const opening = contextOf(conversations, this.key, this.contextId, this.input, this.#isNewContext);
         this.#isNewContext = false;
         // A conversation that begins is there at once.
         const context = opening instanceof Promise ? await opening : opening;
         await (settings.observer?.turn === undefined
           ? this.#runTurn(context)
-          : endedBy(
-              settings.observer.turn(this.#observed()),
-              Promise.resolve().then(() => this.#runTurn(context)),
-            ));
+          : this.#runObserved(settings.observer.turn(this.#observed()), context));
         // A direct reply is over here: what ends a turn is two promises, and an error for the operator.
         if (this.#phase.stopped) return;
-        // The turn goes on later: what a step does by then must not be lost. `idleTimeout` bounds it.
+        // The turn resumes later: what a step does by then must not be lost. `idleTimeout` bounds it.
         if (this.inStep && (this.#phase.suspends || this.#phase.waits !== undefined)) {
           await Promise.race([this.#host.stepsOver(), this.done]);
         }
@@ -142,9 +151,15 @@ export class Run implements HostedRun, PhaseHost, Driven {
     }
   }
 
-  #runTurn(context: ContextView): Promise<void> {
-    const turn = this.#turn(context);
-    const extensions = this.#rooms.settings.extensions.turn(turn);
+  #runObserved(begun: Begun, context: ContextView): Promise<void> {
+    const trace = typeof begun === "object" ? begun.trace : undefined;
+    return observe(begun, () => this.#runTurn(context, trace));
+  }
+
+  /** `trace`: of what an observer has opened for the turn. */
+  #runTurn(context: ContextView, trace?: string): Promise<void> {
+    const turn = this.#turn(context, trace);
+    const extensions = this.#deps.settings.extensions.turn(turn);
     if (extensions === undefined) return drive(this.hosted.agent.execute(turn), this, context);
     this.input.active = extensions;
     return during(extensions, () => drive(this.hosted.agent.execute(turn), this, context));
@@ -156,12 +171,11 @@ export class Run implements HostedRun, PhaseHost, Driven {
     return { agent, taskId, contextId: this.contextId, turn, attempt, trace: call.trace };
   }
 
-  /** The agent is alive. */
   progressed(): void {
-    this.lastEventAt = this.#rooms.settings.clock.elapsed();
+    this.lastEventAt = this.#deps.settings.clock.elapsed();
   }
 
-  /** For `drive()`: takes what the agent yielded in one step. Whether the turn goes on. */
+  /** For `drive()`: takes what the agent yielded in one step. Whether the turn continues. */
   accept(yielded: AgentYield, context: ContextView): boolean | Promise<boolean> {
     this.progressed();
     const events = isArray(yielded) ? yielded : [yielded];
@@ -176,8 +190,8 @@ export class Run implements HostedRun, PhaseHost, Driven {
     events: readonly AgentEvent[],
     context: ContextView,
   ): Promise<boolean> {
-    const goesOn = await this.#accept(events, context);
-    return goesOn && end !== undefined && this.#accept([end], context);
+    const continues = await this.#accept(events, context);
+    return continues && end !== undefined && this.#accept([end], context);
   }
 
   #accept(events: readonly AgentEvent[], context: ContextView): boolean | Promise<boolean> {
@@ -198,9 +212,9 @@ export class Run implements HostedRun, PhaseHost, Driven {
     return outside && ((record) => outside.rowsOf(record));
   }
 
-  /** For `drive()`: lets other runs of a busy process go on. `undefined`: there is no need to. */
+  /** For `drive()`: lets other runs of a busy process continue. `undefined`: there is no need to. */
   rest(): Promise<void> | undefined {
-    return this.#rooms.pace.rest();
+    return this.#deps.pace.rest();
   }
 
   /** For `drive()`: why nothing more can be stored, where the store has failed. */
@@ -208,7 +222,6 @@ export class Run implements HostedRun, PhaseHost, Driven {
     return this.#storeError;
   }
 
-  /** Why nothing more is written, where the turn has not ended. */
   get loss(): Loss | undefined {
     return this.#loss;
   }
@@ -228,7 +241,7 @@ export class Run implements HostedRun, PhaseHost, Driven {
   }
 
   hold(bytes: number): void {
-    this.#rooms.budget.change(this.key.owner, this.#bytes, bytes);
+    this.#deps.budget.change(this.key.owner, this.#bytes, bytes);
     this.#bytes = bytes;
     this.#resultBytes = 0;
   }
@@ -242,33 +255,32 @@ export class Run implements HostedRun, PhaseHost, Driven {
     this.#loss = loss;
     this.#storeError = storeError;
     this.#host.abort.end();
-    this.#rooms.budget.give(this.key.owner, this.#bytes);
-    this.#rooms.onOver(this);
+    this.#deps.budget.give(this.key.owner, this.#bytes);
+    this.#deps.onOver(this);
     for (const resolve of this.#waiters) resolve();
   }
 
   #taskRun({ hosted, key, contextId, start }: TaskRunInit): TaskRun {
-    const { settings } = this.#rooms;
+    const { settings } = this.#deps;
     const input = this.input;
     const { logger } = this;
     const task = { key, contextId, isNew: false, arrived: settings.clock.now(), logger };
     const recorder = new Recorder(settings, task, input);
-    return new TaskRun(this.#rooms, this, { hosted, key, contextId, input, recorder, start });
+    return new TaskRun(this.#deps, this, { hosted, key, contextId, input, recorder, start });
   }
 
-  /** For the turn: how many bytes it remembers. */
   holdResults(bytes: number): void {
     if (this.#ended) return;
     this.hold(this.#bytes - this.#resultBytes + bytes);
     this.#resultBytes = bytes;
   }
 
-  #turn(context: ContextView): EngineTurn {
-    const { clock } = this.#rooms.settings;
+  #turn(context: ContextView, trace: string | undefined): EngineTurn {
+    const { clock } = this.#deps.settings;
     const { taskId } = this.key;
     const { skills } = this.hosted.card;
     const { input, logger } = this;
-    const init = { input, taskId, contextId: this.contextId, task: this.#task, context, skills, logger, clock };
+    const init = { input, taskId, contextId: this.contextId, task: this.#task, context, skills, logger, clock, trace };
     return new EngineTurn(init, this.#host);
   }
 
@@ -276,14 +288,24 @@ export class Run implements HostedRun, PhaseHost, Driven {
     this.#host.begin();
     this.input = input;
     this.#task = task;
-    this.startedAt = this.lastEventAt = this.#rooms.settings.clock.elapsed();
+    this.startedAt = this.lastEventAt = this.#deps.settings.clock.elapsed();
   }
 
   #agentFailed(error: unknown): void {
     if (isOfStore(error)) this.#phase.lose("store", error);
-    if (this.#phase.stopped) this.logger.debug("An agent threw after its task was over", { cause: error });
+    if (this.#phase.stopped) this.logger.debug("Agent threw after its task had ended", { cause: error });
     else this.#phase.fail(sentenceFor(error), error, "failed");
   }
 }
 
 const none: readonly (() => void)[] = [];
+
+function isArray(yielded: AgentYield): yielded is readonly AgentEvent[] {
+  return Array.isArray(yielded);
+}
+
+function sentenceFor(error: unknown): string {
+  if (error instanceof AuthorizationNotGiven && error.kind !== "message") return safeSentences[error.kind];
+  if (error instanceof DelegationFailed) return error.message;
+  return isMistake(error) ? safeSentences.invalid : safeSentences.failed;
+}

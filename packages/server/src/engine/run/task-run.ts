@@ -1,53 +1,66 @@
-import type { Resolver } from "@parley/a2a/internal/base/index";
+import type { Logger, Resolver } from "@parley/a2a/internal/base/index";
 import { A2AError, isInterrupted, isTerminal, type NewRecord, type TaskState } from "@parley/a2a/internal/model/index";
 import type { AgentEvent, TurnAbortKind } from "@parley/a2a/internal/protocol/index";
-import { replayFeature, type FeatureEffect, type StoredRun, type TaskEffect, type TaskKey } from "../../store/index.ts";
+import type { FeatureEffect, StoredRun, TaskEffect, TaskKey } from "../../store/index.ts";
 import type { ContextView } from "../conversations/conversations.ts";
 import {
+  LogWriter,
+  endsSilently,
+  mirrorOf,
   readNextMessage,
   tooManyRows,
   type AppendResult,
-  type LogWriter,
   type Loss,
   type StatusInit,
+  type WriterInit,
+  type WriterStart,
 } from "../log/index.ts";
-import { endsSilently, mirrorOf } from "../shared/mirror.ts";
 import { agentMistake, eventDoesNotFit } from "../shared/mistakes.ts";
 import type { HostedAgent } from "../shared/options.ts";
-import { isOutage } from "../shared/run-store.ts";
-import { runIsGivenUp, taskIsFull, turnIsLost } from "../shared/refusals.ts";
+import { isOutage, runIsGivenUp, taskIsFull, turnIsLost } from "../shared/errors.ts";
+import { CrashSuspicion, isProgress, isSuspect } from "./crash-suspicion.ts";
+import { lossReasons, noEvent, safeSentences, type Phase, type PhaseHost, type RunDeps } from "./phase.ts";
+import type { Recorded, Recorder } from "./recorder.ts";
+import { hasWaits } from "./task-rows.ts";
 import {
-  lossReasons,
-  noEvent,
-  safeSentences,
+  readNextTurn,
+  runEffect,
+  type FirstMessageInit,
   type FirstResult,
   type NextTurn,
-  type Phase,
-  type PhaseHost,
-  type RunRooms,
+  type TurnInput,
   type Waiting,
-} from "./phase.ts";
-import {
-  acquitted,
-  excused,
-  handBack,
-  isProgress,
-  isSuspect,
-  logFailure,
-  showsWork,
-  withStates,
-  working,
-} from "./checks.ts";
-import { writerOf, type Recorded, type TaskRunParts } from "./recorded.ts";
-import type { Recorder } from "./recorder.ts";
-import { readNextTurn, runEffect } from "./inputs.ts";
-import { hasWaits } from "./step-rows.ts";
-import type { TurnInput } from "./turn-input.ts";
+} from "./turn-input.ts";
+
+export interface TaskRunParts {
+  readonly hosted: HostedAgent;
+  readonly key: TaskKey;
+  readonly contextId: string;
+  readonly input: TurnInput;
+  readonly recorder: Recorder;
+  /** The task as it is stored, or how it is to be made. */
+  readonly start: WriterStart | NewTask;
+}
+
+interface NewTask extends Pick<FirstMessageInit, "once" | "kept" | "result"> {
+  readonly run: null;
+  readonly state: "TASK_STATE_SUBMITTED" | "TASK_STATE_WORKING";
+}
+
+function writerOf(
+  { committer, liveLogs, settings }: RunDeps,
+  files: WriterInit["files"],
+  { key: task, contextId, recorder: source, start }: TaskRunParts,
+  onResult: (result: AppendResult) => void,
+): LogWriter {
+  const init = { committer, liveLogs, settings, task, contextId, onResult, source, files };
+  return new LogWriter(start.run === null ? init : { ...init, start });
+}
 
 /** Writes what an agent yields in the turns of one task, under one lease. */
 export class TaskRun implements Phase {
   stopped = false;
-  readonly #rooms: RunRooms;
+  readonly #deps: RunDeps;
   readonly #host: PhaseHost;
   readonly #hosted: HostedAgent;
   readonly #key: TaskKey;
@@ -61,31 +74,26 @@ export class TaskRun implements Phase {
   /** After everything written, stored or not. */
   #state: TaskState;
   #resting = false;
-  /** The run as it was taken over from a process that crashed, until it writes something new: it may have caused the crash. */
-  #suspect: StoredRun | undefined;
-  /** The crash that was counted in advance has been taken back. */
-  #excused = false;
-  /** `seq` of the last event that the replay of a suspect has repeated. 0: not known yet. */
-  #replayed = 0;
+  #suspicion: CrashSuspicion | undefined;
   /** The task is being left for another process: `stopped` stays true, also when the task turns out to be full. */
   #leaving = false;
 
-  constructor(rooms: RunRooms, host: PhaseHost, parts: TaskRunParts) {
+  constructor(deps: RunDeps, host: PhaseHost, parts: TaskRunParts) {
     const { key, start } = parts;
-    this.#rooms = rooms;
+    this.#deps = deps;
     this.#host = host;
     this.#hosted = parts.hosted;
     this.#key = key;
     this.#input = parts.input;
     this.#recorder = parts.recorder;
     this.#state = start.state;
-    this.#writer = writerOf(rooms, host.files, parts, (result) => this.#appended(result));
+    this.#writer = writerOf(deps, host.files, parts, (result) => this.#appended(result));
     if (start.run === null) {
       this.#result = start.result;
       const { once, kept } = start;
       const begun = [runEffect(this.#input), ...(once === undefined ? [] : [once]), ...kept];
       this.#append([parts.recorder.task(start.state)], begun);
-    } else if (isSuspect(start.run)) this.#suspect = start.run;
+    } else if (isSuspect(start.run)) this.#suspicion = this.#suspicionOf(start.run);
     this.#writer.by = this.#input.principal;
   }
 
@@ -113,7 +121,6 @@ export class TaskRun implements Phase {
     return this.#hosted.agent.mirrorArtifactText === true;
   }
 
-  /** Takes the end of the task, with the text of the artifacts before it. */
   async #acceptEnd(event: AgentEvent | undefined, context: ContextView): Promise<boolean> {
     const message = await this.#mirror();
     if (this.stopped) return false;
@@ -123,11 +130,11 @@ export class TaskRun implements Phase {
   async #mirror(): Promise<Pick<StatusInit, "message">> {
     await this.flush();
     const { turn, input } = this.#input.resumes ?? this.#input;
-    const message = await mirrorOf(this.#rooms.settings.store, this.#key, { turn, after: input });
+    const message = await mirrorOf(this.#deps.settings.store, this.#key, { turn, after: input });
     return message === undefined ? {} : { message };
   }
 
-  /** Writes what the recorder made of events. Whether the turn goes on. */
+  /** Writes what the recorder made of events. Whether the turn continues. */
   store(recorded: Recorded, context: ContextView): boolean | Promise<boolean> {
     if (this.stopped) return false;
     const { records, kept, effects, endsTurn, suspends, waits } = recorded;
@@ -137,7 +144,7 @@ export class TaskRun implements Phase {
     if (works) this.#append([this.#recorder.systemStatus(working)], []);
     const all = withStates(effects, context, this.#host);
     if (records.length > 0 || all.length > 0) this.#append(records, all, kept);
-    else if (this.#suspect !== undefined) this.#noteReplay();
+    else this.#suspicion?.noteReplay(this.#recorder.replayedTo, this.#input.input);
     const room = this.#writer.room();
     if (room !== undefined) return room.then(() => !endsTurn && !this.stopped);
     return !endsTurn && !this.stopped;
@@ -147,7 +154,6 @@ export class TaskRun implements Phase {
     return this.#writer.flush();
   }
 
-  /** The task exists. */
   makeTask(): void {}
 
   keep(effects: readonly FeatureEffect[]): Promise<void> {
@@ -161,12 +167,12 @@ export class TaskRun implements Phase {
     return this.#resting && !this.#host.inStep;
   }
 
-  rest(resting: boolean, acquits: boolean): void {
+  rest(resting: boolean, clearsSuspicion: boolean): void {
     this.#resting = resting;
-    if (resting) this.#rooms.onRest?.();
+    if (resting) this.#deps.onRest?.();
     // It has come to where the lost run waited, so it did not cause the crash.
-    if (acquits && resting && this.#suspect !== undefined && !this.stopped) {
-      this.#suspect = undefined;
+    if (clearsSuspicion && resting && this.#suspicion !== undefined && !this.stopped) {
+      this.#endSuspicion();
       this.#append([], [runEffect(this.#input)]);
     }
   }
@@ -190,7 +196,7 @@ export class TaskRun implements Phase {
     return undefined;
   }
 
-  /** The turn waits: its run ends, and messages that wait for a turn of their own go on waiting. */
+  /** The turn waits: its run ends, and messages that wait for a turn of their own keep waiting. */
   async #letGo(context: ContextView): Promise<undefined> {
     const changes = withStates([], context, this.#host);
     if (changes.length > 0) this.#append([], changes);
@@ -220,7 +226,7 @@ export class TaskRun implements Phase {
   async stop(): Promise<void> {
     if (this.#writer.closed) return;
     const { turn } = this.#input.resumes ?? this.#input;
-    const isWaiting = (): Promise<boolean> => hasWaits(this.#rooms.settings.store, this.#key, turn).catch(() => false);
+    const isWaiting = (): Promise<boolean> => hasWaits(this.#deps.settings.store, this.#key, turn).catch(() => false);
     if (this.#resting || this.#hosted.agent.resumable === true || (await isWaiting())) await this.#handBack();
     else this.fail(safeSentences.stopped, new Error("The server was stopped"), "shutdown");
   }
@@ -229,60 +235,41 @@ export class TaskRun implements Phase {
     while (isSuspect(this.#writer.storedRun) && !this.#writer.closed) await this.#writer.settled();
   }
 
-  acquit(): void {
-    if (this.#suspect === undefined || this.stopped) return;
-    const run = acquitted(this.#suspect);
-    // Its start may be watched twice.
-    if (run.outlived === this.#suspect.outlived) return;
-    this.#suspect = run;
-    this.#append([], [{ effect: "run", run }]);
+  clearCrashSuspicion(): void {
+    if (!this.stopped) this.#suspicion?.clear();
   }
 
   excuse(): void {
-    if (this.#suspect === undefined || this.stopped) return;
-    this.#suspect = excused(this.#suspect);
-    this.#append([], [{ effect: "run", run: this.#suspect }]);
-    this.#excused = true;
+    if (!this.stopped) this.#suspicion?.excuse();
   }
 
   async joined(): Promise<void> {
-    if (this.#suspect?.alone !== true || this.stopped) return;
-    const { alone: _, ...run } = this.#suspect;
-    this.#suspect = run;
-    this.#append([], [{ effect: "run", run }]);
-    await this.flush().catch(() => {});
+    if (!this.stopped) await this.#suspicion?.joined();
   }
 
-  /** Stores how far the replay has come. If an attempt before this one died earlier, this one is cleared of that crash. */
-  #noteReplay(): void {
-    const to = this.#recorder.replayedTo;
-    if (to <= this.#replayed) return;
-    const begins = this.#replayed === 0;
-    this.#replayed = to;
-    if (begins) void this.#storeReplay().catch(() => {});
+  #suspicionOf(run: StoredRun): CrashSuspicion {
+    const of = {
+      store: this.#deps.settings.store,
+      task: this.#key,
+      isStopped: () => this.stopped,
+      append: (effects: readonly TaskEffect[]) => this.#append([], effects),
+      flush: () => this.flush(),
+    };
+    return new CrashSuspicion(of, run);
   }
 
-  async #storeReplay(): Promise<void> {
-    const { store } = this.#rooms.settings;
-    const [row] = await store.features(this.#key, this.#key.taskId, replayFeature);
-    const before = Number(row?.value ?? 0);
-    for (let noted = before; !this.stopped && this.#suspect !== undefined; await this.flush()) {
-      if (this.#replayed <= noted) return void (this.#replayed = 0);
-      noted = this.#replayed;
-      // A position of an earlier turn says nothing about this one.
-      if (before > this.#input.input) this.acquit();
-      this.#append([], [{ effect: "feature", op: "set", feature: replayFeature, key: "seq", value: `${noted}` }]);
-    }
+  #endSuspicion(): void {
+    this.#suspicion?.end();
+    this.#suspicion = undefined;
   }
 
   #append(records: readonly NewRecord[], effects: readonly TaskEffect[], kept?: Recorded["kept"]): void {
-    const cleared = this.#suspect !== undefined && isProgress(records, effects);
-    if (cleared) this.#suspect = undefined;
+    const cleared = this.#suspicion !== undefined && isProgress(records, effects);
+    if (cleared) this.#endSuspicion();
     this.#state = this.#writer.write(records, cleared ? [runEffect(this.#input), ...effects] : effects, kept);
     if (isTerminal(this.#state)) this.stopped = true;
   }
 
-  /** Called by the writer after each append. */
   #appended(result: AppendResult): void {
     switch (result.kind) {
       case "created":
@@ -310,7 +297,7 @@ export class TaskRun implements Phase {
 
   /** Begins the turn of the oldest message that waits, if one does. */
   async #nextTurn(): Promise<NextTurn | undefined> {
-    const { store } = this.#rooms.settings;
+    const { store } = this.#deps.settings;
     await this.#writer.flush();
     const { head, message, more } = await readNextMessage(store, this.#key, this.#input.input);
     this.#writer.sawLog(head.seq, more);
@@ -333,7 +320,7 @@ export class TaskRun implements Phase {
 
   /** The task has no room for an event of the agent, for the rows that extensions keep with it, or for the message that was to make it. */
   #isFull(lost: NewRecord | undefined, rows: boolean): void {
-    const { taskBytes } = this.#rooms.settings.limits;
+    const { taskBytes } = this.#deps.settings.limits;
     if (lost?.kind === "task") {
       this.#takeResult()?.reject(taskIsFull(taskBytes));
       this.#close("canceled");
@@ -343,11 +330,10 @@ export class TaskRun implements Phase {
     else this.fail(safeSentences.full, eventDoesNotFit(lost, taskBytes), "failed");
   }
 
-  /** Leaves the task for another process. */
   async #handBack(): Promise<void> {
     this.#leaving = this.stopped = true;
     this.#host.abort(...lossReasons.shutdown);
-    this.#append([], handBack(this.#excused ? undefined : this.#suspect));
+    this.#append([], [...(this.#suspicion?.handBack ?? []), { effect: "lease", op: "release" }]);
     await this.flush().catch(() => {});
     this.#close("shutdown");
   }
@@ -358,7 +344,7 @@ export class TaskRun implements Phase {
     const error = loss === "store" ? runIsGivenUp(cause) : undefined;
     // An outage is logged once, with the number of runs.
     if (error !== undefined && !isOutage(cause)) {
-      this.#host.logger.error("A run was given up because the store failed", { cause });
+      this.#host.logger.error("Run ended: the store failed", { cause });
     }
     this.stopped = true;
     this.#writer.close(loss !== undefined, error);
@@ -374,4 +360,39 @@ export class TaskRun implements Phase {
     this.#result = undefined;
     return result;
   }
+}
+
+/**
+ * Whether a record shows that the state is out of date: the agent has begun, or was authorized elsewhere (A2A 1.0 §7.6.1). A result of
+ * one delegation says nothing about the authorization that another one waits for.
+ */
+function showsWork(record: NewRecord | undefined, state: TaskState): boolean {
+  if (record?.kind !== "artifactUpdate") return false;
+  return state === "TASK_STATE_SUBMITTED" || (state === "TASK_STATE_AUTH_REQUIRED" && record.actor !== "delegate");
+}
+
+/** The status that the engine sets where an agent has begun, or continues. */
+const working: StatusInit = { state: "TASK_STATE_WORKING" };
+
+function withStates(
+  effects: readonly TaskEffect[],
+  context: ContextView,
+  host: Pick<PhaseHost, "takeState">,
+): readonly TaskEffect[] {
+  const ofContext = context.takeChange();
+  const ofTask = host.takeState();
+  if (ofContext === undefined && ofTask === undefined) return effects;
+  return [...effects, ...(ofContext === undefined ? [] : [ofContext]), ...(ofTask === undefined ? [] : [ofTask])];
+}
+
+/** Says in the log why a task fails. `logger`: adds the task to each line. */
+function logFailure(
+  logger: Logger,
+  fields: { readonly owner: string; readonly turn: number },
+  kind: TurnAbortKind,
+  cause: unknown,
+): void {
+  // The operator asked for this end: a stack trace would tell nothing.
+  if (kind === "shutdown") logger.warn("Task ended: the server is stopping", fields);
+  else logger.error("A task failed", { ...fields, cause });
 }

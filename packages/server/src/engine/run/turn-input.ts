@@ -1,11 +1,80 @@
-import type { JsonValue, Message } from "@parley/a2a/internal/model/index";
+import type { Resolver } from "@parley/a2a/internal/base/index";
+import type { JsonValue, LogRecord, Message, NewRecord, Task } from "@parley/a2a/internal/model/index";
 import type { Principal } from "@parley/a2a/internal/protocol/index";
 import type { ExtensionsOfTurn } from "@parley/a2a/internal/extensions/turn";
-import type { StoredRun } from "../../store/index.ts";
-import type { StoredCall } from "../log/index.ts";
+import type {
+  FeatureEffect,
+  OnceEffect,
+  OnceRecord,
+  Store,
+  StoredRun,
+  TaskEffect,
+  TaskHead,
+  TaskKey,
+} from "../../store/index.ts";
+import type { ContextView, Conversations, DirectReply } from "../conversations/conversations.ts";
+import type { StoredCall, WriterStart } from "../log/index.ts";
+import type { HostedAgent } from "../shared/options.ts";
 import type { LostRange } from "./replay.ts";
 
-/* What a turn is about: the message that it answers, and what is left of earlier attempts. */
+/* What runs and turns begin with: the message that they answer, and what is left of earlier attempts. */
+
+interface AnyRunInit {
+  readonly hosted: HostedAgent;
+  readonly key: TaskKey;
+  readonly contextId: string;
+  readonly message: Message;
+  readonly call: StoredCall;
+  /** The caller with all of its claims; absent where only the stored part is known. */
+  readonly principal?: Principal;
+  /** The declared headers of the request; absent where only those that are stored are known. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly bytes: number;
+}
+
+/** A message without a task: the agent answers it directly, or its first event creates the task. */
+export interface FirstMessageInit extends AnyRunInit {
+  readonly start?: undefined;
+  readonly isNewContext: boolean;
+  /** The idempotency key, stored with the task, or with a direct reply where those are durable. */
+  readonly once: OnceEffect | undefined;
+  /** What extensions keep with the task. A direct reply has none. */
+  readonly kept: readonly FeatureEffect[];
+  readonly result: Resolver<FirstResult>;
+}
+
+/** A task that exists: its next message, or a run of it that was lost. */
+export interface TaskRunInit extends AnyRunInit {
+  readonly start: WriterStart;
+  /** As the agent gets it; absent in the turn that created it. */
+  readonly task?: Task;
+  /** JSON text of the checkpoint that the lost run saved last. */
+  readonly checkpoint?: string;
+  readonly taskState?: string;
+  readonly resumes?: ResumedTurn | undefined;
+}
+
+export type RunInit = FirstMessageInit | TaskRunInit;
+
+/** The first result of a message: a direct reply, a task, or the answer of an earlier send of the same message. */
+export type FirstResult =
+  | { readonly kind: "message"; readonly reply: DirectReply }
+  /** `log`: all records of the task, where its message is answered by the commit that created it. */
+  | { readonly kind: "task"; readonly log: readonly NewRecord[] | undefined }
+  | { readonly kind: "duplicate"; readonly once: OnceRecord };
+
+/** The turn that follows another one, and the task as it is when that turn begins. */
+export interface NextTurn {
+  readonly input: TurnInput;
+  readonly task: Task | undefined;
+}
+
+/** What a turn waits for that has let go of its process. */
+export interface Waiting {
+  /** When the first of its waits is over, in milliseconds since the Unix epoch. `Infinity`: never. */
+  readonly until: number;
+  readonly events: boolean;
+}
 
 /** A checkpoint as it is stored: the value of the agent, and how many events and ids it had made. */
 export interface StoredCheckpoint {
@@ -19,17 +88,15 @@ export interface StoredCheckpoint {
   readonly lost?: readonly LostRange[];
   /** The turn had asked a question. */
   readonly asked?: true;
-  /** The turn that goes on with the answer to a question of a delegation. */
+  /** The turn that resumes with the answer to a question of a delegation. */
   readonly suspended?: SuspendedTurn;
-  /** The run of a turn that waits. It goes on when one of its waits is over. */
+  /** The run of a turn that waits. It resumes when one of its waits is over. */
   readonly waiting?: StoredRun;
 }
 
-/** A turn that has ended with the question of a delegation, and goes on in the turn of the answer. */
+/** A turn that has ended with the question of a delegation, and resumes in the turn of the answer. */
 export interface SuspendedTurn {
-  /** The turn, from 1. */
   readonly turn: number;
-  /** `seq` of its message. */
   readonly input: number;
   /** How many attempts it had, in all turns so far. */
   readonly attempt: number;
@@ -43,7 +110,6 @@ export interface TurnInput {
   readonly turn: number;
   /** From 1. A later attempt resumes a run that was lost. */
   readonly attempt: number;
-  /** `seq` of the message. */
   readonly input: number;
   readonly message: Message;
   readonly call: StoredCall;
@@ -52,7 +118,7 @@ export interface TurnInput {
   /** The declared headers of the request: all where the turn begins with it, else those that were stored. `undefined`: none. */
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly checkpoint: StoredCheckpoint | undefined;
-  /** The turn that goes on with `message`, which answers the question of a delegation. The agent sees this turn. */
+  /** The turn that resumes with `message`, which answers the question of a delegation. The agent sees this turn. */
   readonly resumes?: ResumedTurn | undefined;
   /** How many ids `makeId` has returned, those before the checkpoint included: a resumed run makes the same ids again. */
   ids: number;
@@ -62,14 +128,12 @@ export interface TurnInput {
   active?: ExtensionsOfTurn;
 }
 
-/** A turn that goes on, and its message. */
 export interface ResumedTurn extends SuspendedTurn {
   readonly message: Message;
-  /** Of the call that brought this message. */
   readonly call: StoredCall;
 }
 
-/** URIs of the extensions that are active in the turn that the agent sees. One that goes on with an answer has those of its message. */
+/** URIs of the extensions that are active in the turn that the agent sees. One that resumes with an answer has those of its message. */
 export function activeIn({ call, resumes }: TurnInput): readonly string[] {
   return (resumes?.call ?? call).extensions;
 }
@@ -77,4 +141,126 @@ export function activeIn({ call, resumes }: TurnInput): readonly string[] {
 /** Which attempt of the turn that the agent sees. */
 export function attemptOf({ attempt, resumes }: TurnInput): number {
   return attempt + (resumes?.attempt ?? 0);
+}
+
+/** The turn that a run begins with: turn 1 for a message that makes its task, else the turn that is stored. */
+export function firstTurnInput(init: RunInit): TurnInput {
+  const { message, call, principal = call.principal, headers = call.headers } = init;
+  if (init.start === undefined) {
+    return { turn: 1, attempt: 1, input: 1, message, call, principal, headers, checkpoint: undefined, ids: 0 };
+  }
+  const { turn, attempt, input } = init.start.run;
+  const checkpoint =
+    init.checkpoint === undefined ? undefined : goingOn(JSON.parse(init.checkpoint) as StoredCheckpoint);
+  const { resumes } = init;
+  const { ids = 0, counts } = checkpoint ?? {};
+  const made = { ids, counts: counts && new Map(counts) };
+  return { turn, attempt, input, message, call, principal, headers, checkpoint, resumes, ...made };
+}
+
+export function runEffect({ turn, attempt, input }: TurnInput): TaskEffect {
+  return { effect: "run", run: { turn, attempt, input } };
+}
+
+/** The checkpoint of a turn that does not wait any more. */
+function goingOn({ waiting: _, ...checkpoint }: StoredCheckpoint): StoredCheckpoint {
+  return checkpoint;
+}
+
+/** The run of a task that waits, by its checkpoint as JSON text. `undefined`: it does not wait, or a run works on it. */
+export function waitingRun({ run, checkpoint }: Pick<TaskHead, "run" | "checkpoint">): StoredRun | undefined {
+  if (run !== undefined || checkpoint === undefined) return undefined;
+  return (JSON.parse(checkpoint) as StoredCheckpoint).waiting;
+}
+
+/** Which turn the function of a run sees, by the checkpoint as JSON text: one that resumes with an answer sees the turn that asked. */
+export function seenTurn({ turn }: StoredRun, checkpoint: string | undefined): number {
+  return (checkpoint === undefined ? undefined : (JSON.parse(checkpoint) as StoredCheckpoint).suspended?.turn) ?? turn;
+}
+
+/**
+ * Whether the turn of a run is over by the question of a delegation. The question is stored before the end of the run. An attempt in between
+ * would follow the other delegations of the turn, whose questions would get the same answer.
+ */
+export async function hasAskedForOther(
+  store: Pick<Store, "head">,
+  task: TaskKey,
+  { turn }: StoredRun,
+): Promise<boolean> {
+  const checkpoint = (await store.head(task, task.taskId))?.checkpoint;
+  return checkpoint !== undefined && (JSON.parse(checkpoint) as StoredCheckpoint).suspended?.askedIn === turn;
+}
+
+/**
+ * The turn that a message resumes, where the task waited for the answer to the question of a delegation. `checkpoint`: of the task,
+ * as JSON text. Rejects where the log does not have the message of that turn.
+ */
+export async function readResumed(
+  store: Pick<Store, "read">,
+  task: TaskKey,
+  checkpoint: string | undefined,
+): Promise<ResumedTurn | undefined> {
+  if (checkpoint === undefined) return undefined;
+  const { suspended } = JSON.parse(checkpoint) as StoredCheckpoint;
+  if (suspended === undefined) return undefined;
+  const page = await store.read(task, task.taskId, { after: suspended.input - 1, limit: 1 });
+  const record = page?.records[0];
+  if (record?.call === undefined) throw new Error("The log lacks the message of the turn");
+  return {
+    ...suspended,
+    message: messageOf(record.kind, record.json),
+    call: JSON.parse(record.call) as StoredCall,
+  };
+}
+
+/** The turn of a message that waited, which resumes an earlier one where that is `suspended`. */
+export async function readNextTurn(
+  store: Pick<Store, "read" | "head" | "load">,
+  key: TaskKey,
+  message: LogRecord,
+  turn: number,
+  suspended: boolean,
+): Promise<NextTurn> {
+  const task = (await store.load(key, key.taskId, { artifacts: true }))?.task;
+  const first = nextTurnInput(message, turn);
+  const input = suspended ? await resumedInput(store, key, first) : first;
+  return { input, task: input.resumes?.turn === 1 ? undefined : task };
+}
+
+async function resumedInput(store: Pick<Store, "read" | "head">, task: TaskKey, input: TurnInput): Promise<TurnInput> {
+  // A page of the log does not have it.
+  const checkpoint = (await store.head(task, task.taskId))?.checkpoint;
+  const resumes = await readResumed(store, task, checkpoint);
+  if (resumes === undefined) return input;
+  const stored = JSON.parse(checkpoint as string) as StoredCheckpoint;
+  const { ids, counts } = stored;
+  return { ...input, resumes, checkpoint: stored, ids, counts: counts && new Map(counts) };
+}
+
+/** The user's message in a record: of kind `message`, or `task`, whose history begins with it. */
+export function messageOf(kind: string, json: string): Message {
+  const event = JSON.parse(json) as { history?: readonly Message[] } | Message;
+  return kind === "task" ? ((event as { history: readonly Message[] }).history[0] as Message) : (event as Message);
+}
+
+/** The first attempt at a message that waited in the log. */
+function nextTurnInput({ seq, json, call: stored }: LogRecord, turn: number): TurnInput {
+  const call = JSON.parse(stored ?? "null") as StoredCall;
+  const message = JSON.parse(json) as Message;
+  const { principal, headers } = call;
+  return { turn, attempt: 1, input: seq, message, call, principal, headers, checkpoint: undefined, ids: 0 };
+}
+
+/** The conversation of a turn. `isNew`: it begins with the message of the turn. */
+export function contextOf(
+  conversations: Conversations,
+  { agent, owner, taskId }: TaskKey,
+  contextId: string,
+  input: TurnInput,
+  isNew: boolean,
+): ContextView | Promise<ContextView> {
+  const { turn, input: seq, message } = input.resumes ?? input;
+  const key = { agent, owner, contextId };
+  const asking = { taskId, turn, seq, message };
+  return isNew ? conversations.begin(key, asking) : conversations.open(key, asking);
 }

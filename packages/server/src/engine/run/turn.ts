@@ -22,7 +22,6 @@ import {
   type TurnRows,
   type TurnSignal,
 } from "@parley/a2a/internal/protocol/index";
-import type { TaskValue } from "./task-value.ts";
 import { activeIn, attemptOf, type TurnInput } from "./turn-input.ts";
 
 export interface TurnInit {
@@ -31,16 +30,16 @@ export interface TurnInit {
   readonly contextId: string;
   readonly task: Task | undefined;
   readonly context: TurnContext;
-  /** The skills on the card. */
   readonly skills: AgentCard["skills"];
   readonly logger: Logger;
   readonly clock: Clock;
+  /** W3C `traceparent` of what an observer has opened for the turn. */
+  readonly trace: string | undefined;
 }
 
-/** What a turn needs of its run. */
 export interface TurnHost {
   readonly signal: TurnSignal;
-  readonly state: TaskValue;
+  readonly state: { read(): JsonValue | undefined; set(value: unknown): void };
   flush(): Promise<void>;
   authorization<Init extends AuthorizationInit>(
     init: Init,
@@ -50,7 +49,7 @@ export interface TurnHost {
   memory(): Promise<TurnMemory>;
   /** What an extension keeps with the task, by its URI. */
   rows(feature: string): TurnRows;
-  /** Its files outside of the store. `undefined`: there are none. */
+  /** Its files outside of the store. `undefined`: none. */
   readonly outside: TurnFiles | undefined;
   /** Whether the agent is called again for a turn whose run was lost. */
   readonly resumable: boolean;
@@ -66,10 +65,11 @@ export class EngineTurn implements TurnBase {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly #input: TurnInput;
+  readonly #trace: string | undefined;
   readonly #skills: AgentCard["skills"];
   readonly #host: TurnHost;
 
-  constructor({ input, taskId, contextId, task, context, skills, logger, clock }: TurnInit, host: TurnHost) {
+  constructor({ input, taskId, contextId, task, context, skills, logger, clock, trace }: TurnInit, host: TurnHost) {
     this.message = (input.resumes ?? input).message;
     this.taskId = taskId;
     this.contextId = contextId;
@@ -78,6 +78,7 @@ export class EngineTurn implements TurnBase {
     this.logger = logger;
     this.clock = clock;
     this.#input = input;
+    this.#trace = trace;
     this.#skills = skills;
     this.#host = host;
   }
@@ -116,7 +117,8 @@ export class EngineTurn implements TurnBase {
   }
 
   get call(): TurnBase["call"] {
-    return this.#input.call;
+    const { call } = this.#input;
+    return this.#trace === undefined ? call : { ...call, trace: this.#trace };
   }
 
   get headers(): TurnBase["headers"] {

@@ -18,8 +18,8 @@ import {
   type TaskKey,
 } from "../../store/index.ts";
 import { generationAt, snapshotItem, type LiveLogs, type Position, type StreamFrom } from "../log/index.ts";
-import type { EngineSettings } from "../shared/options.ts";
-import { taskNotFound } from "../shared/refusals.ts";
+import { taskNotFound } from "../shared/errors.ts";
+import type { EngineSettings } from "../shared/settings.ts";
 import type { CheckedAgent } from "./checks.ts";
 
 /** Where a reader wants the stream of a task to begin. */
@@ -124,19 +124,16 @@ export function counted<T>(
   return hasGenerations(context.version) ? { generations: generations(), ...reply } : reply;
 }
 
-/** A task as an answer, with its generation where the version has them. */
 export function taskReply(snapshot: Snapshot, context: CallContext): Reply<Task> {
   const { head } = snapshot;
   const payload = new TextPayload<Task>(taskJson(snapshot));
   return counted({ payload }, context, () => new Map([[head.task.taskId, head.generation]]));
 }
 
-/** A task as the answer to a send. */
 export function wrappedTask(task: ListedTask): Reply<SendMessageResponse> {
   return { payload: new TextPayload(wrapped("task", taskJson(task))) };
 }
 
-/** A page of a list, made of the texts of its tasks. */
 export function pageOf(tasks: readonly ListedTask[], rest: Omit<ListTasksResponse, "tasks">): Reply<ListTasksResponse> {
   const texts = tasks.map(taskJson);
   const end = `],${JSON.stringify(rest).slice(1)}`;

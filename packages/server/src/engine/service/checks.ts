@@ -11,7 +11,8 @@ import {
   type Operations,
 } from "@parley/a2a/internal/protocol/index";
 import { sizeOfValue } from "../shared/bytes.ts";
-import type { EngineSettings, HostedAgent } from "../shared/options.ts";
+import type { HostedAgent } from "../shared/options.ts";
+import type { EngineSettings } from "../shared/settings.ts";
 
 /* Checks of a call before any work (A2A 1.0 §3.3.4), the same on every binding. */
 
@@ -31,7 +32,6 @@ export interface CheckedAgent extends HostedAgent {
   readonly reads: readonly DeclaredHeader[];
 }
 
-/** A header of a request that turns read. */
 interface DeclaredHeader {
   /** In lower case. */
   readonly name: string;
@@ -79,7 +79,6 @@ export function checkCall(
   return extensions;
 }
 
-/** What a card must declare for an operation. */
 const needs: { readonly [Name in OperationName]?: "streaming" | "push" | "extendedCard" } = {
   SendStreamingMessage: "streaming",
   SubscribeToTask: "streaming",
@@ -90,7 +89,6 @@ const needs: { readonly [Name in OperationName]?: "streaming" | "push" | "extend
   GetExtendedAgentCard: "extendedCard",
 };
 
-/** Refuses an operation that the card does not declare. */
 function checkCapability({ card }: HostedAgent, operation: OperationName): void {
   const { capabilities } = card;
   switch (needs[operation]) {
@@ -199,7 +197,6 @@ function listOf(headers: HeaderDeclarations, card: HostedAgent["card"]): HeaderD
   return isList ? headers : refuseHeaders('must be a list, such as ["x-request-id"]', card);
 }
 
-/** A header that an agent declares. Its name may be in any case. */
 function checkedHeader(header: HeaderDeclarations[number], card: HostedAgent["card"]): DeclaredHeader {
   const { securitySchemes = {} } = card;
   const { name: written, store = false } = typeof header === "object" ? (header ?? { name: "" }) : { name: header };

@@ -1,5 +1,14 @@
 import { taskFields } from "@parley/a2a/internal/protocol/index";
-import { A2AError, invalidParams, isTerminal, type NewRecord } from "@parley/a2a/internal/model/index";
+import {
+  A2AError,
+  hasGenerations,
+  invalidParams,
+  isInterrupted,
+  isTerminal,
+  type Message,
+  type NewRecord,
+  type SendMessageConfigurationDraft,
+} from "@parley/a2a/internal/model/index";
 import { inTaskFeature } from "../../intask/index.ts";
 import type { AcceptedConfig } from "../../push/index.ts";
 import {
@@ -12,36 +21,47 @@ import {
   type TaskKey,
 } from "../../store/index.ts";
 import { sizeOf } from "../shared/bytes.ts";
-import { readResumed, waitingRun } from "../run/index.ts";
-import { acquireLease, messageRecord, statusRecord, tooManyRows } from "../log/index.ts";
-import { taskIsFull, taskIsOver, taskNotFound } from "../shared/refusals.ts";
-import { configsOf, inContext, joined, webhookPath, type Accepted, type Send, type SendRooms } from "./admission.ts";
+import { isQueued, readResumed, waitingRun } from "../run/index.ts";
+import { acquireLease, messageRecord, statusRecord, tooManyRows, type Origin } from "../log/index.ts";
+import { taskIsFull, taskIsOver, taskNotFound } from "../shared/errors.ts";
 import {
-  beginsTurn,
-  checkContext,
-  generationMismatch,
-  originOf,
-  recordsOf,
-  renewed,
-  wantedGeneration,
-  type FollowUp,
-} from "./follow-up.ts";
-import type { Retries } from "./retries.ts";
+  configsOf,
+  inContext,
+  joined,
+  webhookPath,
+  type Accepted,
+  type Retries,
+  type Send,
+  type SendDeps,
+} from "./admission.ts";
+
+interface FollowUp {
+  readonly send: Send;
+  readonly head: TaskHead;
+  readonly message: Message;
+  /** Whether it may be stored only if the task has not changed since (`ifGenerationMatch` of the 1.1 draft). */
+  readonly unchanged: boolean;
+  readonly crowded: boolean;
+  /** What of the budget is taken for it. */
+  readonly bytes: number;
+  /** Whether a run has it, and gives these bytes back when it is over. */
+  passedOn: boolean;
+}
 
 /** Accepts messages for existing tasks (A2A 1.0 §3.4.3). */
 export class FollowUps {
-  readonly #rooms: SendRooms;
+  readonly #deps: SendDeps;
   readonly #retries: Retries;
 
-  constructor(rooms: SendRooms, retries: Retries) {
-    this.#rooms = rooms;
+  constructor(deps: SendDeps, retries: Retries) {
+    this.#deps = deps;
     this.#retries = retries;
   }
 
   /** Tries again when the task changes between the read and the append. */
   async take(first: Send, task: TaskKey): Promise<Accepted> {
-    const { store } = this.#rooms.settings;
-    const { budget, queue, runs } = this.#rooms;
+    const { store } = this.#deps.settings;
+    const { budget, queue, runs } = this.#deps;
     const wanted = wantedGeneration(first);
     let webhook: AcceptedConfig | undefined;
     for (let send = first; ; send = await renewed(send)) {
@@ -88,15 +108,14 @@ export class FollowUps {
   async #keptFor({ kept, answer }: Send, { task, state }: TaskHead): Promise<readonly FeatureEffect[]> {
     if (answer !== undefined) return [...kept, ...(await answer.effects(task))];
     if (state !== "TASK_STATE_AUTH_REQUIRED") return kept;
-    const due = Math.floor(this.#rooms.settings.clock.now());
+    const due = Math.floor(this.#deps.settings.clock.now());
     return [...kept, { effect: "feature", op: "wake", feature: inTaskFeature, due }];
   }
 
-  /** The checked webhook of a message; `undefined` where it has none. */
   async #webhookOf({ request, call }: Send, task: TaskKey): Promise<AcceptedConfig | undefined> {
     const config = request.configuration?.taskPushNotificationConfig;
     if (config === undefined) return undefined;
-    const configs = await configsOf(this.#rooms);
+    const configs = await configsOf(this.#deps);
     return configs.accept({
       config,
       task,
@@ -106,10 +125,9 @@ export class FollowUps {
     });
   }
 
-  /** Stores the webhook together with the message. */
   async #storeWith(webhook: AcceptedConfig, next: FollowUp): Promise<Accepted | undefined> {
     const { send, head } = next;
-    const configs = await configsOf(this.#rooms);
+    const configs = await configsOf(this.#deps);
     return configs.store(webhook, head, webhookPath, async (rows) => {
       const withRows: FollowUp = { ...next, send: { ...send, kept: [...send.kept, ...rows] } };
       const accepted = await this.#store(withRows);
@@ -125,7 +143,7 @@ export class FollowUps {
   /** A run works on the task, or its turn waits for room, a time or an event: the message waits in the log for the next turn. */
   async #queue(followUp: FollowUp): Promise<Accepted | undefined> {
     const { send, head, message, unchanged } = followUp;
-    const { committer, liveLogs, settings } = this.#rooms;
+    const { committer, liveLogs, settings } = this.#deps;
     const { call, attempt, kept } = send;
     const answers = send.answer === undefined ? call : { ...call, answers: send.answer.id };
     const { turn } = head.run ?? waitingRun(head) ?? { turn: await this.#lastTurn(head) };
@@ -150,7 +168,7 @@ export class FollowUps {
 
   /** No run works on the task: the message begins a turn, and ends an interrupted state. */
   async #wake(followUp: FollowUp): Promise<Accepted | undefined> {
-    const { runs } = this.#rooms;
+    const { runs } = this.#deps;
     const { owner } = followUp.head.task;
     runs.enter(owner);
     try {
@@ -162,10 +180,9 @@ export class FollowUps {
     }
   }
 
-  /** The message begins a turn once a process has room for it. */
   async #enter(followUp: FollowUp): Promise<Accepted | undefined> {
     const { send, head, message } = followUp;
-    const { committer, liveLogs, queue, settings } = this.#rooms;
+    const { committer, liveLogs, places, settings } = this.#deps;
     const { attempt, kept, principal: by } = send;
     const turn = (await this.#lastTurn(head)) + 1;
     const now = Math.max(settings.clock.now(), head.statusTime);
@@ -176,7 +193,7 @@ export class FollowUps {
     ];
     const run = { turn, input: head.seq + records.length };
     const item: TaskAppend = { task: head.task, expect: head.seq, records, maxBytes: settings.limits.taskBytes };
-    const outcome = await queue.enter(head.task, run, (row) => {
+    const outcome = await places.enter(head.task, run, (row) => {
       const effects = [...(attempt === undefined ? [] : [attempt.once]), ...kept, row];
       return committer.append({ ...item, effects }, undefined, { by });
     });
@@ -187,7 +204,7 @@ export class FollowUps {
 
   async #begin(followUp: FollowUp): Promise<Accepted | undefined> {
     const { send, head } = followUp;
-    const { committer, settings } = this.#rooms;
+    const { committer, settings } = this.#deps;
     const { clock, lease, limits } = settings;
     const { attempt, kept } = send;
     const turn = (await this.#lastTurn(head)) + 1;
@@ -218,13 +235,13 @@ export class FollowUps {
 
   /** The message is stored, so it is accepted: its turn begins once a process can begin it. */
   async #putBack({ head, send }: FollowUp, run: StoredRun, fence: number, cause: unknown): Promise<void> {
-    const { queue, liveLogs, settings } = this.#rooms;
+    const { places, liveLogs, settings } = this.#deps;
     const { taskId } = head.task;
     const about = taskFields({ ...head.task, contextId: head.contextId, trace: send.call.trace });
-    if (!this.#rooms.runs.stopping)
-      settings.logger.error("A turn could not begin, and waits in the queue", { ...about, cause });
+    if (!this.#deps.runs.stopping)
+      settings.logger.error("Failed to begin a turn; its task is queued", { ...about, cause });
     // Where that fails too, the task is found as one that was left.
-    await queue.putBack(head, run, fence).catch(() => {});
+    await places.putBack(head, run, fence).catch(() => {});
     liveLogs.notifyRemote(taskId);
   }
 
@@ -234,7 +251,7 @@ export class FollowUps {
     { seq, fence }: Extract<AppendOutcome, { readonly ok: true }>,
   ): Promise<void> {
     const { send, head, message, bytes } = followUp;
-    const { settings, runs } = this.#rooms;
+    const { settings, runs } = this.#deps;
     const { checkpoint } = head;
     // A task that waits for an answer has a checkpoint only where the question was one of a delegation.
     const resumes = checkpoint === undefined ? undefined : await readResumed(settings.store, head.task, checkpoint);
@@ -259,7 +276,7 @@ export class FollowUps {
 
   /** The turn that the last record of a task belongs to. */
   async #lastTurn({ task, seq }: TaskHead): Promise<number> {
-    const page = await this.#rooms.settings.store.read(task, task.taskId, { after: seq - 1, limit: 1 });
+    const page = await this.#deps.settings.store.read(task, task.taskId, { after: seq - 1, limit: 1 });
     return page?.records[0]?.turn ?? 0;
   }
 
@@ -271,7 +288,7 @@ export class FollowUps {
   ): Promise<Accepted | undefined> {
     if (reason === "terminal") throw taskIsOver(head);
     if (reason === "full") {
-      const { taskBytes } = this.#rooms.settings.limits;
+      const { taskBytes } = this.#deps.settings.limits;
       const bytes = records.reduce((sum, record) => sum + recordBytes(record), now.bytes);
       if (bytes > taskBytes) throw taskIsFull(taskBytes);
       // Not the message is too large: the task has no room for another row.
@@ -286,4 +303,44 @@ export class FollowUps {
     if (reason !== "duplicate" || once === undefined) return undefined;
     return this.#retries.join(head.task, once, send.attempt);
   }
+}
+
+function beginsTurn(head: TaskHead): boolean {
+  return head.run === undefined && waitingRun(head) === undefined && !isQueued(head);
+}
+
+/** The message, accepted again by extensions that depend on rows of its task. */
+async function renewed(send: Send): Promise<Send> {
+  const depends = send.kept.some((effect) => effect.op !== "wake" && effect.if !== undefined);
+  return depends && send.again !== undefined ? send.again() : send;
+}
+
+function recordsOf({ send, head, message }: FollowUp, turn: number, now: number): readonly NewRecord[] {
+  const { call } = send;
+  const origin = originOf(head, turn, send);
+  const record = messageRecord(origin, message, call, now);
+  if (!isInterrupted(head.state)) return [record];
+  return [statusRecord(origin, { state: "TASK_STATE_WORKING" }, "system", "", now), record];
+}
+
+function originOf({ task, contextId }: TaskHead, turn: number, { call }: Send): Origin {
+  return { taskId: task.taskId, contextId, turn, attempt: 1, extensions: call.extensions, trace: call.trace };
+}
+
+/** The generation that the task of a message must have (§3.2.2 of the 1.1 draft). */
+export function wantedGeneration({ request, call }: Send): number | undefined {
+  const configuration: SendMessageConfigurationDraft | undefined = request.configuration;
+  return hasGenerations(call.version) ? configuration?.ifGenerationMatch : undefined;
+}
+
+function generationMismatch({ task: { taskId }, generation }: TaskHead, wanted: number): A2AError {
+  return new A2AError("TaskGenerationMismatch", `The task is at generation ${generation}, not at ${wanted}`, {
+    metadata: { taskId, expectedGeneration: String(wanted), currentGeneration: String(generation) },
+  });
+}
+
+/** §3.4.3: a task keeps its context. */
+function checkContext(message: Message, head: TaskHead): void {
+  if (message.contextId === undefined || message.contextId === head.contextId) return;
+  throw invalidParams([{ field: "message.contextId", description: "is not the context of this task" }]);
 }

@@ -2,9 +2,9 @@ import type { BlobRoom } from "../../blobs/blobs.ts";
 import type { LazyBlobs } from "../../blobs/lazy.ts";
 import { A2AError, isTerminal, type Part } from "@parley/a2a/internal/model/index";
 import type { TaskHead, TaskKey } from "../../store/index.ts";
-import type { EngineSettings } from "../shared/options.ts";
+import type { EngineSettings } from "../shared/settings.ts";
 import type { Admission, Send } from "./admission.ts";
-import { wantedGeneration } from "./follow-up.ts";
+import { wantedGeneration } from "./follow-ups.ts";
 
 /** The large files of one message, which are stored before the message is. */
 export class MessageFiles {
@@ -12,7 +12,7 @@ export class MessageFiles {
   readonly #settings: Pick<EngineSettings, "ids" | "store">;
   #task: TaskKey | undefined;
   /** One for each time that the message was accepted. */
-  readonly #rooms: BlobRoom[] = [];
+  readonly #blobRooms: BlobRoom[] = [];
   /** What was stored, by its base64 or its first URL: a message that is accepted again has the same files. */
   readonly #known = new Map<string, Part>();
 
@@ -35,12 +35,12 @@ export class MessageFiles {
     const blobs = await this.#lazy.load();
     const task = (this.#task = { agent: owner.agent, owner: owner.owner, taskId });
     const room = await blobs.roomOf(task, "client");
-    this.#rooms.push(room);
+    this.#blobRooms.push(room);
     const parts: Part[] = [];
     for (const part of message.parts) {
       parts.push(this.#knownAs(part) ?? (await this.#stored(part, task, room, send.incoming)));
     }
-    const rows = this.#rooms.flatMap((each) => [...each.rows.values()]);
+    const rows = this.#blobRooms.flatMap((each) => [...each.rows.values()]);
     const stored: Send = {
       ...send,
       kept: [...send.kept, ...rows],
@@ -70,7 +70,7 @@ export class MessageFiles {
   }
 
   /** Admits the message. Files that no record names by the end are deleted: the message was refused, sent before, or answered directly. */
-  async admit(stored: Send, admit: (stored: Send) => Admission | Promise<Admission>): Promise<Admission> {
+  async admit(stored: Send, admit: (stored: Send) => Promise<Admission>): Promise<Admission> {
     try {
       const admission = await admit(stored);
       admission.answer.then(
@@ -94,7 +94,7 @@ export class MessageFiles {
   async #drop(): Promise<void> {
     const task = this.#task;
     if (task === undefined) return;
-    const keys = this.#rooms.flatMap(({ rows }) => [...rows.keys()]);
+    const keys = this.#blobRooms.flatMap(({ rows }) => [...rows.keys()]);
     const blobs = await this.#lazy.load();
     await blobs.deleteUnnamed(task, keys);
   }

@@ -1,6 +1,4 @@
 import { FieldsLogger, deferred, type Resolver } from "@parley/a2a/internal/base/index";
-import type { LazyBlobs } from "../../blobs/lazy.ts";
-import type { TakenAnswer } from "../../intask/index.ts";
 import {
   A2AError,
   type Message,
@@ -9,51 +7,52 @@ import {
   type TaskPushNotificationConfig,
 } from "@parley/a2a/internal/model/index";
 import {
-  type AcceptedInput,
   isAuthorizationAnswer,
   taskFields,
+  type AcceptedInput,
   type CallContext,
 } from "@parley/a2a/internal/protocol/index";
-import type { FeatureEffect, OnceRecord, Owner } from "../../store/index.ts";
+import type { LazyBlobs } from "../../blobs/lazy.ts";
+import type { TakenAnswer } from "../../intask/index.ts";
+import { recordBytes, type AppendOutcome, type FeatureEffect, type OnceRecord, type Owner } from "../../store/index.ts";
+import { keepIn, tooManyRows } from "../log/index.ts";
+import { checkAddresses, hasLarge, queuedTask, type FirstResult } from "../run/index.ts";
+import { taskIsFull } from "../shared/errors.ts";
 import { sizeOf } from "../shared/bytes.ts";
-import { keepIn } from "../log/index.ts";
-import { checkAddresses, hasLarge, type FirstResult } from "../run/index.ts";
 import {
+  Retries,
   answered,
   configsOf,
   inContext,
   storedCall,
   webhookPath,
-  withInput,
   type Accepted,
   type Admission,
   type Send,
-  type SendRooms,
+  type SendDeps,
 } from "./admission.ts";
 import { checkSize, declaredHeaders, type CheckedAgent } from "./checks.ts";
 import { FollowUps } from "./follow-ups.ts";
-import { Retries } from "./retries.ts";
 
 /** Accepts messages, each once: as the first message of a task or as the next one. */
 export class Sends {
-  readonly #rooms: SendRooms;
+  readonly #deps: SendDeps;
   readonly #retries: Retries;
   readonly #followUps: FollowUps;
 
-  constructor(rooms: SendRooms) {
-    this.#rooms = rooms;
-    this.#retries = new Retries(rooms.settings);
-    this.#followUps = new FollowUps(rooms, this.#retries);
+  constructor(deps: SendDeps) {
+    this.#deps = deps;
+    this.#retries = new Retries(deps.settings);
+    this.#followUps = new FollowUps(deps, this.#retries);
   }
 
-  /** Forgets what is kept in memory of an owner. */
   forget(owner: Owner): void {
     this.#retries.forget(owner);
   }
 
   /**
-   * Throws or rejects when the message is refused. `extensions`: the URIs of those that are active in this call. Returns
-   * a promise only where something has to be waited for, because each promise is a notable part of the cost of a message.
+   * Throws or rejects when the message is refused. `extensions`: the URIs of those that are active in this call. A message that has to
+   * wait for nothing gets no promise: each is a hundredth of the CPU of a message (`test/budgets`).
    */
   accept(
     hosted: CheckedAgent,
@@ -63,20 +62,22 @@ export class Sends {
     extensions: readonly string[],
   ): Admission | Promise<Admission> {
     const answer = request.message.parts.find(isAuthorizationAnswer);
-    if (answer === undefined) return this.#accept(hosted, owner, request, context, extensions);
+    if (answer === undefined) return this.#joinOrAdmit(hosted, owner, request, context, extensions);
     return this.#takeAnswer(request.message, answer).then((taken) =>
-      this.#accept(hosted, owner, { ...request, message: taken.message }, context, extensions, taken),
+      this.#joinOrAdmit(hosted, owner, { ...request, message: taken.message }, context, extensions, taken),
     );
   }
 
   /** Takes a credential out of a message, before anything looks at it. */
   async #takeAnswer(message: Message, answer: Part): Promise<TakenAnswer> {
-    const { authorizations } = this.#rooms.settings;
-    if (authorizations === undefined) throw new A2AError("InvalidParams", "This server asks for no authorizations");
+    const { authorizations } = this.#deps.settings;
+    if (authorizations === undefined)
+      throw new A2AError("InvalidParams", "This server does not request authorizations");
     return authorizations.take(message, answer);
   }
 
-  #accept(
+  /** A retry joins the answer of the first attempt, as far as this process knows it. */
+  #joinOrAdmit(
     hosted: CheckedAgent,
     owner: Owner,
     request: SendMessageRequest,
@@ -85,57 +86,76 @@ export class Sends {
     answer?: TakenAnswer,
   ): Admission | Promise<Admission> {
     const { principal, incoming } = context;
-    checkSize(request, this.#rooms.settings.limits);
-    if (this.#rooms.settings.blobs !== undefined) checkAddresses(request.message, incoming);
+    const { settings } = this.#deps;
+    checkSize(request, settings.limits);
+    if (settings.blobs !== undefined) checkAddresses(request.message, incoming);
     const headers = declaredHeaders(hosted, context);
     const call = storedCall(hosted, request, context, extensions, headers);
     const attempt = this.#retries.begin(owner, request.message, extensions, incoming);
     if (attempt?.admission !== undefined) return attempt.admission;
     const kept = noEffects;
     const send: Send = { hosted, owner, request, call, principal, headers, attempt, kept, answer, incoming };
-    if (attempt === undefined) return this.#prepare(send);
+    const admission = this.#startAtOnce(send) ?? this.#admit(send);
+    if (attempt !== undefined) attempt.admission = admission;
+    return admission;
+  }
+
+  /** Starts a run for a message that has to wait for nothing. `undefined`: this one has to. */
+  #startAtOnce(send: Send): Admission | undefined {
+    const { budget, runs, queue, settings } = this.#deps;
+    const { request, call, attempt, incoming } = send;
+    const { message, configuration } = request;
+    if (attempt?.found !== undefined || call.extensions.length > 0) return undefined;
+    if (message.taskId !== undefined || configuration?.taskPushNotificationConfig !== undefined) return undefined;
+    if (incoming !== undefined || this.#hasLarge(message)) return undefined;
+    const { owner } = send.owner;
+    const bytes = sizeOf(message);
+    if (queue.isCrowded || runs.beforeStart() !== undefined) return undefined;
+    let hasEntered = false;
     try {
-      const { found } = attempt;
-      const admission = found instanceof Promise ? this.#takeLater(send, found) : this.#takeUnless(send, found);
-      attempt.admission = admission instanceof Promise ? this.#orEnd(send, admission) : admission;
-      return attempt.admission;
+      runs.enter(owner);
+      hasEntered = true;
+      if (budget.tryTake(owner, bytes)) return this.#startRun(send, bytes, settings.ids.next());
+    } catch (error) {
+      if (hasEntered) runs.leave(owner);
+      this.#retries.end(attempt);
+      throw error;
+    }
+    runs.leave(owner);
+    return undefined;
+  }
+
+  async #admit(send: Send): Promise<Admission> {
+    const { attempt, owner } = send;
+    try {
+      // Awaits only what is not known yet: by then the task of the message may be over.
+      const found = attempt?.found && (await attempt.found);
+      if (found === undefined) return await this.#admitNew(send);
+      this.#retries.end(attempt);
+      return answered(await this.#retries.join(owner, found, attempt));
     } catch (error) {
       this.#retries.end(attempt);
       throw error;
     }
   }
 
-  /** Forgets the attempt where the message is refused. */
-  async #orEnd({ attempt }: Send, admission: Promise<Admission>): Promise<Admission> {
-    try {
-      return await admission;
-    } catch (error) {
-      this.#retries.end(attempt);
-      throw error;
+  async #admitNew(given: Send): Promise<Admission> {
+    const { blobs } = this.#deps.settings;
+    const send = given.call.extensions.length === 0 ? given : await this.#extended(given);
+    if (blobs === undefined || (send.incoming === undefined && !this.#hasLarge(send.request.message))) {
+      return this.#followOrBegin(send);
     }
+    return this.#storeFiles(send, blobs);
   }
 
-  async #takeLater(send: Send, found: Promise<OnceRecord | undefined>): Promise<Admission> {
-    return this.#takeUnless(send, await found);
+  #hasLarge(message: Message): boolean {
+    const { blobs } = this.#deps.settings;
+    return blobs !== undefined && hasLarge(message, blobs.inlineBytes);
   }
 
-  /** `found`: what the store knows of the same message. */
-  #takeUnless(send: Send, found: OnceRecord | undefined): Admission | Promise<Admission> {
-    if (found === undefined) return this.#prepare(send);
-    this.#retries.end(send.attempt);
-    return this.#retries.join(send.owner, found, send.attempt).then(answered);
-  }
-
-  /** Lets the active extensions change a message that came for the first time. */
-  #prepare(send: Send): Admission | Promise<Admission> {
-    if (send.call.extensions.length === 0) return this.#admit(send);
-    const accepted = this.#accepted(send);
-    return accepted instanceof Promise ? accepted.then((later) => this.#admit(later)) : this.#admit(accepted);
-  }
-
-  #accepted(send: Send): Send | Promise<Send> {
+  async #extended(send: Send): Promise<Send> {
     const { request, call, owner, principal, hosted } = send;
-    const { extensions, store, clock, logger: own } = this.#rooms.settings;
+    const { extensions, store, clock, logger: own } = this.#deps.settings;
     const { message, metadata } = request;
     const { taskId, contextId } = message;
     const logger = new FieldsLogger(own, () =>
@@ -143,29 +163,27 @@ export class Sends {
     );
     const input: AcceptedInput = metadata === undefined ? { message } : { message, metadata };
     const kept: FeatureEffect[] = [];
-    const accepted = extensions.accept(
+    const accepted = await extensions.accept(
       input,
       { principal, extensions: call.extensions, card: hosted.card, clock, logger },
       {
         keep: keepIn(kept),
-        read: async (feature) => (message.taskId === undefined ? [] : store.features(owner, message.taskId, feature)),
+        read: async (feature) => (taskId === undefined ? [] : store.features(owner, taskId, feature)),
       },
     );
     if (accepted === input) return send;
-    const taken = (later: AcceptedInput): Send => withInput(send, later, kept, () => this.#accepted(send));
-    return accepted instanceof Promise ? accepted.then(taken) : taken(accepted);
-  }
-
-  #admit(send: Send): Admission | Promise<Admission> {
-    const { blobs } = this.#rooms.settings;
-    if (blobs === undefined) return this.#admitStored(send);
-    const has = send.incoming !== undefined || hasLarge(send.request.message, blobs.inlineBytes);
-    return has ? this.#storeFiles(send, blobs) : this.#admitStored(send);
+    return {
+      ...send,
+      request: { ...request, message: accepted.message },
+      call: { ...call, metadata: accepted.metadata },
+      kept,
+      again: () => this.#extended(send),
+    };
   }
 
   /** The message is in memory until its files are stored: until then it counts as it was sent. */
   async #storeFiles(send: Send, blobs: LazyBlobs): Promise<Admission> {
-    const { budget, runs, settings } = this.#rooms;
+    const { budget, runs, settings } = this.#deps;
     const { owner } = send.owner;
     const { message } = send.request;
     const bytes = sizeOf(message);
@@ -187,85 +205,86 @@ export class Sends {
     } finally {
       if (makesTask) runs.leave(owner);
     }
-    return files.admit(stored, (whole) => this.#admitStored(whole));
+    return files.admit(stored, (whole) => this.#followOrBegin(whole));
   }
 
-  #admitStored(send: Send): Admission | Promise<Admission> {
+  async #followOrBegin(send: Send): Promise<Admission> {
     const { message, configuration } = send.request;
-    if (message.taskId !== undefined) return this.#follow(send, message.taskId);
-    const webhook = configuration?.taskPushNotificationConfig;
-    return webhook === undefined ? this.#begin(send) : this.#beginWith(webhook, send);
+    if (message.taskId === undefined) return this.#begin(send, configuration?.taskPushNotificationConfig);
+    const { agent, owner } = send.owner;
+    const accepted = await this.#followUps.take(send, { agent, owner, taskId: message.taskId });
+    this.#retries.end(send.attempt);
+    return answered(accepted);
   }
 
-  /** A message that makes a task with a webhook. It is not stored where the agent answers without a task. */
-  async #beginWith(config: TaskPushNotificationConfig, send: Send): Promise<Admission> {
-    const configs = await configsOf(this.#rooms);
-    const taskId = send.newTaskId ?? this.#rooms.settings.ids.next();
+  /** `webhook`: of the task that the message makes. It is not stored where the agent answers without a task. */
+  async #begin(send: Send, webhook: TaskPushNotificationConfig | undefined): Promise<Admission> {
+    const taskId = send.newTaskId ?? this.#deps.settings.ids.next();
+    if (webhook === undefined) return this.#startOrQueue(send, taskId);
+    const configs = await configsOf(this.#deps);
     const task = { ...send.owner, taskId };
     const { version, extensions } = send.call;
-    const accepted = await configs.accept({ config, task, version, extensions, path: `${webhookPath}.` });
-    return this.#begin({ ...send, kept: [...send.kept, configs.first(accepted)] }, taskId);
+    const accepted = await configs.accept({ config: webhook, task, version, extensions, path: `${webhookPath}.` });
+    return this.#startOrQueue({ ...send, kept: [...send.kept, configs.first(accepted)] }, taskId);
   }
 
-  #begin(send: Send, taskId: string | undefined = send.newTaskId): Admission | Promise<Admission> {
-    const { budget, runs, queue } = this.#rooms;
+  async #startOrQueue(send: Send, taskId: string): Promise<Admission> {
+    const { budget, runs, queue } = this.#deps;
     const { owner } = send.owner;
     const bytes = sizeOf(send.request.message);
     runs.enter(owner);
     try {
-      if (queue.isCrowded) {
-        runs.leave(owner);
-        return this.#queue(send, taskId);
+      if (!queue.isCrowded) {
+        const joined = runs.beforeStart();
+        if (joined !== undefined) await joined;
+        await budget.take(owner, bytes);
+        // Others may have taken the room meanwhile.
+        if (!queue.isCrowded) return this.#startRun(send, bytes, taskId);
+        budget.give(owner, bytes);
       }
-      const joined = runs.beforeStart();
-      return joined === undefined && budget.tryTake(owner, bytes)
-        ? this.#startRun(send, bytes, taskId)
-        : this.#startRunLater(send, bytes, taskId, joined);
     } catch (error) {
       runs.leave(owner);
       throw error;
     }
-  }
-
-  async #follow(send: Send, taskId: string): Promise<Admission> {
-    const { agent, owner } = send.owner;
-    const accepted = await this.#followUps.take(send, { agent, owner, taskId });
-    this.#retries.end(send.attempt);
-    return answered(accepted);
-  }
-
-  async #queue(send: Send, taskId = send.newTaskId ?? this.#rooms.settings.ids.next()): Promise<Admission> {
-    const { queueMessage } = await import("./queueing.ts");
-    const accepted = await queueMessage(this.#rooms, this.#retries, send, taskId);
-    this.#retries.end(send.attempt);
-    return answered(accepted);
-  }
-
-  async #startRunLater(send: Send, bytes: number, taskId?: string, joined?: Promise<void>): Promise<Admission> {
-    const { budget, runs, queue } = this.#rooms;
-    const { owner } = send.owner;
-    try {
-      if (joined !== undefined) await joined;
-      await budget.take(owner, bytes);
-      if (!queue.isCrowded) return this.#startRun(send, bytes, taskId);
-    } catch (error) {
-      runs.leave(owner);
-      throw error;
-    }
-    // Others have taken the room meanwhile.
-    budget.give(owner, bytes);
     runs.leave(owner);
-    return this.#queue(send, taskId);
+    const accepted = await this.#queueMessage(send, taskId);
+    this.#retries.end(send.attempt);
+    return answered(accepted);
+  }
+
+  /** Makes a task whose agent is called once a process has room. The agent cannot reply directly any more: its reply completes the task. */
+  async #queueMessage(send: Send, taskId: string): Promise<Accepted> {
+    const { settings, committer, places } = this.#deps;
+    const { owner, call, attempt, kept, principal } = send;
+    const { message } = send.request;
+    const { taskBytes, queuedPerCaller } = settings.limits;
+    const contextId = message.contextId ?? settings.ids.next();
+    const task = { agent: owner.agent, owner: owner.owner, taskId };
+    const record = queuedTask(task, contextId, inContext(message, contextId), call, settings.clock.now());
+    const store = (row: FeatureEffect): Promise<AppendOutcome> => {
+      const effects = [...(attempt === undefined ? [] : [attempt.once]), ...kept, row];
+      const item = { task, create: { contextId }, records: [record], maxBytes: taskBytes, effects };
+      return committer.append(item, undefined, { by: principal });
+    };
+    const outcome = await places.enter(task, { turn: 1, input: 1 }, store, queuedPerCaller);
+    if (outcome.ok) return { kind: "task", task, contextId, input: 1, log: undefined, made: true };
+    if (outcome.reason === "duplicate" && outcome.once !== undefined) return this.#join(send, outcome.once);
+    if (outcome.reason !== "full") throw new A2AError("Unavailable", "The message could not be stored");
+    throw recordBytes(record) > taskBytes ? taskIsFull(taskBytes) : tooManyRows();
+  }
+
+  #join({ owner, attempt }: Send, once: OnceRecord): Promise<Accepted> {
+    return this.#retries.join(owner, once, attempt);
   }
 
   /**
-   * Starts a run for a message without a task (A2A 1.0 §3.4.1). The agent answers it, or makes a task. `bytes`: what of
-   * the budget is taken for the message. `taskId`: of the task that it may make.
+   * Starts a run for a message without a task (A2A 1.0 §3.4.1). The agent answers it, or makes the task `taskId`. `bytes`: what of the
+   * budget is taken for the message.
    */
-  #startRun(send: Send, bytes: number, taskId = this.#rooms.settings.ids.next()): Admission {
+  #startRun(send: Send, bytes: number, taskId: string): Admission {
     const { hosted, owner, call, principal, headers, attempt, kept } = send;
     const { message, configuration } = send.request;
-    const { settings, runs } = this.#rooms;
+    const { settings, runs } = this.#deps;
     const { ids, clock, directReplyWithin } = settings;
     const contextId = message.contextId ?? ids.next();
     const task = { agent: owner.agent, owner: owner.owner, taskId };
@@ -276,7 +295,7 @@ export class Sends {
         clearTimer?.();
         this.#retries.end(attempt, first.kind === "message" ? first.reply.text : undefined);
         if (first.kind === "message") answer.resolve(first);
-        else if (first.kind === "duplicate") answer.resolve(this.#retries.join(owner, first.once, attempt));
+        else if (first.kind === "duplicate") answer.resolve(this.#join(send, first.once));
         else answer.resolve({ kind: "task", task, contextId, input: 1, log: first.log, made: true });
       },
       reject: (error) => {

@@ -1,11 +1,23 @@
+import { BoundedMap, memoryOf } from "@parley/a2a/internal/base/bounded-map";
 import { FieldsLogger } from "@parley/a2a/internal/base/index";
-import { A2AError, toA2AError, type AgentCard, type JsonObject } from "@parley/a2a/internal/model/index";
+import type { Deliver, ExtensionHooks } from "@parley/a2a/internal/extensions/hooks";
 import {
-  resourceOf,
-  taskFields,
+  A2AError,
+  toA2AError,
+  type AgentCard,
+  type JsonObject,
+  type ListTasksResponse,
+  type StreamResponse,
+  type Task,
+} from "@parley/a2a/internal/model/index";
+import {
+  Payload,
+  TextPayload,
   anonymous,
   isMethod,
-  Payload,
+  mapItems,
+  resourceOf,
+  taskFields,
   type AgentService,
   type CallContext,
   type FoundTasks,
@@ -14,6 +26,7 @@ import {
   type OperationName,
   type Operations,
   type Reply,
+  type StreamItem,
   type StreamName,
   type StreamOperations,
   type StreamReply,
@@ -23,39 +36,42 @@ import {
 } from "@parley/a2a/internal/protocol/index";
 import type { LazyConfigs } from "../../push/index.ts";
 import type { EventStream, LiveLogs } from "../log/index.ts";
-import type { EngineSettings, HostedAgent } from "../shared/options.ts";
-import { serverIsStopping } from "../shared/refusals.ts";
-import type { TaskIndex } from "../shared/task-index.ts";
+import { serverIsStopping } from "../shared/errors.ts";
+import type { HostedAgent } from "../shared/options.ts";
+import type { EngineSettings } from "../shared/settings.ts";
 import type { Runs } from "../supervise/index.ts";
 import { AgentTasks } from "./agent-tasks.ts";
 import { checkCall, methodOf, type CheckedAgent } from "./checks.ts";
-import { Delivery } from "./delivery.ts";
+import {
+  cancelTask,
+  createWebhook,
+  deleteWebhook,
+  getTask,
+  getWebhook,
+  listTasks,
+  listWebhooks,
+  sendMessage,
+  sendStreamingMessage,
+  subscribeToTask,
+} from "./operations.ts";
 import type { Sends } from "./send-message.ts";
-import { sendMessage, sendStreamingMessage } from "./send-operations.ts";
-import { createWebhook, deleteWebhook, getWebhook, listWebhooks } from "./webhook-operations.ts";
-import { cancelTask, getTask, listTasks, subscribeToTask } from "./task-operations.ts";
+import type { TaskIndex } from "./search.ts";
 
-/** What the operations of an agent need of the engine. */
-export interface ServiceRooms {
+export interface ServiceDeps {
   readonly settings: EngineSettings;
   readonly index: TaskIndex;
   readonly liveLogs: LiveLogs;
   readonly runs: Pick<Runs, "endTask">;
   readonly sends: Sends;
-  /** The configs of webhooks. `undefined`: there are none. */
   readonly configs: LazyConfigs | undefined;
-  readonly isClosed: () => boolean;
-  /** The service behind the checks of callers, for methods of extensions. */
-  readonly guarded: () => AgentService;
+  readonly door: { readonly isClosed: boolean };
 }
 
 /** What an operation is given: the request, its call, and the URIs of the extensions that are active in it. */
 type Operation<Request, Answer> = (request: Request, context: CallContext, extensions: readonly string[]) => Answer;
 
-/** Name of an operation of the protocol that answers once. */
 type CoreUnaryName = Exclude<UnaryName, MethodName>;
 
-/** The operations that answer once, by name. */
 type UnaryHandlers = {
   readonly [Name in CoreUnaryName]: Operation<
     UnaryOperations[Name]["request"],
@@ -63,14 +79,13 @@ type UnaryHandlers = {
   >;
 };
 
-/** The operations that answer with a stream, by name. */
 type StreamHandlers = {
   readonly [Name in StreamName]: Operation<StreamOperations[Name]["request"], Promise<EventStream>>;
 };
 
 /** The operations of one agent (A2A 1.0 §3.1). */
-export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentService {
-  const { settings, index, liveLogs, runs, sends, isClosed } = rooms;
+export function createService(hosted: CheckedAgent, deps: ServiceDeps): AgentService {
+  const { settings, index, liveLogs, runs, sends, door } = deps;
   const delivery = new Delivery(settings.extensions);
   const tasks = new AgentTasks(hosted, settings, liveLogs);
   const unary: UnaryHandlers = {
@@ -80,10 +95,10 @@ export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentS
     CancelTask: (request, context, extensions) => cancelTask(tasks, runs, request, context, extensions),
     GetExtendedAgentCard: (_request, context) => getExtendedAgentCard(hosted, context),
     CreateTaskPushNotificationConfig: (request, context, extensions) =>
-      createWebhook(tasks, rooms, request, context, extensions),
-    GetTaskPushNotificationConfig: (request, context) => getWebhook(tasks, rooms, request, context),
-    ListTaskPushNotificationConfigs: (request, context) => listWebhooks(tasks, rooms, request, context),
-    DeleteTaskPushNotificationConfig: (request, context) => deleteWebhook(tasks, rooms, request, context),
+      createWebhook(tasks, deps, request, context, extensions),
+    GetTaskPushNotificationConfig: (request, context) => getWebhook(tasks, deps, request, context),
+    ListTaskPushNotificationConfigs: (request, context) => listWebhooks(tasks, deps, request, context),
+    DeleteTaskPushNotificationConfig: (request, context) => deleteWebhook(tasks, deps, request, context),
   };
   const streams: StreamHandlers = {
     SendStreamingMessage: (request, context, extensions) =>
@@ -99,7 +114,7 @@ export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentS
   ): Promise<Reply<JsonObject>> {
     const { principal } = context;
     const { card } = hosted;
-    const guarded = rooms.guarded();
+    const guarded = hosted.guard?.(outer) ?? outer;
     const { clock, logger: own } = settings;
     const logger = new FieldsLogger(own, () =>
       taskFields({ agent: hosted.id, ...resourceOf(operation, request), trace: context.trace }),
@@ -113,13 +128,12 @@ export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentS
     return { payload: await callMethod(methodOf(hosted, operation), request, call) };
   }
 
-  /** Returns the URIs of the extensions that are active in the call. */
   function check(
     operation: OperationName,
     request: Operations[OperationName]["request"],
     context: CallContext,
   ): readonly string[] {
-    if (isClosed()) throw serverIsStopping();
+    if (door.isClosed) throw serverIsStopping();
     return checkCall(hosted, operation, request, context);
   }
 
@@ -155,7 +169,8 @@ export function createService(hosted: CheckedAgent, rooms: ServiceRooms): AgentS
       return { batches: delivery.batches(batches, extensions), extensions };
     },
   };
-  return service;
+  const outer = settings.blobs?.around(service, hosted.id, settings.ownerOf) ?? service;
+  return outer;
 }
 
 /** GetExtendedAgentCard (A2A 1.0 §3.1.11). */
@@ -165,6 +180,63 @@ async function getExtendedAgentCard(
 ): Promise<Reply<AgentCard>> {
   if (extendedCard === undefined) throw new A2AError("ExtendedAgentCardNotConfigured");
   // An authenticator may let callers in that it does not know.
-  if (principal === anonymous) throw new A2AError("Unauthenticated", "The extended card is for known callers alone");
+  if (principal === anonymous) throw new A2AError("Unauthenticated", "The extended card requires authentication");
   return { payload: new Payload(await extendedCard(principal)) };
+}
+
+/** How many bytes of delivered events are kept for other readers. */
+const keptBytes = 4 << 20;
+
+/** Applies `onDeliver` of the active extensions to answers and events. */
+export class Delivery {
+  readonly #hooks: ExtensionHooks;
+  /** Delivered events as JSON, by task, `seq` and active extensions. */
+  readonly #kept = new BoundedMap<string>({ bytes: keptBytes, bytesOf: memoryOf });
+
+  constructor(hooks: ExtensionHooks) {
+    this.#hooks = hooks;
+  }
+
+  reply<T>(operation: UnaryName, reply: Reply<T>, active: readonly string[]): Reply<T> {
+    const deliver = this.#hooks.deliver(active);
+    if (deliver === undefined) return reply;
+    return { ...reply, payload: reply.payload.map((value) => deliveredAnswer(operation, value, deliver) as T) };
+  }
+
+  batches(batches: StreamReply["batches"], active: readonly string[]): StreamReply["batches"] {
+    const deliver = this.#hooks.deliver(active);
+    if (deliver === undefined) return batches;
+    const activation = [...active].sort().join(" ");
+    return mapItems(batches, (item) => ({ ...item, payload: this.#payload(item, deliver, activation) }));
+  }
+
+  #payload({ payload, seq }: StreamItem, deliver: Deliver, activation: string): Payload<StreamResponse> {
+    const event = payload.value;
+    const taskId = event.statusUpdate?.taskId ?? event.artifactUpdate?.taskId;
+    // A snapshot of a task has the `seq` of its last event, so that number does not identify it.
+    if (seq === undefined || taskId === undefined) return new Payload(deliver(event));
+    const key = `${taskId}\0${seq}\0${activation}`;
+    const kept = this.#kept.get(key);
+    if (kept !== undefined) return new TextPayload(kept);
+    const json = JSON.stringify(deliver(event));
+    this.#kept.set(key, json);
+    return new TextPayload(json);
+  }
+}
+
+function deliveredAnswer(operation: UnaryName, value: unknown, deliver: Deliver): unknown {
+  const deliveredTask = (task: Task): Task => deliver({ task }).task as Task;
+  switch (operation) {
+    case "SendMessage":
+      return deliver(value as StreamResponse);
+    case "GetTask":
+    case "CancelTask":
+      return deliveredTask(value as Task);
+    case "ListTasks": {
+      const page = value as ListTasksResponse;
+      return { ...page, tasks: page.tasks.map(deliveredTask) };
+    }
+    default:
+      return value;
+  }
 }

@@ -3,20 +3,17 @@ import { A2AError, invalidParams, isTerminal, jsonHash, type JsonValue } from "@
 import { stepBounds, type SignalOptions } from "@parley/a2a/internal/protocol/index";
 import { waitFeature, type OnceEffect, type Store, type TaskHead, type TaskKey } from "../../store/index.ts";
 import type { Committer } from "../log/index.ts";
-import { taskNotFound } from "../shared/refusals.ts";
+import { taskNotFound } from "../shared/errors.ts";
 import { eventKey, eventRow, isEvent, type StoredEvent } from "../run/index.ts";
 
-interface SignalRooms {
+interface SignalDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly committer: Committer;
-  /** Ids of the agents of this server. */
   readonly agents: readonly string[];
-  /** Wakes the task, where it waits for the event. */
   readonly settle: (task: TaskKey) => Promise<unknown>;
 }
 
-/** In bytes. */
 const longestId = 200;
 const unfit = /\0|\p{Surrogate}/u;
 
@@ -25,15 +22,15 @@ const maxTries = 100;
 
 /** Stores an event of a task. It stays until a turn of the task takes it, or the task is over. */
 export async function signalTask(
-  rooms: SignalRooms,
+  deps: SignalDeps,
   taskId: string,
   name: string,
   data: JsonValue = null,
   { agent, id }: SignalOptions = {},
 ): Promise<void> {
   const json = checked(name, data, id);
-  const { store, clock } = rooms;
-  const agents = agent === undefined ? rooms.agents : [agent];
+  const { store, clock } = deps;
+  const agents = agent === undefined ? deps.agents : [agent];
   const now = Math.floor(clock.now());
   const once = (task: TaskKey): OnceEffect | undefined =>
     id === undefined ? undefined : { effect: "once", key: onceKey(task, id), hash: jsonHash([name, json]), now };
@@ -48,7 +45,7 @@ export async function signalTask(
       });
     }
     const event = { id: id ?? crypto.randomUUID(), name, data: JSON.parse(json) as JsonValue };
-    if (await stored(rooms, head, event, now, once(task))) return;
+    if (await stored(deps, head, event, now, once(task))) return;
   }
   throw new A2AError("Unavailable", "The event could not be stored");
 }
@@ -59,7 +56,7 @@ function onceKey({ taskId }: TaskKey, id: string): string {
 
 /** Stores an event in a place that is free, so that there are never more than places. `false`: the task has changed meanwhile. */
 async function stored(
-  { store, committer, settle }: SignalRooms,
+  { store, committer, settle }: SignalDeps,
   { task, fence }: TaskHead,
   event: StoredEvent,
   now: number,

@@ -53,7 +53,7 @@ function checkJson(value: unknown, path: string): void {
  * @throws A2AError `InvalidAgentResponse` with the path of what is not JSON.
  */
 export function checkFreeJson(event: AgentEvent): void {
-  // Agents in JavaScript can yield anything. What is no event is refused when it becomes a record.
+  // Agents in JavaScript can yield anything. Anything else is rejected when it becomes a record.
   const { artifact, message, metadata } = (event ?? {}) as Partial<
     Record<"artifact" | "message" | "metadata", unknown>
   >;
@@ -87,7 +87,6 @@ function asMistake(error: unknown): unknown {
   return agentMistake(`it is not JSON: ${error.message}; ${jsonAdvice("use")}`);
 }
 
-/** For an event that does not fit into its task. */
 export function eventDoesNotFit(record: NewRecord, taskBytes: number): A2AError {
   const event = `${nameOfRecord(record)} of ${utf8Length(record.json)} bytes`;
   return agentMistake(`${event} does not fit: limits.taskBytes is ${taskBytes}`);
@@ -124,14 +123,12 @@ export function nameOf(event: AgentEvent): string {
   }
 }
 
-/** The same for the record of an event. */
 function nameOfRecord({ kind, json, state }: NewRecord): string {
   if (kind !== "artifactUpdate") return state === undefined ? "A record" : `A status ${describe(state)}`;
   const { artifact } = JSON.parse(json) as TaskArtifactUpdateEvent;
   return `An update of artifact ${describe(artifact.artifactId)}`;
 }
 
-/** The beginning of a value as JSON. */
 function describe(value: unknown): string {
   try {
     return (JSON.stringify(value) ?? String(value)).slice(0, 200);

@@ -1,28 +1,10 @@
-import type { BlobRooms, LazyBlobs } from "../../blobs/lazy.ts";
-import {
-  silentLogger,
-  systemClock,
-  timeOrderedIds,
-  type Clock,
-  type Ids,
-  type Logger,
-} from "@parley/a2a/internal/base/index";
-import { ExtensionHooks } from "@parley/a2a/internal/extensions/hooks";
-import { lazyAuthorizations, type Authorizations, type InTaskSettings } from "../../intask/index.ts";
+import type { Clock, Ids, Logger } from "@parley/a2a/internal/base/index";
 import type { AgentCard } from "@parley/a2a/internal/model/index";
-import {
-  safeObserver,
-  type AnyExtension,
-  type Agent,
-  type Audit,
-  type Interceptor,
-  type Observer,
-  type Principal,
-} from "@parley/a2a/internal/protocol/index";
+import type { Agent, Interceptor, AnyExtension, Audit, Observer, Principal } from "@parley/a2a/internal/protocol/index";
+import type { BlobRooms, LazyBlobs } from "../../blobs/lazy.ts";
+import type { InTaskSettings } from "../../intask/index.ts";
 import type { Outbox, OutboxHost, PushSettings } from "../../push/index.ts";
 import type { Store } from "../../store/index.ts";
-import type { EngineLimits } from "./limits.ts";
-import { checkedOwner, checkRetention } from "./refusals.ts";
 
 /** An agent with the id that its tasks are stored under. */
 export interface HostedAgent {
@@ -113,6 +95,64 @@ export interface LeaseOptions {
   readonly wasKilled?: (holder: string) => boolean;
 }
 
+/** Limits that keep one task, or one owner, from using up what others need. */
+export interface EngineLimits {
+  /** How many events of one turn may wait for their commit. Default 256. */
+  readonly pendingEvents?: number;
+  /** The same in bytes of JSON. Default 4 MiB. */
+  readonly pendingBytes?: number;
+  /** How many of its newest records a running task keeps in memory for its readers. Default 256. */
+  readonly liveRecords?: number;
+  /** The same in bytes of JSON. Default 1 MiB. */
+  readonly liveBytes?: number;
+  /** Largest event of an agent, in bytes of JSON. Default 16 MiB. */
+  readonly eventBytes?: number;
+  /** Largest checkpoint, and largest state of a task and of a context, in bytes of JSON. Default 4 MiB. */
+  readonly stateBytes?: number;
+  /**
+   * Largest task: its messages, artifacts and statuses together, in bytes of JSON. A message beyond it is refused. An
+   * event beyond it fails the task. Default 32 MiB.
+   */
+  readonly taskBytes?: number;
+  /**
+   * How much this process may hold at one time of the tasks that it runs and the messages that they answer, in bytes of
+   * JSON. One owner gets half of it at most. A message that does not fit waits for ten seconds and is then refused as
+   * `Unavailable`. Lost tasks wait until they fit. Messages below 64 KiB are accepted until the limit is exceeded by half.
+   * Default 256 MiB.
+   */
+  readonly totalBytes?: number;
+  /** Largest page of a list, in bytes of JSON. A task that is larger gets a page of its own. Default 8 MiB. */
+  readonly pageBytes?: number;
+  /** Maximum parts of a message. A message with more is refused. Default 10,000. */
+  readonly messageParts?: number;
+  /**
+   * Largest metadata of a request with a message, those of the message and its parts among them: their names and texts, and 16 bytes
+   * for each value. A message with more is refused. Default 1 MiB.
+   */
+  readonly metadataBytes?: number;
+  /**
+   * Most tasks of one owner that agents work on at a time in this process, and messages that are not a task yet. A message that would
+   * begin another one is refused (`TooManyRequests`). A task that waits for its caller does not count. Default: no limit.
+   */
+  readonly tasksPerCaller?: number;
+  /**
+   * Most runs of this process at a time. A message that would begin another one makes its task as `TASK_STATE_SUBMITTED`, and a message to a
+   * task that waits for it puts that back to it. Such tasks wait in the store, in order for each owner and with the owners in turn, and any
+   * process with room begins the next. A run that only waits, for another agent or an authorization, does not count. Default 1,000.
+   */
+  readonly runs?: number;
+  /**
+   * Most tasks of one owner that are submitted and wait for a process with room, in all processes that share the store. A message that would
+   * make another one is refused (`TooManyRequests`). Default 10,000.
+   */
+  readonly queuedPerCaller?: number;
+  /**
+   * How long a promise of an extension's hook may take, in milliseconds. Beyond it the hook has failed, and what it gives later is dropped.
+   * Default 30 s.
+   */
+  readonly hookTimeout?: number;
+}
+
 /** Options of an engine. */
 export interface EngineOptions {
   /** Where tasks and conversations are stored. */
@@ -159,7 +199,7 @@ export interface EngineOptions {
    * most), or in the store. Default: the store where it is durable.
    */
   readonly conversations?: "memory" | "store";
-  /** How webhooks are delivered. Absent: there are none, and cards must not declare them. */
+  /** How webhooks are delivered. Absent: none, and cards must not declare them. */
   readonly push?: PushSettings;
   /** Makes what delivers webhooks. Absent: nothing does. */
   readonly outbox?: (host: OutboxHost) => Outbox;
@@ -175,144 +215,4 @@ export interface EngineOptions {
   readonly mergeTextParts?: boolean;
   /** How often readers look for records of other processes, where the store cannot be watched. Milliseconds, default 1 s. */
   readonly pollInterval?: number;
-}
-
-/** The options with their defaults, as the rooms of the engine read them. */
-export interface EngineSettings {
-  readonly extensions: ExtensionHooks;
-  /** Its errors go to the log. */
-  readonly observer: Observer | undefined;
-  readonly audit: Audit | undefined;
-  readonly store: Store;
-  readonly logger: Logger;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly ownerOf: (principal: Principal) => string;
-  readonly dedupe: Required<Omit<DedupeOptions, "window">> & {
-    readonly window: number | undefined;
-    readonly on: boolean;
-  };
-  readonly retention: RetentionOptions & Required<Pick<RetentionOptions, "terminal" | "replay" | "interval">>;
-  readonly lease: Required<LeaseOptions> & {
-    /** For how long a lease is taken, in milliseconds: where the store counts processes, it ends with its process. */
-    readonly term: number;
-  };
-  readonly limits: Required<EngineLimits>;
-  readonly directReplyWithin: number;
-  readonly longPoll: number;
-  readonly conversations: "memory" | "store";
-  readonly push: PushSettings | undefined;
-  readonly authorizations: Authorizations | undefined;
-  readonly blobs: LazyBlobs | undefined;
-  readonly mergeTextParts: boolean;
-  readonly pollInterval: number;
-}
-
-/** Returns a name that no two principals share, whatever characters their subjects contain. */
-function ownerOfPrincipal(): (principal: Principal) => string {
-  // Each call needs the name, and authenticators return the same object for the same credentials.
-  const names = new WeakMap<Principal, string>();
-  return (principal) => {
-    let name = names.get(principal);
-    if (name === undefined) {
-      name = JSON.stringify([principal.organization ?? null, principal.subject]);
-      names.set(principal, name);
-    }
-    return name;
-  };
-}
-
-/** How long a direct reply is remembered, so that a retry gets it again. Milliseconds. */
-export function replyWindow({ dedupe }: Pick<EngineSettings, "dedupe">): number {
-  return dedupe.window ?? 10 * 60_000;
-}
-
-/** The extensions of the server and of its agents. One that several name is there once. */
-function extensionsOf({ extensions = [], agents }: EngineOptions): readonly AnyExtension[] {
-  return [...new Set([...extensions, ...agents.flatMap(({ agent }) => agent.extensions ?? [])])];
-}
-
-/** Longer than any process runs, in milliseconds. */
-const endless = 100 * 365 * 24 * 60 * 60 * 1000;
-
-const day = 24 * 60 * 60 * 1000;
-
-export function settingsOf(options: EngineOptions): EngineSettings {
-  checkRetention(options.retention, options.store);
-  const { logger = silentLogger } = options;
-  const ids = options.ids ?? timeOrderedIds();
-  const dedupe = options.dedupe === false ? undefined : (options.dedupe ?? {});
-  const { retention = {}, lease = {} } = options;
-  const { exclusive = false, recordBytes = Infinity } = options.store;
-  let holder = lease.holder;
-  const counts = options.store.nodes !== undefined;
-  const { ttl = counts ? 2_600 : 30_000 } = lease;
-  const clock = options.clock ?? options.store.clock ?? systemClock;
-  const limits = limitsOf(options.limits, recordBytes);
-  const settings: Omit<EngineSettings, "authorizations"> = {
-    store: options.store,
-    extensions: new ExtensionHooks(extensionsOf(options), logger, { clock, limit: limits.hookTimeout }),
-    observer: options.observer && safeObserver(options.observer, logger),
-    audit: options.audit,
-    logger,
-    clock,
-    ids,
-    ownerOf: options.ownerOf === undefined ? ownerOfPrincipal() : checkedOwner(options.ownerOf),
-    dedupe: {
-      on: dedupe !== undefined,
-      window: dedupe?.window,
-      onConflict: dedupe?.onConflict ?? "accept",
-      replies: dedupe?.replies ?? 10_000,
-      replyBytes: dedupe?.replyBytes ?? 16 << 20,
-    },
-    retention: {
-      ...retention,
-      terminal: retention.terminal ?? 30 * day,
-      replay: retention.replay ?? day / 24,
-      interval: retention.interval ?? 60_000,
-    },
-    lease: {
-      ttl,
-      term: counts ? endless : ttl,
-      maxAttempts: lease.maxAttempts ?? 10,
-      maxDeaths: lease.maxDeaths ?? 2,
-      // Made when it is needed: Workers allow no random values before their first request.
-      get holder() {
-        return (holder ??= ids.next());
-      },
-      wasKilled: lease.wasKilled ?? (() => false),
-      isGone: lease.isGone ?? ((other) => exclusive && other !== settings.lease.holder),
-    },
-    limits,
-    directReplyWithin: options.directReplyWithin ?? 500,
-    longPoll: options.longPoll ?? 30_000,
-    conversations: options.conversations ?? (options.store.durable ? "store" : "memory"),
-    push: options.push,
-    blobs: options.files?.({ tasks: options.store, clock, logger }),
-    mergeTextParts: options.mergeTextParts ?? true,
-    pollInterval: options.pollInterval ?? 1_000,
-  };
-  return { ...settings, authorizations: options.inTask && lazyAuthorizations(options.inTask, settings) };
-}
-
-/** The limits with their defaults. `recordBytes`: the largest record of the store. */
-function limitsOf(limits: EngineLimits = {}, recordBytes: number): Required<EngineLimits> {
-  return {
-    pendingEvents: limits.pendingEvents ?? 256,
-    pendingBytes: limits.pendingBytes ?? 4 << 20,
-    liveRecords: limits.liveRecords ?? 256,
-    liveBytes: limits.liveBytes ?? 1 << 20,
-    eventBytes: Math.min(limits.eventBytes ?? 16 << 20, recordBytes),
-    stateBytes: Math.min(limits.stateBytes ?? 4 << 20, recordBytes),
-    taskBytes: limits.taskBytes ?? 32 << 20,
-    totalBytes: limits.totalBytes ?? 256 << 20,
-    pageBytes: limits.pageBytes ?? 8 << 20,
-    messageParts: limits.messageParts ?? 10_000,
-    // The first record of a task has its metadata twice.
-    metadataBytes: Math.min(limits.metadataBytes ?? 1 << 20, recordBytes / 4),
-    tasksPerCaller: limits.tasksPerCaller ?? Infinity,
-    runs: limits.runs ?? 1_000,
-    queuedPerCaller: limits.queuedPerCaller ?? 10_000,
-    hookTimeout: limits.hookTimeout ?? 30_000,
-  };
 }

@@ -1,3 +1,4 @@
 export type { Queue } from "./queue.ts";
+export type { QueuePlaces } from "./queue-places.ts";
 export type { Runs } from "./runs.ts";
-export { createSupervisor } from "./supervisor.ts";
+export { createLiveness, createSupervisor, type Liveness, type Supervisor } from "./supervisor.ts";

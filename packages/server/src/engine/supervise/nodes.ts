@@ -1,5 +1,7 @@
 import type { StoreNode, StoreNodes } from "../../store/index.ts";
-import type { EngineSettings } from "../shared/options.ts";
+import { Emitter } from "../shared/collections.ts";
+import type { EngineSettings } from "../shared/settings.ts";
+import type { Outage } from "./outage.ts";
 
 /** How many heartbeats there are in the time after which a process counts as dead. */
 const beats = 16;
@@ -17,22 +19,14 @@ const searchFor = 10 * 60_000;
 /** The heartbeats of a process that the store does not know any more. */
 const lost = -1;
 
-interface NodesInit {
+interface NodesDeps {
   readonly settings: Pick<EngineSettings, "store" | "clock" | "lease" | "logger">;
-  /** A process has been silent for too long: its tasks may be taken over. `unknown`: nobody knows it any more. */
-  readonly onGone: (unknown: boolean) => void;
-  /** This process was silent for so long that others may have taken its tasks over. */
-  readonly onAbsence: () => void;
-  /** No heartbeat of this process was answered for `lease.ttl`: from now on others may run its tasks. */
-  readonly onCutOff: () => void;
-  /** A heartbeat has failed. Resolves to whether that is because the database is unavailable, which is logged once. */
-  readonly onFailure: (cause: unknown) => Promise<boolean>;
+  readonly outage: Pick<Outage, "failed">;
 }
 
 /** A process as this one sees it. Times are on the monotonic clock of this process. */
 interface Seen {
   readonly beats: number;
-  /** When its last heartbeat was. */
   readonly since: number;
 }
 
@@ -42,7 +36,13 @@ interface Seen {
  * since the others could not be seen, or could not say anything, either.
  */
 export class Nodes {
-  readonly #init: NodesInit;
+  /** A process has been silent for too long: its tasks may be taken over. `unknown`: the store does not know it any more. */
+  readonly gone: Emitter<[unknown: boolean]> = new Emitter();
+  /** This process was silent for so long that others may have taken its tasks over. */
+  readonly wasAbsent: Emitter = new Emitter();
+  /** No heartbeat of this process was answered for `lease.ttl`: from now on others may run its tasks. */
+  readonly cutOff: Emitter = new Emitter();
+  readonly #deps: NodesDeps;
   readonly #nodes: StoreNodes | undefined;
   #seen: ReadonlyMap<string, Seen> = new Map();
   /** When the last heartbeat began, and when it was over. */
@@ -50,24 +50,24 @@ export class Nodes {
   #arrived = -Infinity;
   /** The last answer came long after the one before. */
   #isLate = false;
-  /** Those that `onGone` was called for, and how far. */
+  /** Those that were reported as gone, and how far. */
   #told = new Map<string, number>();
   #clearTimer: () => void = () => {};
   #clearCutOff: () => void = () => {};
   #beating: Promise<void> | undefined;
   #stopped = false;
-  #byItself = true;
+  #background = true;
   /** How many heartbeats in a row have failed. */
   #failures = 0;
 
-  constructor(init: NodesInit) {
-    this.#init = init;
-    this.#nodes = init.settings.store.nodes;
+  constructor(deps: NodesDeps) {
+    this.#deps = deps;
+    this.#nodes = deps.settings.store.nodes;
   }
 
-  /** `byItself` false: it beats when `beat` is called. */
-  start(byItself: boolean): void {
-    this.#byItself = byItself;
+  /** Without `background` it beats only when `beat` is called. */
+  start(background: boolean): void {
+    this.#background = background;
     void this.beat();
   }
 
@@ -76,7 +76,7 @@ export class Nodes {
     this.#clearTimer();
     this.#clearCutOff();
     await this.#beating;
-    await this.#nodes?.forget([this.#init.settings.lease.holder]).catch(() => {});
+    await this.#nodes?.forget([this.#deps.settings.lease.holder]).catch(() => {});
   }
 
   /**
@@ -86,21 +86,21 @@ export class Nodes {
   silence(node: string): number | undefined {
     const seen = this.#seen.get(node);
     if (seen === undefined) return undefined;
-    return this.#init.settings.clock.elapsed() - this.#arrived > this.#patience ? 0 : this.#sent - seen.since;
+    return this.#deps.settings.clock.elapsed() - this.#arrived > this.#patience ? 0 : this.#sent - seen.since;
   }
 
-  /** Whether a process has missed some heartbeats. One that nobody knows has, once this process has looked. */
+  /** Whether a process has missed some heartbeats. An unknown one has, once this process has read the others. */
   isSilent(node: string): boolean {
     return (this.silence(node) ?? (this.#arrived === -Infinity ? 0 : Infinity)) > maxMissed * this.#pause;
   }
 
   /** How long what was read of the others counts, in milliseconds. */
   get #patience(): number {
-    return this.#init.settings.lease.ttl / 2;
+    return this.#deps.settings.lease.ttl / 2;
   }
 
   get #pause(): number {
-    return Math.min(longestPause, this.#init.settings.lease.ttl / beats);
+    return Math.min(longestPause, this.#deps.settings.lease.ttl / beats);
   }
 
   /** The processes that may have left tasks behind. */
@@ -115,7 +115,7 @@ export class Nodes {
   }
 
   async #beat(nodes: StoreNodes): Promise<void> {
-    const { clock, lease, logger } = this.#init.settings;
+    const { clock, lease, logger } = this.#deps.settings;
     this.#clearTimer();
     const sent = clock.elapsed();
     let wait = this.#pause;
@@ -130,12 +130,11 @@ export class Nodes {
       this.#failures += 1;
       // A connection that breaks fails one. The next one tells more.
       const isLogged = this.#failures === 2;
-      void this.#init.onFailure(cause).then((isOutage) => {
-        if (isLogged && !isOutage && !this.#stopped)
-          logger.error("A heartbeat failed and will be tried again", { cause });
+      void this.#deps.outage.failed(cause).then((isOutage) => {
+        if (isLogged && !isOutage && !this.#stopped) logger.error("Heartbeat failed; retrying", { cause });
       });
     }
-    if (!this.#stopped && this.#byItself) this.#clearTimer = clock.after(Math.max(1, wait), () => void this.beat());
+    if (!this.#stopped && this.#background) this.#clearTimer = clock.after(Math.max(1, wait), () => void this.beat());
   }
 
   /**
@@ -143,15 +142,15 @@ export class Nodes {
    * that they may run its tasks.
    */
   #awaitNext(sent: number): void {
-    const { clock, lease } = this.#init.settings;
+    const { clock, lease } = this.#deps.settings;
     this.#clearCutOff();
-    if (this.#stopped || !this.#byItself) return;
+    if (this.#stopped || !this.#background) return;
     const left = Math.max(1, sent + lease.ttl - clock.elapsed());
-    this.#clearCutOff = clock.after(left, () => this.#init.onCutOff());
+    this.#clearCutOff = clock.after(left, () => this.cutOff.emit());
   }
 
   #note(found: readonly StoreNode[], sent: number): void {
-    const { clock } = this.#init.settings;
+    const { clock } = this.#deps.settings;
     const arrived = clock.elapsed();
     const gap = arrived - this.#arrived;
     const wasAway = gap > this.#patience;
@@ -180,13 +179,13 @@ export class Nodes {
     this.#sent = sent;
     this.#arrived = arrived;
     this.#isLate = wasAway && !isFirst;
-    if (wasAway && !isFirst) this.#init.onAbsence();
+    if (wasAway && !isFirst) this.wasAbsent.emit();
     this.#tell(isMissing);
   }
 
   /** Each process is told of twice: when its tasks can be resumed, and when the others are given up. One that stopped may have left some, too. */
   #tell(isMissing: boolean): void {
-    const { ttl, holder, isGone } = this.#init.settings.lease;
+    const { ttl, holder, isGone } = this.#deps.settings.lease;
     const told = new Map<string, number>();
     let isNew = false;
     for (const name of this.#seen.keys()) {
@@ -197,12 +196,12 @@ export class Nodes {
       if (level > 0) told.set(name, level);
     }
     this.#told = told;
-    if (isNew || isMissing) this.#init.onGone(isMissing);
+    if (isNew || isMissing) this.gone.emit(isMissing);
   }
 
   /** How long it takes until one that is silent counts as dead, in milliseconds. */
   #untilNext(): number {
-    const { ttl } = this.#init.settings.lease;
+    const { ttl } = this.#deps.settings.lease;
     let least = Infinity;
     for (const { since } of this.#seen.values()) {
       const silence = this.#arrived - since;

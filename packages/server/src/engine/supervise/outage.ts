@@ -1,27 +1,20 @@
 import { deferred } from "@parley/a2a/internal/base/index";
 import type { TaskHead } from "../../store/index.ts";
-import type { EngineSettings } from "../shared/options.ts";
-import { isOutage } from "../shared/run-store.ts";
+import { Emitter } from "../shared/collections.ts";
+import { isOutage } from "../shared/errors.ts";
+import type { EngineSettings } from "../shared/settings.ts";
 import type { Run } from "../run/index.ts";
 
 /** Pauses between two checks of a database that is unavailable, in milliseconds: the first one, and the longest. */
 const [firstPause, longestPause] = [1_000, 5_000];
 /** A database that has worked for so long is available again, in milliseconds. */
-const calmTime = 5_000;
-/** A check that takes longer has failed. Milliseconds. */
+const stableTime = 5_000;
 const checkTimeout = 5_000;
 /** How many runs that were given up are remembered. The leases of others expire. */
 const maxLeft = 10_000;
 /** For so long the function of a run may ignore its signal, where its agent has no `idleTimeout` of its own, in milliseconds. */
 const defaultIdleTimeout = 5 * 60_000;
 
-interface OutageInit {
-  readonly settings: Pick<EngineSettings, "clock" | "logger" | "store">;
-  /** The database may work again: what was given up may be taken over, and what could not begin may begin. */
-  readonly onBack: () => void;
-}
-
-/** A run that was given up, whose lease this process still has. */
 interface Left {
   readonly fence: number | undefined;
   /** From then on it no longer waits for its function to return; monotonic time. */
@@ -38,12 +31,14 @@ interface Left {
  * its own leases to expire: it knows that nobody works on them once their functions have returned.
  */
 export class Outage {
-  readonly #init: OutageInit;
+  /** The database may work again: what was given up may be taken over, and what could not begin may begin. */
+  readonly back: Emitter = new Emitter();
+  readonly #settings: Pick<EngineSettings, "clock" | "logger" | "store">;
   readonly #left = new Map<string, Left>();
   #isAway = false;
   #checking: Promise<boolean> | undefined;
   #pause = firstPause;
-  /** When the outage began; monotonic time. Absent: there is none. */
+  /** When the outage began; monotonic time. Absent: none. */
   #since: number | undefined;
   /** When it was over, unless another failure follows. */
   #worksSince: number | undefined;
@@ -53,16 +48,15 @@ export class Outage {
   #resumable = 0;
   #due = Infinity;
   #clearTimer: () => void = () => {};
-  #byItself = true;
+  #background = true;
   #stopped = false;
 
-  constructor(init: OutageInit) {
-    this.#init = init;
+  constructor(settings: Pick<EngineSettings, "clock" | "logger" | "store">) {
+    this.#settings = settings;
   }
 
-  /** `byItself` false: it looks when `look` is called. */
-  start(byItself: boolean): void {
-    this.#byItself = byItself;
+  start(background: boolean): void {
+    this.#background = background;
   }
 
   stop(): void {
@@ -71,7 +65,6 @@ export class Outage {
     if (this.#since !== undefined && !this.#isLogged) this.#logBegin();
   }
 
-  /** Whether the database is known to be unavailable. */
   get isAway(): boolean {
     return this.#isAway;
   }
@@ -89,9 +82,8 @@ export class Outage {
     this.#goAway(undefined);
   }
 
-  /** A run was given up, because its events cannot be stored. */
   gaveUp(run: Run): void {
-    const { clock } = this.#init.settings;
+    const { clock } = this.#settings;
     const { agent } = run.hosted;
     const resumes = agent.resumable === true || run.phase.resting;
     const { idleTimeout = defaultIdleTimeout } = agent;
@@ -102,7 +94,7 @@ export class Outage {
     this.#left.set(run.key.taskId, left);
     void run.returned().then(() => {
       left.isOver = true;
-      if (left.isFree && !this.#stopped) this.#init.onBack();
+      if (left.isFree && !this.#stopped) this.back.emit();
     });
     this.#begin(run.storeError?.cause);
     this.#runs += 1;
@@ -114,21 +106,19 @@ export class Outage {
   mayResume({ task, fence }: TaskHead): boolean | undefined {
     const left = this.#left.get(task.taskId);
     if (left === undefined || left.fence !== fence) return undefined;
-    return left.isFree && (left.isOver || this.#init.settings.clock.elapsed() >= left.until);
+    return left.isFree && (left.isOver || this.#settings.clock.elapsed() >= left.until);
   }
 
-  /** A run of the task is over, and was not given up. */
   forget(taskId: string): void {
     if (this.#left.size > 0) this.#left.delete(taskId);
   }
 
-  /** Checks the database where that is due. */
-  async look(): Promise<void> {
-    if (this.#init.settings.clock.elapsed() >= this.#due) await this.#lookNow();
+  async poll(): Promise<void> {
+    if (this.#settings.clock.elapsed() >= this.#due) await this.#pollNow();
   }
 
-  async #lookNow(): Promise<void> {
-    const { clock } = this.#init.settings;
+  async #pollNow(): Promise<void> {
+    const { clock } = this.#settings;
     this.#clearTimer();
     if (this.#stopped) return;
     this.#due = Infinity;
@@ -142,8 +132,8 @@ export class Outage {
     this.#isAway = false;
     this.#worksSince = clock.elapsed();
     for (const left of this.#left.values()) left.isFree = true;
-    this.#after(calmTime);
-    this.#init.onBack();
+    this.#after(stableTime);
+    this.back.emit();
   }
 
   #goAway(cause: unknown): void {
@@ -153,7 +143,7 @@ export class Outage {
   }
 
   #begin(cause: unknown): void {
-    const { clock } = this.#init.settings;
+    const { clock } = this.#settings;
     this.#cause ??= cause;
     this.#since ??= clock.elapsed();
     if (this.#worksSince === undefined && this.#due !== Infinity) return;
@@ -162,13 +152,12 @@ export class Outage {
     this.#after(this.#pause);
   }
 
-  /** One check at a time. */
   #works(): Promise<boolean> {
     return (this.#checking ??= this.#check().finally(() => (this.#checking = undefined)));
   }
 
   async #check(): Promise<boolean> {
-    const { store, clock } = this.#init.settings;
+    const { store, clock } = this.#settings;
     if (store.check === undefined) return true;
     const late = deferred<boolean>();
     const giveUp = new AbortController();
@@ -184,22 +173,22 @@ export class Outage {
   }
 
   #after(ms: number): void {
-    const { clock } = this.#init.settings;
+    const { clock } = this.#settings;
     this.#clearTimer();
     this.#due = clock.elapsed() + ms;
-    if (this.#byItself && !this.#stopped) this.#clearTimer = clock.after(ms, () => void this.#lookNow());
+    if (this.#background && !this.#stopped) this.#clearTimer = clock.after(ms, () => void this.#pollNow());
   }
 
   #logBegin(): void {
     this.#isLogged = true;
     const sentence = "Database unavailable; resumable runs resume when it is back, tasks of other agents fail";
     const fields = { runs: this.#runs, resumable: this.#resumable };
-    this.#init.settings.logger.error(sentence, { ...fields, ...(this.#cause !== undefined && { cause: this.#cause }) });
+    this.#settings.logger.error(sentence, { ...fields, ...(this.#cause !== undefined && { cause: this.#cause }) });
   }
 
   #end(worksSince: number): void {
     const fields = { outageMs: Math.round(worksSince - (this.#since ?? worksSince)), runs: this.#runs };
-    this.#init.settings.logger.info("Database available again", { ...fields, resumable: this.#resumable });
+    this.#settings.logger.info("Database available again", { ...fields, resumable: this.#resumable });
     this.#since = this.#worksSince = this.#cause = undefined;
     this.#isLogged = false;
     this.#runs = this.#resumable = 0;

@@ -1,160 +1,100 @@
 import { isTerminal } from "@parley/a2a/internal/model/index";
-import {
-  queueFeature,
-  type AppendOutcome,
-  type DueFeature,
-  type FeatureEffect,
-  type ListPosition,
-  type Owner,
-  type TaskEffect,
-  type TaskHead,
-  type TaskKey,
-} from "../../store/index.ts";
-import { statusRecord, type Committer } from "../log/index.ts";
-import type { EngineSettings, HostedAgent } from "../shared/options.ts";
-import { tooManyQueued } from "../shared/refusals.ts";
-import { queueRow, type QueuedRun } from "../run/index.ts";
-import { Looks } from "./due.ts";
+import { queueFeature, type DueFeature, type FeatureEffect, type TaskKey } from "../../store/index.ts";
+import type { Committer } from "../log/index.ts";
+import type { HostedAgent } from "../shared/options.ts";
+import type { EngineSettings } from "../shared/settings.ts";
+import type { QueuedRun } from "../run/index.ts";
 import type { Outage } from "./outage.ts";
-import { Backoff } from "./recovery.ts";
+import { Backoff, Poller } from "./polling.ts";
+import type { QueuePlaces } from "./queue-places.ts";
 import type { Runs } from "./runs.ts";
+import type { Suspects } from "./suspects.ts";
 import type { Takeover } from "./takeover.ts";
 
-/** Rows of one look. */
 const pageSize = 100;
-/** How many tasks that cannot begin now are passed over in one look. */
+/** How many tasks that cannot begin now are passed over in one poll. */
 const maxStuck = 100;
-/** Other processes put many tasks into the queue at a time: they are looked for together, after so many milliseconds. */
-const calm = 2;
+/** Other processes put many tasks into the queue at a time: they are read together, after so many milliseconds. */
+const gatherMs = 2;
 
-interface QueueInit {
+interface QueueDeps {
   readonly settings: EngineSettings;
   readonly committer: Committer;
   readonly agents: ReadonlyMap<string, HostedAgent>;
   readonly runs: Pick<Runs, "stopping" | "room">;
+  readonly places: QueuePlaces;
   readonly takeover: Pick<Takeover, "begin">;
   readonly outage: Pick<Outage, "isAway" | "failed">;
-  /** A task is on trial that may have caused a crash, or it is not known yet whether there is one: nothing else is started meanwhile. */
-  readonly isTrial: () => boolean;
+  readonly suspects: Pick<Suspects, "isTrial">;
 }
 
-/**
- * Tasks that wait for a process with room for their run. They are rows of the store, and take no memory. Each has a place, which it got
- * when it came: one after the last of its owner, and not before the first of all. So the tasks of an owner begin in order, owners
- * take turns, and the next one is found without looking at the others.
- */
+/** Begins the tasks that wait for a process with room for their run, while this one has room. */
 export class Queue {
-  readonly #init: QueueInit;
-  readonly #places: Places;
+  readonly #deps: QueueDeps;
   readonly #backoff: Backoff;
-  /** Whether tasks may wait, as far as this process knows. While none does, a run that is over costs no query. */
-  #waits = false;
-  readonly #looks: Looks;
+  readonly #poller: Poller;
 
-  constructor(init: QueueInit) {
-    this.#init = init;
-    this.#places = new Places(init);
-    const { settings, runs } = init;
-    this.#looks = new Looks({ clock: settings.clock, work: () => this.#look(), isOver: () => runs.stopping });
-    this.#backoff = new Backoff(init, "A task in the queue could not begin, and will be tried again later");
+  constructor(deps: QueueDeps) {
+    this.#deps = deps;
+    const { settings, runs, places } = deps;
+    this.#poller = new Poller({ clock: settings.clock, work: () => this.#poll(), isOver: () => runs.stopping });
+    this.#backoff = new Backoff(deps, "Failed to begin a queued task; retrying later");
+    places.entered.on(() => void this.poll());
   }
 
   /** Whether a message that begins a run has to wait: there is no room, or others came before. */
   get isCrowded(): boolean {
-    return this.#waits || this.#init.runs.room === 0;
+    return this.#deps.places.mayWait || this.#deps.runs.room === 0;
   }
 
-  /** `byItself` false: it looks when `look` is called. */
-  start(byItself: boolean): void {
-    this.#looks.start(byItself);
+  start(background: boolean): void {
+    this.#poller.start(background);
   }
 
   stop(): Promise<void> {
-    return this.#looks.stop();
+    return this.#poller.stop();
   }
 
-  /**
-   * Puts a task at the end of the queue. `store` stores the row with the message that the task waits for.
-   *
-   * @param most - How many tasks of its owner may wait. Default: any number.
-   * @throws A2AError `TooManyRequests` where so many do.
-   */
-  async enter(
-    task: TaskKey,
-    run: QueuedRun,
-    store: (row: FeatureEffect) => Promise<AppendOutcome>,
-    most?: number,
-  ): Promise<AppendOutcome> {
-    this.#waits = true;
-    try {
-      return await this.#places.at(task, (place) => store(queueRow(run, place)), most);
-    } finally {
-      void this.look();
-    }
-  }
-
-  /**
-   * Puts a task back whose turn this process had begun with `fence`, and whose agent it could not call: any process with room begins it.
-   * `place`: where it was. Default: the end of the queue.
-   */
-  async putBack(head: TaskHead, run: QueuedRun, fence: number, place?: number): Promise<void> {
-    const { committer, settings } = this.#init;
-    const { task, contextId, statusTime } = head;
-    const { taskId } = task;
-    const origin = { taskId, contextId, turn: run.turn, attempt: 1, extensions: [], trace: undefined };
-    const time = Math.max(settings.clock.now(), statusTime);
-    const record = statusRecord(origin, { state: "TASK_STATE_SUBMITTED" }, "system", "", time);
-    const none: readonly TaskEffect[] = [
-      { effect: "run", run: null },
-      { effect: "lease", op: "release" },
-    ];
-    const store = (row: FeatureEffect): Promise<AppendOutcome> =>
-      committer.append({ task, fence, records: [record], effects: [...none, row] });
-    await (place === undefined ? this.enter(task, run, store) : store(queueRow(run, place)));
-  }
-
-  /** There is room again. */
   freed(): void {
-    if (this.#waits) void this.look();
+    if (this.#deps.places.mayWait) void this.poll();
   }
 
   /** Another process may have put a task into the queue. */
   changedElsewhere(): void {
-    if (this.#init.runs.room === 0) this.#waits = true;
-    else this.#looks.after(calm);
+    if (this.#deps.runs.room === 0) this.#deps.places.mayWait = true;
+    else this.#poller.after(gatherMs);
   }
 
-  /** Begins tasks while there is room. A call that finds a look under way has it look again. Never rejects. */
-  look(): Promise<void> {
-    return this.#looks.now();
+  /** Begins tasks while there is room. A call during a poll makes it poll again. Never rejects. */
+  poll(): Promise<void> {
+    return this.#poller.now();
   }
 
-  async #look(): Promise<void> {
-    const { settings, runs, isTrial, outage } = this.#init;
+  async #poll(): Promise<void> {
+    const { settings, runs, suspects, outage, places } = this.#deps;
     const stuck = new Set<string>();
     try {
-      while (!runs.stopping && !isTrial() && !outage.isAway) {
+      while (!runs.stopping && !suspects.isTrial && !outage.isAway) {
         const { room } = runs;
         // Whether others wait is seen when there is room.
-        if (room === 0) this.#waits = true;
+        if (room === 0) places.mayWait = true;
         const rows = room === 0 ? [] : await this.#rows(stuck, room);
-        if (room > 0) this.#waits = rows.length > 0 || stuck.size > 0;
+        if (room > 0) places.mayWait = rows.length > 0 || stuck.size > 0;
         if (rows.length === 0 || stuck.size >= maxStuck) break;
         for (const row of await this.#beginAll(rows.slice(0, room))) stuck.add(nameOf(row.task));
       }
     } catch (cause) {
-      this.#waits = true;
+      places.mayWait = true;
       if (!runs.stopping && !(await outage.failed(cause)))
-        settings.logger.error("Looking for tasks in the queue failed, and will be tried again", { cause });
+        settings.logger.error("Queue poll failed; retrying", { cause });
     }
     // Where only this process can have queued anything, it knows.
-    if (this.#waits || settings.store.exclusive !== true) this.#looks.after(settings.pollInterval);
+    if (places.mayWait || settings.store.exclusive !== true) this.#poller.after(settings.pollInterval);
   }
 
-  /** The first rows, but those of `stuck`. */
-  async #rows(stuck: ReadonlySet<string>, most: number): Promise<readonly DueFeature[]> {
-    const { agents, settings } = this.#init;
-    const limit = Math.min(most, pageSize) + stuck.size;
+  async #rows(stuck: ReadonlySet<string>, max: number): Promise<readonly DueFeature[]> {
+    const { agents, settings } = this.#deps;
+    const limit = Math.min(max, pageSize) + stuck.size;
     const query = { feature: queueFeature, agents: [...agents.keys()], now: Number.MAX_SAFE_INTEGER, limit };
     return (await settings.store.dueFeatures(query)).filter(({ task }) => !stuck.has(nameOf(task)));
   }
@@ -172,18 +112,13 @@ export class Queue {
 
   /** `again`: where it fails, it is tried again alone. `false`: it stays in the queue. */
   async #begin({ task, key, value, due }: DueFeature, again = false): Promise<boolean> {
-    const { settings, agents, committer, takeover } = this.#init;
+    const { settings, agents, committer, takeover } = this.#deps;
     const hosted = agents.get(task.agent);
     if (hosted === undefined || !this.#backoff.isDue(task.taskId)) return false;
     const head = await settings.store.head(task, task.taskId);
     if (head === undefined) return true;
-    const leave: FeatureEffect = {
-      effect: "feature",
-      op: "delete",
-      feature: queueFeature,
-      key,
-      if: { value, due },
-    };
+    const row = { effect: "feature", feature: queueFeature, key } as const;
+    const leave: FeatureEffect = { ...row, op: "delete", if: { value, due } };
     if (head.run !== undefined || isTerminal(head.state)) {
       // Whoever has begun it may put it back meanwhile, into the same place: that row stays.
       return (await committer.append({ task, fence: head.fence, expect: head.seq, records: [], effects: [leave] })).ok;
@@ -196,93 +131,4 @@ export class Queue {
 
 function nameOf(task: TaskKey): string {
   return `${task.agent}\0${task.taskId}`;
-}
-
-/** How long what was read of the queue counts for later tasks of the same owner, in milliseconds. */
-const readFor = 100;
-/** How many of the newest submitted tasks of an owner are read at first, and then at a time, for the last one in the queue. Nearly always it is the first. */
-const [firstRead, thenRead] = [5, 50];
-
-/** The last place of an owner, while tasks of it are being stored. */
-interface OwnerPlace {
-  users: number;
-  last: number;
-  /** When the queue was read, on the monotonic clock. */
-  since: number;
-  read: Promise<readonly [last: LastPlace, first: number]>;
-  /** How many places were given since. */
-  given: number;
-}
-
-/** The last place of an owner in the queue, 0 for none, and how many of its tasks are submitted. */
-interface LastPlace {
-  readonly place: number;
-  readonly submitted: number;
-}
-
-const nothing = Promise.resolve([{ place: 0, submitted: 0 }, 1] as const);
-
-/** Finds the places of new tasks. */
-class Places {
-  readonly #init: Pick<QueueInit, "settings" | "agents">;
-  readonly #owners = new Map<string, OwnerPlace>();
-
-  constructor(init: Pick<QueueInit, "settings" | "agents">) {
-    this.#init = init;
-  }
-
-  /** Two processes may give two tasks of one owner the same place: then the one that is stored first begins first. */
-  async at<Result>(
-    { agent, owner }: Owner,
-    store: (place: number) => Promise<Result>,
-    most = Infinity,
-  ): Promise<Result> {
-    const name = JSON.stringify([agent, owner]);
-    const { clock } = this.#init.settings;
-    const now = clock.elapsed();
-    let known = this.#owners.get(name);
-    if (known === undefined)
-      this.#owners.set(name, (known = { users: 0, last: 0, since: -Infinity, read: nothing, given: 0 }));
-    if (now - known.since > readFor) {
-      known.since = now;
-      known.given = 0;
-      known.read = Promise.all([this.#last({ agent, owner }), this.#first()]);
-    }
-    known.users += 1;
-    try {
-      const [last, first] = await known.read;
-      if (last.submitted + known.given >= most) throw tooManyQueued(most);
-      known.given += 1;
-      known.last = Math.max(first, Math.max(known.last, last.place) + 1);
-      return await store(known.last);
-    } finally {
-      known.users -= 1;
-      if (known.users === 0) this.#owners.delete(name);
-    }
-  }
-
-  /** The place of the first task in the queue. */
-  async #first(): Promise<number> {
-    const { settings, agents } = this.#init;
-    const query = { feature: queueFeature, agents: [...agents.keys()], now: Number.MAX_SAFE_INTEGER, limit: 1 };
-    return (await settings.store.dueFeatures(query))[0]?.due ?? 1;
-  }
-
-  /** The place of the last task of an owner: the one with the newest status. Others are submitted too until their agents say more. */
-  async #last(owner: Owner): Promise<LastPlace> {
-    const { store } = this.#init.settings;
-    const query = { state: "TASK_STATE_SUBMITTED", history: 0, artifacts: false } as const;
-    let limit = firstRead;
-    for (let after: ListPosition | undefined; ;) {
-      const page = await store.list(owner, { ...query, limit, ...(after && { after }) });
-      const { total: submitted } = page;
-      for (const { task } of page.tasks) {
-        const [row] = await store.features(owner, task.id, queueFeature);
-        if (row?.due !== undefined) return { place: row.due, submitted };
-      }
-      if (page.next === undefined) return { place: 0, submitted };
-      after = page.next;
-      limit = thenRead;
-    }
-  }
 }

@@ -1,11 +1,11 @@
 import { defer, type Clock, type Logger } from "@parley/a2a/internal/base/index";
 import type { TaskState } from "@parley/a2a/internal/model/index";
 import type { SweepOptions, SweepRule } from "../../store/index.ts";
-import type { EngineSettings, TaskTimes } from "../shared/options.ts";
+import type { TaskTimes } from "../shared/options.ts";
+import type { EngineSettings } from "../shared/settings.ts";
 import { safeSentences } from "../run/index.ts";
 import type { Runs } from "./runs.ts";
 
-/** The most tasks that one call of the store deletes or compacts. */
 const sweepLimit = 100;
 
 /** The states with times of their own, by their options. */
@@ -21,7 +21,6 @@ const askingStates = {
   authRequired: "TASK_STATE_AUTH_REQUIRED",
 } as const satisfies Partial<Record<keyof TaskTimes, TaskState>>;
 
-/** Before when tasks are deleted. `false`: none ever is. */
 function before(now: number, time: number | false): number {
   return time === false ? -Infinity : now - time;
 }
@@ -68,7 +67,7 @@ export class SweepTime {
     const isHeld = this.#ahead !== undefined && Math.abs(distance - this.#ahead.distance) <= tolerance;
     if (ahead > tolerance && !isHeld) {
       this.#ahead = { distance, since: elapsed };
-      const what = "The wall clock was set ahead: for an hour, only what is old without that is deleted";
+      const what = "Wall clock jumped ahead; retention ignores the jump for an hour";
       this.#logger.warn(what, { ahead: Math.round(ahead) });
     } else if (ahead <= tolerance || elapsed - (this.#ahead?.since ?? elapsed) >= holdTime) {
       this.#distance = distance;
@@ -78,7 +77,6 @@ export class SweepTime {
   }
 }
 
-/** Deletes and compacts what is old enough, in short transactions. */
 export async function sweepAll(
   { store, retention }: EngineSettings,
   now: number,

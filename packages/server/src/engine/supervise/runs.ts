@@ -8,15 +8,14 @@ import {
   type TaskHead,
 } from "../../store/index.ts";
 import type { Principal } from "@parley/a2a/internal/protocol/index";
-import { ChurnMap } from "../shared/churn-map.ts";
+import { ChurnMap, Emitter } from "../shared/collections.ts";
 import { endOfRun, statusRecord, type StatusInit } from "../log/index.ts";
-import { serverIsStopping, tooManyTasks } from "../shared/refusals.ts";
-import { isQueued, Pace, queueKey, Run, waitingRun, type OwnRooms, type RunInit, type RunRooms } from "../run/index.ts";
+import { serverIsStopping, tooManyTasks } from "../shared/errors.ts";
+import { isQueued, Pace, queueKey, Run, waitingRun, type OwnDeps, type RunDeps, type RunInit } from "../run/index.ts";
+import type { Suspects } from "./suspects.ts";
 
 interface EndOptions {
-  /** URIs of the extensions that are active in the call that ends the task. */
   readonly extensions?: readonly string[];
-  /** `traceparent` of that call. */
   readonly trace?: string | undefined;
   /** Its caller. Absent: the server ends the task. */
   readonly by?: Principal;
@@ -33,9 +32,11 @@ const maxSuspended = 10_000;
 
 const leaveQueue: TaskEffect = { effect: "feature", op: "delete", feature: queueFeature, key: queueKey };
 
-/** The runs of this process, by task. */
 export class Runs {
-  readonly #rooms: OwnRooms;
+  readonly over: Emitter<[Run]> = new Emitter();
+  readonly rested: Emitter = new Emitter();
+  readonly #deps: OwnDeps;
+  readonly #suspects: Pick<Suspects, "join">;
   readonly #running = new ChurnMap<string, Run>();
   /** Tasks whose run is about to begin, and how often room is taken for each. */
   readonly #reserved = new Map<string, number>();
@@ -46,35 +47,33 @@ export class Runs {
   #suspended: Map<string, readonly (() => void)[]> | undefined;
   #stopping = false;
 
-  /** Before a run begins that no trial knows of: `undefined` when no task is tried alone, else resolves once it no longer counts as alone. */
-  readonly beforeStart: () => Promise<void> | undefined;
-
-  /** `isOver`: is told of each run that is over. `onRest`: is called when one begins to wait. */
-  constructor(
-    rooms: RunRooms,
-    isOver: (run: Run) => void,
-    onRest: () => void,
-    beforeStart: () => Promise<void> | undefined,
-  ) {
-    this.beforeStart = beforeStart;
-    const onOver = (over: Run): void => {
-      if (this.#running.get(over.key.taskId) === over) this.#running.delete(over.key.taskId);
-      if (over.cancels.length > 0) this.#keepCancels(over);
-      this.leave(over.key.owner);
-      isOver(over);
-    };
-    if (rooms.settings.limits.tasksPerCaller !== Infinity) this.#owners = new Map();
-    this.#rooms = { ...rooms, pace: new Pace(rooms.settings.clock), onOver, onRest };
+  constructor(deps: RunDeps, suspects: Pick<Suspects, "join">) {
+    this.#suspects = suspects;
+    if (deps.settings.limits.tasksPerCaller !== Infinity) this.#owners = new Map();
+    const pace = new Pace(deps.settings.clock);
+    this.#deps = { ...deps, pace, onOver: (run: Run) => this.#over(run), onRest: () => this.rested.emit() };
   }
 
-  /** Whether the server stops, so that no run is started any more. */
+  /** Before a run begins that no trial knows of: `undefined` when no task is tried alone, else resolves once it no longer counts as alone. */
+  beforeStart(): Promise<void> | undefined {
+    return this.#suspects.join();
+  }
+
+  #over(run: Run): void {
+    const { taskId, owner } = run.key;
+    if (this.#running.get(taskId) === run) this.#running.delete(taskId);
+    if (run.cancels.length > 0) this.#keepCancels(run);
+    this.leave(owner);
+    this.over.emit(run);
+  }
+
   get stopping(): boolean {
     return this.#stopping;
   }
 
   /** How many more runs this process has room for. Runs that only wait need none. */
   get room(): number {
-    const runs = this.#rooms.settings.limits.runs - this.#reservations;
+    const runs = this.#deps.settings.limits.runs - this.#reservations;
     const room = runs - this.#running.size;
     // Few processes are full, so only those look at each run.
     if (room > 0) return room;
@@ -85,7 +84,7 @@ export class Runs {
 
   /**
    * Takes room for the run of a stored task, before its lease is taken: others that look meanwhile see it. `start` uses it up; where the
-   * run does not begin, `release` gives it back. `false`: there is none.
+   * run does not begin, `release` gives it back. `false`: none.
    */
   reserve(taskId: string): boolean {
     if (this.room === 0) return false;
@@ -106,17 +105,16 @@ export class Runs {
   /**
    * Counts a run that is about to begin. Where it does not begin, `leave` has to be called.
    *
-   * @param most - How many its owner may have.
+   * @param max - How many its owner may have.
    * @throws A2AError `TooManyRequests` where the owner has as many as it may.
    */
-  enter(owner: string, most: number = this.#rooms.settings.limits.tasksPerCaller): void {
+  enter(owner: string, max: number = this.#deps.settings.limits.tasksPerCaller): void {
     if (this.#owners === undefined) return;
     const count = this.#owners.get(owner) ?? 0;
-    if (count >= most) throw tooManyTasks(most);
+    if (count >= max) throw tooManyTasks(max);
     this.#owners.set(owner, count + 1);
   }
 
-  /** A run of an owner is over, or did not begin. */
   leave(owner: string): void {
     const count = this.#owners?.get(owner) ?? 0;
     if (count > 1) this.#owners?.set(owner, count - 1);
@@ -126,7 +124,7 @@ export class Runs {
   /** Calls the agent, after `enter`, in the room that was reserved for a stored task. Throws `Unavailable` when the server stops. */
   start(init: RunInit): Run {
     if (this.#stopping) throw serverIsStopping();
-    const run = new Run(this.#rooms, init);
+    const run = new Run(this.#deps, init);
     this.#suspended?.delete(init.key.taskId);
     this.release(init.key.taskId);
     this.#running.set(init.key.taskId, run);
@@ -138,7 +136,6 @@ export class Runs {
     return this.#running.get(taskId);
   }
 
-  /** Whether a task runs here, or is about to. */
   has(taskId: string): boolean {
     return this.#running.has(taskId) || this.#reserved.has(taskId);
   }
@@ -149,7 +146,7 @@ export class Runs {
 
   /** Ends a task from outside its run, whatever its agent does. `false`: the task had ended before, or was taken over. */
   async endTask(head: TaskHead, status: StatusInit, options: EndOptions): Promise<boolean> {
-    const { committer, liveLogs, settings } = this.#rooms;
+    const { committer, liveLogs, settings } = this.#deps;
     const { extensions = [], trace, fence, seq, by, run } = options;
     const { task, contextId, statusTime } = head;
     const { turn = 1, attempt = 1 } = head.run ?? waitingRun(head) ?? {};
@@ -182,12 +179,12 @@ export class Runs {
     this.#suspended.set(key.taskId, cancels);
   }
 
-  /** Lets turns end by themselves for `grace` milliseconds, then stops those that have not. */
+  /** Lets turns end for `grace` milliseconds, then stops those that have not. */
   async stop(grace: number): Promise<void> {
     this.#stopping = true;
     // Whoever runs the server may kill it before the grace is over.
     for (const { phase } of this.#running.values()) phase.excuse();
-    this.#rooms.budget.close(serverIsStopping());
+    this.#deps.budget.close(serverIsStopping());
     const waiting = [...this.#running.values()].filter(({ phase }) => phase.resting);
     await Promise.all(waiting.map((run) => run.phase.stop()));
     const running = [...this.#running.values()];
@@ -198,7 +195,7 @@ export class Runs {
 
   async #waitFor(running: readonly Run[], ms: number): Promise<void> {
     const timeout = deferred<void>();
-    const clearTimer = this.#rooms.settings.clock.after(ms, () => timeout.resolve());
+    const clearTimer = this.#deps.settings.clock.after(ms, () => timeout.resolve());
     await Promise.race([Promise.all(running.map((run) => run.done)), timeout.promise]);
     clearTimer();
   }

@@ -1,28 +1,24 @@
 import { deferred, type Clock } from "@parley/a2a/internal/base/index";
 import type { StoredRun, TaskHead } from "../../store/index.ts";
-import type { EngineSettings } from "../shared/options.ts";
+import { Emitter } from "../shared/collections.ts";
+import type { EngineSettings } from "../shared/settings.ts";
 import type { Run } from "../run/index.ts";
-import type { Runs } from "./runs.ts";
 
 /*
  * A death counts against a task only if nothing else explains it. It does not count if the server was stopping, if its process was killed from
  * outside, if the attempt got further than the one before, or if another run began while the task was tried alone.
  */
 
-/** How long a task runs before it has outlived its start, and others are started, in milliseconds, where nothing new of it is stored before. */
+/** A task that runs for so long has outlived its start, in milliseconds: others are started, even if nothing new of it is stored. */
 const trialTime = 5_000;
 /** How many tasks are queued; later scans find the others. */
 const maxSuspects = 1_000;
-/** How many of them are started together. */
 export const maxAtOnce = 25;
 
-interface SuspectsInit {
-  readonly clock: Clock;
-  readonly runs: Pick<Runs, "stopping" | "room">;
+export interface Starter {
+  readonly runs: { readonly stopping: boolean; readonly room: number };
   /** Takes a task over; `undefined` when that cannot be done now. `alone`: no other one is started with it. */
   readonly resume: (head: TaskHead, alone: boolean) => Promise<Run | undefined>;
-  /** The queue is empty. */
-  readonly onTried: () => void;
 }
 
 interface Suspect {
@@ -31,21 +27,24 @@ interface Suspect {
 }
 
 /**
- * Tasks of which one may have caused a crash. The first one is started alone, then two, then four: the number grows while nothing
- * crashes, and is 1 again in the next process. Those that have seen a second crash just after a start come last, and each alone. So only a task that was
- * alone is taken for the cause of a crash.
+ * Tasks of which one may have caused a crash. The first is started alone, then two, then four: the number grows while nothing crashes, and
+ * is 1 again in the next process. Tasks with a second crash just after a start come last, each alone. So only a task that was alone is taken
+ * for the cause of a crash.
  */
 export class Suspects {
-  readonly #init: SuspectsInit;
+  readonly tried: Emitter = new Emitter();
+  readonly #clock: Clock;
   readonly #queue = new Map<string, Suspect>();
+  /** All lost tasks were read once. */
+  hasScanned = false;
   #busy = false;
   /** The task that is tried alone. Absent: none is. */
   #alone: Promise<Run | undefined> | undefined;
   /** Others have begun beside it. Resolves once that is stored. */
   #joined: Promise<void> | undefined;
 
-  constructor(init: SuspectsInit) {
-    this.#init = init;
+  constructor(clock: Clock) {
+    this.#clock = clock;
   }
 
   has(taskId: string): boolean {
@@ -57,72 +56,78 @@ export class Suspects {
     return this.#busy || this.#queue.size > 0;
   }
 
+  /** Whether nothing else may start: a task is on trial, or lost tasks were not read yet, of which one may be. */
+  get isTrial(): boolean {
+    return !this.hasScanned || this.busy;
+  }
+
+  /** All lost tasks were read. Returns whether for the first time. */
+  scanned(): boolean {
+    const isFirst = !this.hasScanned;
+    this.hasScanned = true;
+    return isFirst;
+  }
+
   /** `crashes`: how many are on record that it did not outlive. A task without any is started between two trials, and not beside one. */
   add(head: TaskHead, crashes: number): void {
     if (this.#queue.size < maxSuspects) this.#queue.set(head.task.taskId, { head, crashes });
   }
 
-  /** Starts the first tasks of the queue, unless some of it are already under way. `after`: once these have shown that they are harmless. */
-  startNext(after: readonly Run[] = []): void {
-    if (!this.#busy && this.#queue.size > 0) void this.#startAll(after);
+  /** Starts the first tasks of the queue, unless some are under way. `after`: once these have shown that they are harmless. */
+  startNext(starter: Starter, after: readonly Run[] = []): void {
+    if (!this.#busy && this.#queue.size > 0) void this.#startAll(starter, after);
   }
 
-  /** Another run is about to begin: a task that is tried alone is not alone any more. `undefined`: no task is. */
+  /** Before another run begins: a task that is tried alone is not alone any more. `undefined`: no task is. */
   join(): Promise<void> | undefined {
     return (this.#joined ??= this.#alone?.then((run) => run?.phase.joined()));
   }
 
-  /** Takes note of those that outlive their start. */
-  watch(runs: readonly Run[]): void {
-    void this.#proven(runs);
+  /** Waits until something new of each run is stored, it is over, or `trialTime` has passed. Those that continue have outlived their crashes. */
+  async proven(runs: readonly Run[]): Promise<void> {
+    if (runs.length === 0) return;
+    const timeout = deferred<void>();
+    const clearTimer = this.#clock.after(trialTime, () => timeout.resolve());
+    const proven = runs.map((run) => Promise.race([run.phase.proven(), run.done]));
+    await Promise.race([Promise.all(proven), timeout.promise]);
+    clearTimer();
+    // A crash from now on is counted for the next ones, not for these.
+    for (const { phase } of runs) phase.clearCrashSuspicion();
+    await Promise.all(runs.map(({ phase }) => phase.flush().catch(() => {})));
   }
 
-  async #startAll(after: readonly Run[]): Promise<void> {
+  async #startAll({ runs, resume }: Starter, after: readonly Run[]): Promise<void> {
     this.#busy = true;
-    await this.#proven(after);
-    for (let width = 1; this.#queue.size > 0 && !this.#init.runs.stopping;) {
-      const next = this.#next(width);
+    await this.proven(after);
+    for (let width = 1; this.#queue.size > 0 && !runs.stopping;) {
+      const next = this.#next(width, runs.room);
       const started: Run[] = [];
       for (let at = 0; at < next.length; at += maxAtOnce) {
         const some = next.slice(at, at + maxAtOnce);
-        const resumed = some.map(({ head }) => this.#init.resume(head, next.length === 1));
+        const resumed = some.map(({ head }) => resume(head, next.length === 1));
         this.#alone = next.length === 1 ? resumed[0] : undefined;
         for (const run of await Promise.all(resumed)) if (run !== undefined) started.push(run);
       }
-      await this.#proven(started);
+      await this.proven(started);
       this.#alone = this.#joined = undefined;
       for (const { head } of next) this.#queue.delete(head.task.taskId);
       if (next[0]?.crashes === 1) width = Math.min(maxAtOnce, 2 * width);
     }
     this.#queue.clear();
     this.#busy = false;
-    this.#init.onTried();
+    if (!this.isTrial) this.tried.emit();
   }
 
   /** Those without a crash first, all of them; then those with one; then each of the others. */
-  #next(width: number): readonly Suspect[] {
+  #next(width: number, room: number): readonly Suspect[] {
     const all = [...this.#queue.values()];
     const fresh = all.filter(({ crashes }) => crashes === 0);
     if (fresh.length > 0) return fresh;
     const once = all.filter(({ crashes }) => crashes === 1);
-    return once.length === 0 ? all.slice(0, 1) : once.slice(0, Math.max(1, Math.min(width, this.#init.runs.room)));
-  }
-
-  /** Waits until something new of each run is stored, it is over, or `trialTime` has passed. */
-  async #proven(runs: readonly Run[]): Promise<void> {
-    if (runs.length === 0) return;
-    const timeout = deferred<void>();
-    const clearTimer = this.#init.clock.after(trialTime, () => timeout.resolve());
-    const proven = runs.map((run) => Promise.race([run.phase.proven(), run.done]));
-    await Promise.race([Promise.all(proven), timeout.promise]);
-    clearTimer();
-    // A crash from now on is counted for the next ones, not for these.
-    for (const { phase } of runs) phase.acquit();
-    await Promise.all(runs.map(({ phase }) => phase.flush().catch(() => {})));
+    return once.length === 0 ? all.slice(0, 1) : once.slice(0, Math.max(1, Math.min(width, room)));
   }
 }
 
-/** The crashes of processes with a run since it last stored something. */
 interface Crashes {
   readonly all: number;
   /** How many of them came just after its start, so that it may have caused them. */

@@ -20,7 +20,8 @@ import {
   type Committer,
   type StoredCall,
 } from "../log/index.ts";
-import type { EngineSettings, HostedAgent } from "../shared/options.ts";
+import type { HostedAgent } from "../shared/options.ts";
+import type { EngineSettings } from "../shared/settings.ts";
 import {
   hasAskedForOther,
   messageOf,
@@ -30,17 +31,17 @@ import {
   type Run,
   type TaskRunInit,
 } from "../run/index.ts";
-import type { Queue } from "./queue.ts";
+import type { QueuePlaces } from "./queue-places.ts";
 import type { Runs } from "./runs.ts";
 import { crashesOf, nextAttempt } from "./suspects.ts";
 
-export interface TakeoverInit {
+interface TakeoverDeps {
   readonly settings: EngineSettings;
   readonly committer: Committer;
   readonly agents: ReadonlyMap<string, HostedAgent>;
   readonly runs: Pick<Runs, "enter" | "start" | "has" | "stopping" | "room" | "reserve" | "release" | "endTask">;
   readonly budget: ByteBudget;
-  readonly putBack: Queue["putBack"];
+  readonly places: Pick<QueuePlaces, "putBack">;
 }
 
 /** Leaves a task whose turn could not begin after all, once its lease was taken with `fence`. */
@@ -56,12 +57,12 @@ export type SuspendingOption = "lease.maxDeaths" | "lease.maxAttempts";
 
 /** Takes over one lost task: takes its lease, reads what its run needs, and starts it. */
 export class Takeover {
-  readonly #init: TakeoverInit;
+  readonly #deps: TakeoverDeps;
   /** A run that is taken over or woken belongs to nobody who calls: an event may come from anywhere. */
   readonly #apart = new Apart();
 
-  constructor(init: TakeoverInit) {
-    this.#init = init;
+  constructor(deps: TakeoverDeps) {
+    this.#deps = deps;
   }
 
   /** `undefined` where there is no room for it now, or another process has taken it over. `alone`: no other task is started with it. */
@@ -69,7 +70,7 @@ export class Takeover {
     const lost = head.run;
     if (lost === undefined || !this.#takeRoom(head)) return undefined;
     return this.#within(head, () => {
-      const next = nextAttempt(lost, crashesOf(head, this.#init.settings.lease), alone);
+      const next = nextAttempt(lost, crashesOf(head, this.#deps.settings.lease), alone);
       return this.#start(hosted, head, next, []);
     });
   }
@@ -98,13 +99,13 @@ export class Takeover {
     const { fence } = head;
     const next = { ...queued, attempt: 1 };
     const records = [this.#working(head, next.turn)];
-    const undo: Undo = (taken) => this.#init.putBack(head, next, taken, due);
+    const undo: Undo = (taken) => this.#deps.places.putBack(head, next, taken, due);
     return this.#within(head, () => this.#start(hosted, head, next, [leave], { fence, records }, undo));
   }
 
-  /** Takes room and memory for the run of a task. `false`: there is none. */
+  /** Takes room and memory for the run of a task. `false`: none. */
   #takeRoom({ task, bytes }: TaskHead): boolean {
-    const { runs, budget } = this.#init;
+    const { runs, budget } = this.#deps;
     if (!runs.reserve(task.taskId)) return false;
     const isTaken = budget.tryTake(task.owner, bytes);
     if (!isTaken) runs.release(task.taskId);
@@ -116,10 +117,10 @@ export class Takeover {
    * `undefined` where it has not, or it cannot begin now.
    */
   async endAsked(hosted: HostedAgent, head: TaskHead): Promise<Run | undefined> {
-    const { committer, settings } = this.#init;
+    const { committer, settings } = this.#deps;
     const { task, run, fence, seq } = head;
     if (run === undefined) return undefined;
-    // The answer to the question of a delegation goes on with the checkpoint.
+    // The answer to the question of a delegation resumes from the checkpoint.
     const suspends = await hasAskedForOther(settings.store, task, run);
     const { message } = await readNextMessage(settings.store, task, run.input);
     if (message === undefined) {
@@ -131,7 +132,7 @@ export class Takeover {
     const next = { turn: run.turn + 1, attempt: 1, input: message.seq };
     const effects: readonly TaskEffect[] = suspends ? [] : [{ effect: "checkpoint", value: null }];
     const records = [this.#working(head, next.turn)];
-    const undo: Undo = (taken) => this.#init.putBack(head, next, taken);
+    const undo: Undo = (taken) => this.#deps.places.putBack(head, next, taken);
     return this.#within(head, () => this.#start(hosted, head, next, effects, { fence, expect: seq, records }, undo));
   }
 
@@ -140,7 +141,7 @@ export class Takeover {
    * the option whose limit was reached and the command that resumes it.
    */
   async suspend({ task, contextId, run, fence, seq }: TaskHead, option: SuspendingOption): Promise<void> {
-    const { committer, settings } = this.#init;
+    const { committer, settings } = this.#deps;
     if (run === undefined) return;
     const suspended: StoredRun = { ...run, suspended: true };
     const effects = [
@@ -159,13 +160,13 @@ export class Takeover {
   /** The status with which a turn begins that no caller begins. */
   #working({ task: { taskId }, contextId, statusTime }: TaskHead, turn: number): NewRecord {
     const origin = { taskId, contextId, turn, attempt: 1, extensions: [], trace: undefined };
-    const time = Math.max(this.#init.settings.clock.now(), statusTime);
+    const time = Math.max(this.#deps.settings.clock.now(), statusTime);
     return statusRecord(origin, { state: "TASK_STATE_WORKING" }, "system", "", time);
   }
 
   /** Starts a run within the room and the memory that were taken for it. */
   async #within({ task, bytes }: TaskHead, start: () => Promise<Run | undefined>): Promise<Run | undefined> {
-    const { budget, runs } = this.#init;
+    const { budget, runs } = this.#deps;
     let run: Run | undefined;
     try {
       run = await start();
@@ -187,7 +188,7 @@ export class Takeover {
     claim: Claim = { fence: head.fence, expect: head.seq, records: [] },
     undo: Undo = (fence) => this.#release({ ...head, fence }),
   ): Promise<Run | undefined> {
-    const { runs, settings } = this.#init;
+    const { runs, settings } = this.#deps;
     const claimed = await this.#claim(head, next, effects, claim);
     if (!claimed.ok) return undefined;
     const init = await this.#read(hosted, head, next, claimed, undo);
@@ -196,7 +197,7 @@ export class Takeover {
       await undo(claimed.fence);
       return undefined;
     }
-    // A task that was lost goes on, however many its owner has.
+    // A task that was lost continues, however many its owner has.
     runs.enter(head.task.owner, Infinity);
     const run = await this.#apart.call(() => runs.start(init));
     const about = {
@@ -205,17 +206,17 @@ export class Takeover {
       attempt: next.attempt,
     };
     // A task without a run waited: its attempts are no sign of trouble, and there may be thousands in a second.
-    if (head.run === undefined) settings.logger.debug("A task that waited goes on", about);
-    else if (next.attempt > 1) settings.logger.info("A task is resumed", about);
+    if (head.run === undefined) settings.logger.debug("Waiting task resumed", about);
+    else if (next.attempt > 1) settings.logger.info("Task resumed", about);
     return run;
   }
 
   /**
    * Takes the lease. Something may have been stored since the task was read, which may be long ago where many are lost: a holder that was
-   * only late goes on under the same fence, and its run may be at its next turn. Then the task is left for the next look.
+   * only late continues under the same fence, and its run may be at its next turn. Then the task is left for the next look.
    */
   #claim(head: TaskHead, run: StoredRun, effects: readonly TaskEffect[], claim: Claim): Promise<AppendOutcome> {
-    const { committer, settings } = this.#init;
+    const { committer, settings } = this.#deps;
     const lease = acquireLease(settings.lease, settings.clock.now());
     return committer.append({
       task: head.task,
@@ -234,7 +235,7 @@ export class Takeover {
     claimed: Claimed,
     undo: Undo,
   ): Promise<TaskRunInit | undefined> {
-    const { settings, runs } = this.#init;
+    const { settings, runs } = this.#deps;
     try {
       return await readLostRun(settings.store, hosted, head, run, claimed);
     } catch (cause) {
@@ -248,9 +249,9 @@ export class Takeover {
     }
   }
 
-  /** Leaves a task that this process has begun to take over, as it was: one that waited goes on waiting, and is due. */
+  /** Leaves a task that this process has begun to take over, as it was: one that waited keeps waiting, and is due. */
   async #release({ task, fence, run }: TaskHead): Promise<void> {
-    const { committer, settings } = this.#init;
+    const { committer, settings } = this.#deps;
     const due = Math.floor(settings.clock.now());
     const waits = { effect: "feature", op: "wake", feature: waitFeature, due } as const;
     const effects: TaskEffect[] = [
@@ -274,7 +275,7 @@ async function readLostRun(
 ): Promise<TaskRunInit | undefined> {
   const { taskId } = task;
   const input = (await store.read(task, taskId, { after: run.input - 1, limit: 1 }))?.records[0];
-  if (input?.call === undefined) throw new Error("The message of the turn is not in the log");
+  if (input?.call === undefined) throw new Error("The log lacks the message of the turn");
   const head = await store.head(task, taskId);
   if (head === undefined) throw new Error("The task is gone");
   if (head.fence !== fence) return undefined;
@@ -298,7 +299,7 @@ async function readLostRun(
 }
 
 /**
- * Fails a lost task that cannot go on, so that it does not stay WORKING for ever. `sentence` is for its user, `cause` for the
+ * Fails a lost task that cannot continue, so that it does not stay WORKING for ever. `sentence` is for its user, `cause` for the
  * log.
  */
 export async function giveUp(
@@ -311,13 +312,13 @@ export async function giveUp(
   const { task, contextId, run, holder, fence, seq } = head;
   const about = taskFields({ ...task, contextId });
   if (cause !== undefined) {
-    logger.error("A lost task was given up: it cannot be read", { ...about, cause });
+    logger.error("Lost task failed: its log cannot be read", { ...about, cause });
   } else {
     // What this process has given up itself was counted when it did.
     const level = holder === lease.holder ? "info" : "warn";
-    logger[level]("A task was lost", { ...about, holder, sentence });
+    logger[level]("Task lost: its process is gone", { ...about, holder, sentence });
   }
   const status = { state: "TASK_STATE_FAILED", message: { parts: [{ text: sentence }] } } as const;
-  // With another fence the run has ended its turn since, or another process has taken it over; else a holder that was late goes on.
+  // With another fence the run has ended its turn since, or another process has taken it over; else a holder that was late continues.
   await runs.endTask(head, status, { fence, seq, run: run ?? null });
 }

@@ -8,43 +8,41 @@ import {
   type TaskHead,
   type TaskKey,
 } from "../../store/index.ts";
-import { ChurnMap } from "../shared/churn-map.ts";
+import { ChurnMap } from "../shared/collections.ts";
 import type { Committer } from "../log/index.ts";
-import type { EngineSettings, HostedAgent } from "../shared/options.ts";
+import type { HostedAgent } from "../shared/options.ts";
+import type { EngineSettings } from "../shared/settings.ts";
 import { changed, isDueBy, isOver, isWaitOf, seenTurn, waitingRun, type Run, type Waiting } from "../run/index.ts";
-import { Looks, shuffled } from "./due.ts";
 import type { Outage } from "./outage.ts";
-import { Backoff } from "./recovery.ts";
+import { Backoff, Poller, shuffled } from "./polling.ts";
 import type { Runs } from "./runs.ts";
+import type { Suspects } from "./suspects.ts";
 import type { Takeover } from "./takeover.ts";
 
-/** Rows of one look. */
 const pageSize = 100;
 /** How many tasks are woken at a time: those that work may be as large as they are. */
 const maxAwakeCount = 256;
-/** How many tasks of a look are settled at the same time. */
+/** How many tasks of a poll are settled at the same time. */
 const maxAtOnce = 32;
 /** A task that works may take its events itself. If its process dies, another one looks after this time, in milliseconds. */
 const whileItWorks = 60_000;
 /** When a task is tried again that failed, in milliseconds. */
 const afterFailure = 30_000;
-/** After so many owners without room in one look, there is most likely none for anybody. */
+/** After so many owners without room in one poll, there is most likely none for anybody. */
 const maxWithoutRoom = 16;
-/** How many pages one look passes that it can do nothing with. The next one goes on from there. */
+/** How many pages one poll passes that it can do nothing with. The next one continues there. */
 const maxPages = 50;
 
-interface WakerInit {
+interface WakerDeps {
   readonly settings: EngineSettings;
   readonly committer: Committer;
   readonly agents: ReadonlyMap<string, HostedAgent>;
   readonly runs: Pick<Runs, "stopping" | "find" | "room">;
   readonly takeover: Pick<Takeover, "wake">;
   readonly outage: Pick<Outage, "isAway" | "failed">;
-  /** A task is on trial that may have caused a crash, or it is not known yet whether there is one: nothing else is started meanwhile. */
-  readonly isTrial: () => boolean;
+  readonly suspects: Pick<Suspects, "isTrial">;
 }
 
-/** What became of a look at a task. */
 type Settled = "changed" | "same" | "failed" | "noRoom";
 
 /**
@@ -52,45 +50,44 @@ type Settled = "changed" | "same" | "failed" | "noRoom";
  * over, and so are events that nobody has taken. Each process looks for rows that are due, and one of them gets the lease of the task.
  */
 export class Waker {
-  readonly #init: WakerInit;
+  readonly #deps: WakerDeps;
   readonly #backoff: Backoff;
-  /** Tasks that were woken here, and work. */
   readonly #awake = new ChurnMap<string, Run>();
-  readonly #looks: Looks;
-  /** Rows were left because too many tasks are awake, or too many runs go on. */
+  readonly #poller: Poller;
+  /** Rows were left because too many tasks are awake, or too many runs continue. */
   #isFull = false;
-  /** Where the next look goes on: after this `due`. `undefined`: from the beginning. */
+  /** Where the next poll continues: after this `due`. `undefined`: from the beginning. */
   #after: number | undefined;
 
-  constructor(init: WakerInit) {
-    this.#init = init;
-    const { settings, runs } = init;
-    this.#looks = new Looks({ clock: settings.clock, work: () => this.#look(), isOver: () => runs.stopping });
-    this.#backoff = new Backoff(init, "A task that waits could not be woken, and will be tried again later");
+  constructor(deps: WakerDeps) {
+    this.#deps = deps;
+    const { settings, runs } = deps;
+    this.#poller = new Poller({ clock: settings.clock, work: () => this.#poll(), isOver: () => runs.stopping });
+    this.#backoff = new Backoff(deps, "Failed to wake a waiting task; retrying later");
   }
 
-  /** `byItself` false: it looks when `look` is called. */
-  start(byItself: boolean): void {
-    this.#looks.start(byItself);
+  /** Without `background` it polls only when `poll` is called. */
+  start(background: boolean): void {
+    this.#poller.start(background);
   }
 
   stop(): Promise<void> {
-    return this.#looks.stop();
+    return this.#poller.stop();
   }
 
   /** A run of this process is over. `waits`: its task waits. */
   over(task: TaskKey, waits: Waiting | undefined): void {
     this.#awake.delete(task.taskId);
-    if (this.#init.runs.stopping) return;
+    if (this.#deps.runs.stopping) return;
     if (waits !== undefined) {
-      const left = waits.until - this.#init.settings.clock.now();
+      const left = waits.until - this.#deps.settings.clock.now();
       // An event may have come just before the run let go of the task, and either may have been put off while it worked.
       if (waits.events || left <= 0) void this.#settled(task, true);
-      if (waits.until !== Infinity) this.#looks.after(left);
+      if (waits.until !== Infinity) this.#poller.after(left);
     }
     if (this.#isFull && this.#working() < maxAwakeCount / 2) {
       this.#isFull = false;
-      void this.look();
+      void this.poll();
     }
   }
 
@@ -101,12 +98,12 @@ export class Waker {
 
   /** `surely`: tries twice, as a row that was put off would be looked at a minute later. */
   async #settled(task: TaskKey, surely = false): Promise<Settled> {
-    const { settings, runs } = this.#init;
+    const { settings, runs } = this.#deps;
     if (runs.stopping) return "same";
-    if (!this.#backoff.isDue(task.taskId) || this.#init.outage.isAway) return "failed";
+    if (!this.#backoff.isDue(task.taskId) || this.#deps.outage.isAway) return "failed";
     const work = async (): Promise<Settled> => {
       const head = await settings.store.head(task, task.taskId);
-      return head === undefined || runs.stopping || this.#init.isTrial() ? "same" : this.#settle(head);
+      return head === undefined || runs.stopping || this.#deps.suspects.isTrial ? "same" : this.#settle(head);
     };
     const twice = async (): Promise<Settled> => {
       try {
@@ -119,33 +116,32 @@ export class Waker {
     return (await this.#backoff.guard({ task }, surely ? twice : work)) ?? "failed";
   }
 
-  /** Looks for rows that are due. A call that finds a look under way has it look again. Never rejects. */
-  look(): Promise<void> {
-    return this.#looks.now();
+  /** Poller for rows that are due. A call that finds a look under way has it look again. Never rejects. */
+  poll(): Promise<void> {
+    return this.#poller.now();
   }
 
-  async #look(): Promise<void> {
-    const { clock, logger, pollInterval } = this.#init.settings;
-    this.#looks.after(pollInterval);
-    const { isTrial, outage, runs } = this.#init;
-    if (isTrial() || runs.stopping || outage.isAway) return;
+  async #poll(): Promise<void> {
+    const { clock, logger, pollInterval } = this.#deps.settings;
+    this.#poller.after(pollInterval);
+    const { suspects, outage, runs } = this.#deps;
+    if (suspects.isTrial || runs.stopping || outage.isAway) return;
     try {
       // One query, where nothing is due.
       const [next] = await this.#due({ now: Number.MAX_SAFE_INTEGER, limit: 1 });
       if (next === undefined) return;
-      if (next.due > clock.now()) return this.#looks.after(next.due - clock.now());
-      await this.#lookThrough();
+      if (next.due > clock.now()) return this.#poller.after(next.due - clock.now());
+      await this.#pollAll();
     } catch (cause) {
-      if (!runs.stopping && !(await outage.failed(cause)))
-        logger.error("Looking for waits that are over failed, and will be tried again", { cause });
+      if (!runs.stopping && !(await outage.failed(cause))) logger.error("Wait poll failed; retrying", { cause });
     }
   }
 
-  /** Page by page, from where the last look ended. What cannot be woken now is passed, so that it does not stand before others. */
-  async #lookThrough(): Promise<void> {
-    const { settings, runs } = this.#init;
+  /** Page by page, from where the last poll ended. What cannot be woken now is passed, so that it does not stand before others. */
+  async #pollAll(): Promise<void> {
+    const { settings, runs } = this.#deps;
     const full = new Set<string>();
-    for (let pages = 0; pages < maxPages && !runs.stopping && !this.#init.isTrial();) {
+    for (let pages = 0; pages < maxPages && !runs.stopping && !this.#deps.suspects.isTrial;) {
       const after = this.#after === undefined ? {} : { after: this.#after };
       const rows = await this.#due({ now: settings.clock.now(), limit: pageSize, ...after });
       const settled = await this.#settleAll(rows, full);
@@ -156,7 +152,7 @@ export class Waker {
       if (this.#after === undefined) {
         const { due } =
           (await this.#due({ now: Number.MAX_SAFE_INTEGER, limit: 1, after: settings.clock.now() }))[0] ?? {};
-        if (due !== undefined) this.#looks.after(due - settings.clock.now());
+        if (due !== undefined) this.#poller.after(due - settings.clock.now());
         return;
       }
     }
@@ -169,8 +165,8 @@ export class Waker {
   async #settleAll(rows: readonly DueFeature[], full: Set<string>): Promise<number> {
     const tasks = shuffled([...new Map(rows.map(({ task }) => [`${task.agent}\0${task.taskId}`, task])).values()]);
     let settled = 0;
-    for (let from = 0; from < tasks.length && !this.#init.runs.stopping;) {
-      const room = Math.min(maxAtOnce, maxAwakeCount - this.#working(), this.#init.runs.room);
+    for (let from = 0; from < tasks.length && !this.#deps.runs.stopping;) {
+      const room = Math.min(maxAtOnce, maxAwakeCount - this.#working(), this.#deps.runs.room);
       this.#isFull = room <= 0;
       if (this.#isFull || full.size >= maxWithoutRoom) break;
       const some = tasks.slice(from, from + room).filter(({ owner }) => !full.has(owner));
@@ -188,7 +184,6 @@ export class Waker {
     return result;
   }
 
-  /** How many of the tasks that were woken do more than wait. */
   #working(): number {
     let count = 0;
     for (const run of this.#awake.values()) count += Number(!run.phase.resting);
@@ -198,19 +193,19 @@ export class Waker {
   /** What fails again and again does not come first: its rows are due later, as far as they can be changed. */
   async #putOffFailed(rows: readonly DueFeature[]): Promise<void> {
     const [first] = rows;
-    const later = Math.ceil(this.#init.settings.clock.now() + afterFailure);
+    const later = Math.ceil(this.#deps.settings.clock.now() + afterFailure);
     if (first === undefined) return;
     const effects = rows.map((row) => changed(row, later));
-    await this.#init.committer.append({ task: first.task, records: [], effects }).catch(() => {});
+    await this.#deps.committer.append({ task: first.task, records: [], effects }).catch(() => {});
   }
 
   #due(query: Pick<FeatureQuery, "now" | "limit" | "after">): Promise<readonly DueFeature[]> {
-    const { agents, settings } = this.#init;
+    const { agents, settings } = this.#deps;
     return settings.store.dueFeatures({ feature: waitFeature, agents: [...agents.keys()], ...query });
   }
 
   async #settle(head: TaskHead): Promise<Settled> {
-    const { agents, settings, takeover } = this.#init;
+    const { agents, settings, takeover } = this.#deps;
     const { task, state } = head;
     const hosted = agents.get(task.agent);
     if (hosted === undefined) return "same";
@@ -235,7 +230,7 @@ export class Waker {
     // Another process has it.
     if (run === undefined) return "same";
     // It may be over already.
-    if (this.#init.runs.find(task.taskId) === run) this.#awake.set(task.taskId, run);
+    if (this.#deps.runs.find(task.taskId) === run) this.#awake.set(task.taskId, run);
     return "changed";
   }
 
@@ -251,6 +246,6 @@ export class Waker {
   /** Changes rows, unless the task or a row has changed since. */
   async #change({ task, fence }: TaskHead, effects: readonly FeatureEffect[]): Promise<Settled> {
     if (effects.length === 0) return "same";
-    return (await this.#init.committer.append({ task, fence, records: [], effects })).ok ? "changed" : "same";
+    return (await this.#deps.committer.append({ task, fence, records: [], effects })).ok ? "changed" : "same";
   }
 }

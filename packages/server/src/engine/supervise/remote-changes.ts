@@ -1,5 +1,6 @@
 import type { LiveLogs } from "../log/index.ts";
-import type { EngineSettings } from "../shared/options.ts";
+import type { Emitter } from "../shared/collections.ts";
+import type { EngineSettings } from "../shared/settings.ts";
 import { freeRuns, queuedRuns } from "../../store/wakeup.ts";
 import type { Leases } from "./leases.ts";
 import type { Queue } from "./queue.ts";
@@ -7,21 +8,21 @@ import type { Queue } from "./queue.ts";
 /** Least time between two comparisons of all runs with the store, in milliseconds. */
 const compareEvery = 1_000;
 
-interface OthersInit {
+interface RemoteChangesDeps {
   readonly settings: Pick<EngineSettings, "store" | "clock" | "logger" | "pollInterval">;
   readonly liveLogs: LiveLogs;
   readonly leases: Pick<Leases, "changedElsewhere" | "compare">;
   readonly queue: Pick<Queue, "changedElsewhere">;
   readonly maintenance: { recoverSoon(): void };
-  readonly onLost: () => void;
+  readonly workLeft: Emitter;
 }
 
 /**
  * What other processes change, as the store tells it: readers read on, a run that has lost its task ends, and tasks in the queue begin
  * where there is room.
  */
-export class Others {
-  readonly #init: OthersInit;
+export class RemoteChanges {
+  readonly #deps: RemoteChangesDeps;
   readonly #asked = new Map<string, "asked" | "again">();
   #unwatch: (() => void) | undefined;
   #clearTimer: () => void = () => {};
@@ -30,15 +31,14 @@ export class Others {
   #compared = -Infinity;
   #stopped = false;
 
-  constructor(init: OthersInit) {
-    this.#init = init;
+  constructor(deps: RemoteChangesDeps) {
+    this.#deps = deps;
   }
 
-  /** `byItself` false: a store that cannot be watched is looked at when `look` is called. */
-  start(byItself: boolean): void {
-    const { store } = this.#init.settings;
+  start(background: boolean): void {
+    const { store } = this.#deps.settings;
     this.#unwatch = store.watch?.((taskId) => this.#changed(taskId));
-    if (this.#unwatch === undefined && byItself) this.#poll();
+    if (this.#unwatch === undefined && background) this.#pollLater();
   }
 
   /** Other processes may have taken tasks over. */
@@ -46,9 +46,8 @@ export class Others {
     void this.#compare();
   }
 
-  /** Any task may have changed, where the store cannot be watched. */
-  look(): void {
-    if (this.#unwatch === undefined) this.#init.liveLogs.notifyRemote();
+  poll(): void {
+    if (this.#unwatch === undefined) this.#deps.liveLogs.notifyRemote();
   }
 
   stop(): void {
@@ -57,18 +56,18 @@ export class Others {
     this.#unwatch?.();
   }
 
-  #poll(): void {
-    const { clock, pollInterval } = this.#init.settings;
+  #pollLater(): void {
+    const { clock, pollInterval } = this.#deps.settings;
     if (this.#stopped) return;
-    this.look();
-    this.#clearTimer = clock.after(pollInterval, () => this.#poll());
+    this.poll();
+    this.#clearTimer = clock.after(pollInterval, () => this.#pollLater());
   }
 
   #changed(taskId: string | undefined): void {
-    const { liveLogs, queue, maintenance, onLost } = this.#init;
+    const { liveLogs, queue, maintenance, workLeft } = this.#deps;
     if (taskId === freeRuns) {
       maintenance.recoverSoon();
-      return onLost();
+      return workLeft.emit();
     }
     if (taskId === queuedRuns) return queue.changedElsewhere();
     liveLogs.notifyRemote(taskId);
@@ -83,13 +82,13 @@ export class Others {
     if (this.#asked.has(taskId)) return void this.#asked.set(taskId, "again");
     do {
       this.#asked.set(taskId, "asked");
-      await this.#init.leases.changedElsewhere(taskId);
+      await this.#deps.leases.changedElsewhere(taskId);
     } while (this.#asked.get(taskId) === "again" && !this.#stopped);
     this.#asked.delete(taskId);
   }
 
   async #compare(): Promise<void> {
-    const { settings, leases, maintenance } = this.#init;
+    const { settings, leases, maintenance } = this.#deps;
     const { clock, logger } = settings;
     if (this.#comparing) return;
     this.#comparing = true;
@@ -99,6 +98,6 @@ export class Others {
     if (this.#stopped) return;
     this.#compared = clock.elapsed();
     maintenance.recoverSoon();
-    await leases.compare().catch((cause: unknown) => logger.debug("The runs could not be compared", { cause }));
+    await leases.compare().catch((cause: unknown) => logger.debug("Failed to compare runs with the store", { cause }));
   }
 }

@@ -1,22 +1,85 @@
 import {
   A2AError,
+  countsInGeneration,
   hasGenerations,
   invalidParams,
   isTerminal,
   jsonHash,
   type CancelTaskRequest,
+  type DeleteTaskPushNotificationConfigRequest,
+  type Empty,
+  type GetTaskPushNotificationConfigRequest,
   type GetTaskRequest,
   type GetTaskRequestDraft,
+  type ListTaskPushNotificationConfigsRequest,
+  type ListTaskPushNotificationConfigsResponse,
   type ListTasksRequest,
   type ListTasksResponse,
+  type SendMessageRequest,
+  type SendMessageResponse,
   type SubscribeToTaskRequest,
   type Task,
+  type TaskPushNotificationConfig,
 } from "@parley/a2a/internal/model/index";
-import type { CallContext, Reply } from "@parley/a2a/internal/protocol/index";
-import type { ListPosition, ListQuery } from "../../store/index.ts";
-import { EventStream, waitForGeneration } from "../log/index.ts";
+import { Payload, type CallContext, type Reply } from "@parley/a2a/internal/protocol/index";
+import { assembleLog, roomless, type ListPosition, type ListQuery } from "../../store/index.ts";
+import { EventStream, waitForAnswer, waitForGeneration, readTimeline } from "../log/index.ts";
 import type { Runs } from "../supervise/index.ts";
-import { counted, hasRoom, pageOf, taskReply, type AgentTasks, type WantedStream } from "./agent-tasks.ts";
+import { configsOf, type SendDeps } from "./admission.ts";
+import { counted, hasRoom, pageOf, taskReply, wrappedTask, type AgentTasks, type WantedStream } from "./agent-tasks.ts";
+import type { Sends } from "./send-message.ts";
+
+/** SendMessage (A2A 1.0 §3.1.1): answers with the agent's message, or with the task once it is interrupted or over. */
+export async function sendMessage(
+  tasks: AgentTasks,
+  sends: Sends,
+  request: SendMessageRequest,
+  context: CallContext,
+  extensions: readonly string[],
+): Promise<Reply<SendMessageResponse>> {
+  const admission = sends.accept(tasks.hosted, tasks.ownerOf(context), request, context, extensions);
+  const { answer } = admission instanceof Promise ? await admission : admission;
+  const accepted = await answer;
+  if (accepted.kind === "message") return { payload: accepted.reply };
+  const { task, input, log } = accepted;
+  const historyLength = request.configuration?.historyLength;
+  if (log !== undefined) {
+    // The texts stay in memory for as long as the answer does.
+    const bytes = log.reduce((sum, { json }) => sum + json.length, 0);
+    if (bytes > roomless) await context.reserve?.(bytes);
+    const made = wrappedTask(assembleLog(log, tasks.wholeBut(historyLength, context)));
+    const generation = (): number => log.filter(({ kind }) => countsInGeneration(kind)).length;
+    return counted(made, context, () => new Map([[task.taskId, generation()]]));
+  }
+  if (request.configuration?.returnImmediately !== true) {
+    await waitForAnswer(tasks.position(accepted, input), input, context.signal);
+  }
+  const snapshot = await tasks.load(task, historyLength, context);
+  return counted(wrappedTask(snapshot), context, () => new Map([[task.taskId, snapshot.head.generation]]));
+}
+
+/** SendStreamingMessage (§3.1.2). Resolves when the message is accepted. What the agent does with it goes to the stream. */
+export async function sendStreamingMessage(
+  tasks: AgentTasks,
+  sends: Sends,
+  request: SendMessageRequest,
+  context: CallContext,
+  extensions: readonly string[],
+): Promise<EventStream> {
+  const { answer } = await sends.accept(tasks.hosted, tasks.ownerOf(context), request, context, extensions);
+  return new EventStream("SendStreamingMessage", async () => {
+    const accepted = await answer;
+    if (accepted.kind === "message") return { payload: accepted.reply };
+    const { input, made } = accepted;
+    const historyLength = request.configuration?.historyLength;
+    if (made && historyLength === undefined) {
+      // The first record of the log is the task as it was created. Any other stream begins with the task as it is now.
+      const counts = hasGenerations(context.version);
+      return { ...tasks.position(accepted, 0, context), input, ...(counts && { generation: 0 }) };
+    }
+    return tasks.stream(accepted, { after: made ? undefined : context.after, input, historyLength }, context);
+  });
+}
 
 /**
  * GetTask (A2A 1.0 §3.1.3). In the 1.1 draft it may wait for a generation beyond the one that the caller knows, and the answer has the
@@ -34,8 +97,6 @@ export async function getTask(tasks: AgentTasks, request: GetTaskRequest, contex
   const reply = taskReply(snapshot, context);
   if (!hasGenerations(context.version) || historyLength === 0) return reply;
   const { store, limits } = tasks.settings;
-  // Loaded where it is asked for: few callers speak the draft.
-  const { readTimeline } = await import("../log/timeline.ts");
   const timeline = await readTimeline(store, snapshot.head, limits.pageBytes, hasRoom(context) ? context : undefined);
   return timeline === undefined ? reply : { ...reply, timeline: { payload: reply.payload, ...timeline } };
 }
@@ -99,7 +160,6 @@ export async function listTasks(
   return counted(page, context, () => new Map(listed.map(({ id }, at) => [id, heads[at]?.generation ?? 0])));
 }
 
-/** The query for the store. `scope`: whose page tokens are accepted. */
 function queryOf(
   request: ListTasksRequest,
   limit: number,
@@ -123,7 +183,7 @@ function queryOf(
 
 /*
  * A page token is a position in a list (A2A 1.0 §3.1.4). It is accepted from one caller for one set of filters: its checksum
- * tells it from a token that this list did not give out. The checksum is no secret. Access is limited by the scope of the
+ * tells it from a token that this list did not give out. The checksum is not a secret. Access is limited by the scope of the
  * query and not by the token.
  */
 
@@ -143,4 +203,58 @@ function decodePageToken(token: string, scope: string, request: ListTasksRequest
 function checksum(place: string, scope: string, request: ListTasksRequest): string {
   const { contextId = null, status = null, statusTimestampAfter = null } = request;
   return jsonHash([place, scope, contextId, status, statusTimestampAfter]);
+}
+
+/* The operations on webhooks. A webhook belongs to a task, so its owner is the one of the task. */
+
+type Deps = Pick<SendDeps, "configs">;
+
+/** CreateTaskPushNotificationConfig (A2A 1.0 §3.1.7). */
+export async function createWebhook(
+  tasks: AgentTasks,
+  deps: Deps,
+  request: TaskPushNotificationConfig,
+  context: CallContext,
+  extensions: readonly string[],
+): Promise<Reply<TaskPushNotificationConfig>> {
+  const configs = await configsOf(deps);
+  const { taskId = "" } = request;
+  if (taskId === "") throw invalidParams([{ field: "taskId", description: "is required" }]);
+  const head = await tasks.head(taskId, context);
+  return { payload: new Payload(await configs.create(head, request, { version: context.version, extensions })) };
+}
+
+/** GetTaskPushNotificationConfig (§3.1.8). */
+export async function getWebhook(
+  tasks: AgentTasks,
+  deps: Deps,
+  { taskId, id }: GetTaskPushNotificationConfigRequest,
+  context: CallContext,
+): Promise<Reply<TaskPushNotificationConfig>> {
+  const configs = await configsOf(deps);
+  return { payload: new Payload(await configs.get({ taskId, ...tasks.ownerOf(context) }, id)) };
+}
+
+/** ListTaskPushNotificationConfigs (§3.1.9). */
+export async function listWebhooks(
+  tasks: AgentTasks,
+  deps: Deps,
+  request: ListTaskPushNotificationConfigsRequest,
+  context: CallContext,
+): Promise<Reply<ListTaskPushNotificationConfigsResponse>> {
+  const configs = await configsOf(deps);
+  const task = { taskId: request.taskId, ...tasks.ownerOf(context) };
+  return { payload: new Payload(await configs.list(task, request)) };
+}
+
+/** DeleteTaskPushNotificationConfig (§3.1.10). */
+export async function deleteWebhook(
+  tasks: AgentTasks,
+  deps: Deps,
+  { taskId, id }: DeleteTaskPushNotificationConfigRequest,
+  context: CallContext,
+): Promise<Reply<Empty>> {
+  const configs = await configsOf(deps);
+  await configs.delete({ taskId, ...tasks.ownerOf(context) }, id);
+  return { payload: new Payload({}) };
 }

@@ -43,3 +43,20 @@ export class ChurnMap<Key, Value> {
     return this.#map.values();
   }
 }
+
+/** Tells listeners that something happened, so that what is built first need not know what is built on it. */
+export class Emitter<Args extends readonly unknown[] = []> {
+  #listeners: readonly ((...args: Args) => void)[] = [];
+
+  get hasListeners(): boolean {
+    return this.#listeners.length > 0;
+  }
+
+  on(listener: (...args: Args) => void): void {
+    this.#listeners = [...this.#listeners, listener];
+  }
+
+  emit(...args: Args): void {
+    for (const listener of this.#listeners) listener(...args);
+  }
+}

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { ChurnMap } from "../../src/engine/shared/churn-map.ts";
+import { ChurnMap } from "../../src/engine/shared/collections.ts";
 
 it("works like a Map while thousands of entries come and go", () => {
   const step = fc.tuple(fc.constantFrom("set", "delete"), fc.integer({ min: 0, max: 100 }));

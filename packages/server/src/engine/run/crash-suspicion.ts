@@ -1,0 +1,115 @@
+import type { NewRecord } from "@parley/a2a/internal/model/index";
+import {
+  replayFeature,
+  stepFeature,
+  type Store,
+  type StoredRun,
+  type TaskEffect,
+  type TaskKey,
+} from "../../store/index.ts";
+import { isBegun } from "./task-rows.ts";
+
+/** Whether processes have crashed while they had a run, so that it may be the cause. */
+export function isSuspect(run: StoredRun | null | undefined): run is StoredRun {
+  return (run?.deaths ?? 0) > 0;
+}
+
+/** Whether a run that writes these has come further than the run that was lost. That a step has begun is no progress: it may be what crashes. */
+export function isProgress(records: readonly NewRecord[], effects: readonly TaskEffect[]): boolean {
+  if (records.length > 0) return true;
+  return effects.some(
+    (each) =>
+      each.effect === "checkpoint" ||
+      (each.effect === "feature" && each.op === "set" && each.feature === stepFeature && !isBegun(each.key)),
+  );
+}
+
+/** The most that stores keep. Nobody comes that far without a record. */
+const maxOutlived = 10_000;
+
+interface SuspectedRun {
+  readonly store: Pick<Store, "features">;
+  readonly task: TaskKey;
+  isStopped(): boolean;
+  append(effects: readonly TaskEffect[]): void;
+  flush(): Promise<void>;
+}
+
+/** A run that was taken over from a process that crashed. It may have caused the crash, until it writes something new. */
+export class CrashSuspicion {
+  readonly #of: SuspectedRun;
+  #run: StoredRun;
+  #excused = false;
+  /** `seq` of the last event that its replay has repeated. 0: not known yet. */
+  #replayed = 0;
+  #isOver = false;
+
+  constructor(of: SuspectedRun, run: StoredRun) {
+    this.#of = of;
+    this.#run = run;
+  }
+
+  /** The run has made progress. */
+  end(): void {
+    this.#isOver = true;
+  }
+
+  /** The run has gone on for a while: it has caused none of the crashes so far, and a later one does not come from its start. */
+  clear(): void {
+    const { turn, attempt, input, deaths = 0 } = this.#run;
+    const outlived = Math.min(deaths, maxOutlived);
+    // Its start may be watched twice.
+    if (outlived !== this.#run.outlived) this.#store({ turn, attempt, input, deaths, outlived });
+  }
+
+  /** The server stops: if it is killed before the run ends, that death does not count as a crash of the run. */
+  excuse(): void {
+    this.#store(withoutCrash(this.#run));
+    this.#excused = true;
+  }
+
+  /** Another run began while this one was tried alone. Resolves once that is stored. */
+  async joined(): Promise<void> {
+    if (this.#run.alone !== true) return;
+    const { alone: _, ...run } = this.#run;
+    this.#store(run);
+    await this.#of.flush().catch(() => {});
+  }
+
+  /** What takes back the crash that was counted in advance, where the task is left for another process. */
+  get handBack(): readonly TaskEffect[] {
+    return this.#excused ? [] : [{ effect: "run", run: withoutCrash(this.#run) }];
+  }
+
+  /** Stores how far the replay has come. If an attempt before this one died earlier, this one is cleared of that crash. */
+  noteReplay(to: number, input: number): void {
+    if (to <= this.#replayed) return;
+    const begins = this.#replayed === 0;
+    this.#replayed = to;
+    if (begins) void this.#storeReplay(input).catch(() => {});
+  }
+
+  /** `input`: `seq` of the message of the turn. A position of an earlier turn says nothing about this one. */
+  async #storeReplay(input: number): Promise<void> {
+    const { store, task } = this.#of;
+    const [row] = await store.features(task, task.taskId, replayFeature);
+    const before = Number(row?.value ?? 0);
+    for (let noted = before; !this.#of.isStopped() && !this.#isOver; await this.#of.flush()) {
+      if (this.#replayed <= noted) return void (this.#replayed = 0);
+      noted = this.#replayed;
+      if (before > input) this.clear();
+      this.#of.append([{ effect: "feature", op: "set", feature: replayFeature, key: "seq", value: `${noted}` }]);
+    }
+  }
+
+  #store(run: StoredRun): void {
+    this.#run = run;
+    this.#of.append([{ effect: "run", run }]);
+  }
+}
+
+/** A run without the crash that its takeover counted in advance. */
+function withoutCrash({ turn, attempt, input, deaths = 1, outlived = 0 }: StoredRun): StoredRun {
+  const before = deaths - 1;
+  return { turn, attempt, input, deaths: before, outlived: Math.min(outlived, before) };
+}

@@ -1,0 +1,244 @@
+import type { Logger } from "@parley/a2a/internal/base/index";
+import {
+  ArtifactLedger,
+  type NewRecord,
+  type TaskArtifactUpdateEvent,
+  type TaskState,
+} from "@parley/a2a/internal/model/index";
+import type { AgentEvent, ArtifactEvent } from "@parley/a2a/internal/protocol/index";
+import type { FeatureEffect, Store, TaskKey } from "../../store/index.ts";
+import { Additions, artifactRecord, keepIn, statusRecord, type Origin, type StatusInit } from "../log/index.ts";
+import { exceeds } from "../shared/bytes.ts";
+import { agentMistake, nameOf } from "../shared/mistakes.ts";
+import type { RunSettings } from "../shared/settings.ts";
+import { activeIn, type TurnInput } from "./turn-input.ts";
+
+/**
+ * The artifacts of a task. An append to an unknown or closed artifact is a mistake of the agent. Artifacts of earlier turns and
+ * lost runs are read from the log when an append first needs them.
+ */
+export class TaskArtifacts {
+  readonly #store: Pick<Store, "read">;
+  readonly #task: TaskKey;
+  readonly #own = new ArtifactLedger();
+  /** Artifacts of the log before it; absent until they are needed. */
+  #earlier: ArtifactLedger | undefined;
+
+  /** `isNew`: the task is not stored yet, so its log has no artifacts. */
+  constructor(store: Pick<Store, "read">, task: TaskKey, isNew: boolean) {
+    this.#store = store;
+    this.#task = task;
+    if (isNew) this.#earlier = new ArtifactLedger();
+  }
+
+  /** Whether `readLog` has to be called before an event can be noted. */
+  needsLog({ artifact, append }: ArtifactEvent): boolean {
+    return this.#earlier === undefined && append === true && this.#own.isClosed(artifact.artifactId) === undefined;
+  }
+
+  async readLog(): Promise<void> {
+    this.#earlier = await this.#read();
+  }
+
+  /** Notes an event. Throws for an append to an artifact that is not open, unless the run repeats events of a lost one. */
+  note(event: ArtifactEvent, repeating: boolean): void {
+    const { artifactId } = event.artifact;
+    if (event.append === true && !repeating) {
+      const closed = this.#own.isClosed(artifactId) ?? this.#earlier?.isClosed(artifactId);
+      if (closed !== false) throw agentMistake(notOpen(artifactId, closed === true));
+    }
+    this.#own.note({ artifact: event.artifact, lastChunk: event.lastChunk === true });
+  }
+
+  reopen(artifacts: Iterable<string>): void {
+    for (const artifactId of artifacts) {
+      if (this.#own.isClosed(artifactId) === undefined) this.#own.note({ artifact: { artifactId } });
+    }
+  }
+
+  async #read(): Promise<ArtifactLedger> {
+    const ledger = new ArtifactLedger();
+    const { taskId } = this.#task;
+    for (let after = 0; ;) {
+      const page = await this.#store.read(this.#task, taskId, { after, limit: 256, kinds: ["artifactUpdate"] });
+      const last = page?.records.at(-1);
+      if (page === undefined || last === undefined) return ledger;
+      for (const record of page.records) ledger.note(JSON.parse(record.json) as TaskArtifactUpdateEvent);
+      after = last.seq;
+    }
+  }
+}
+
+function notOpen(artifactId: string, closed: boolean): string {
+  const id = JSON.stringify(artifactId);
+  const open = `turn.artifact({ artifactId: ${id}, parts, open: true })`;
+  if (!closed) return `this task has no artifact ${id}: begin it with ${open}`;
+  return `artifact ${id} is closed: open it with ${open}, and close it with { last: true } on the last append alone`;
+}
+
+/** States by which a turn may end the task after its question: they say why. */
+const withdraws: ReadonlySet<TaskState> = new Set(["TASK_STATE_FAILED", "TASK_STATE_REJECTED", "TASK_STATE_CANCELED"]);
+
+const statusAdvice = "The question ends its turn: return after asking, and go on in the turn of the answer.";
+const waitAdvice =
+  "The question ends its turn, and the answer begins the next one: wait before you ask, or in the turn of the answer.";
+const artifactAdvice = "A stream of the message has ended with the question: yield results before it.";
+
+/**
+ * The question that a turn has asked its user. It stays open until the answer comes. A later status of the same turn would take
+ * it back before anyone could answer, so such a status is refused, unless it ends the task for a reason.
+ */
+export class Question {
+  readonly #logger: Logger;
+  #isOpen = false;
+  #warned = false;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** A turn begins. `isOpen`: its lost run had asked a question. */
+  begin(isOpen: boolean): void {
+    this.#isOpen = isOpen;
+    this.#warned = false;
+  }
+
+  ask(): void {
+    this.#isOpen = true;
+  }
+
+  /**
+   * Whether an event must not be stored because it came after the question. A result is stored, but streams of the message
+   * have ended with the question (A2A 1.0 §11.7), so their clients do not see it at once. Both are logged for the operator.
+   */
+  refuses(event: AgentEvent, turn: number): boolean {
+    if (!this.#isOpen) return false;
+    const kind = event?.kind;
+    // The answer would wait until the wait is over, which may be never.
+    const refused = kind === "reply" || kind === "wait" || (kind === "status" && !withdraws.has(event.state));
+    if (refused || (event?.kind === "artifact" && !this.#warned)) this.#report(event, turn, refused);
+    return refused;
+  }
+
+  #report(event: AgentEvent, turn: number, refused: boolean): void {
+    const fields = { turn };
+    const late = `${nameOf(event)} after turn.inputRequired()`;
+    this.#warned = true;
+    const advice = event.kind === "wait" ? waitAdvice : statusAdvice;
+    if (refused) this.#logger.error(`${late} is not stored. ${advice}`, fields);
+    else this.#logger.warn(`${late} is seen late. ${artifactAdvice}`, fields);
+  }
+}
+
+/** Where an event of an agent stands. */
+export interface EventPlace {
+  readonly key: TaskKey;
+  readonly origin: Origin;
+  /** Whose it is: one of a delegation comes from another agent. */
+  readonly actor: "agent" | "delegate";
+  /** Its number in its turn, for the id of its message. */
+  readonly number: string;
+  readonly time: number;
+}
+
+/**
+ * The record of an event that an agent yielded, or that came from another agent.
+ *
+ * @throws A2AError `InvalidAgentResponse` for anything else than an event.
+ */
+export function recordOf(event: AgentEvent, place: EventPlace): NewRecord {
+  if (place.actor === "delegate" && event?.kind !== "artifact" && event?.kind !== "status") {
+    throw agentMistake("an extension turned an event of another agent into another kind");
+  }
+  switch (event?.kind) {
+    case "artifact":
+      return artifactRecord(place.origin, event, place.actor, place.time);
+    case "status":
+      return status(event, place);
+    case "reply":
+      // The task was made before the answer was known: the answer completes it.
+      return status({ state: "TASK_STATE_COMPLETED", message: event.message }, place);
+    default:
+      throw agentMistake(
+        typeof event === "object" && event !== null && Symbol.asyncIterator in event
+          ? "it is a stream of events: write yield* turn.stream(…), with the star"
+          : "it is no event: yield what the builders of the turn give, turn.working() or turn.artifact()",
+      );
+  }
+}
+
+function status(init: StatusInit, { key, origin, actor, number, time }: EventPlace): NewRecord {
+  const messageId = `${key.taskId}-${origin.turn}-${origin.attempt}-${number}`;
+  return statusRecord(origin, init, actor, messageId, time);
+}
+
+/** What the extensions of a turn make of the events of one task. What those of kind `data` add is left out where it has no room. */
+export class ExtendedEvents {
+  readonly additions: Additions;
+  readonly #settings: RunSettings;
+  readonly #key: TaskKey;
+  readonly #contextId: string;
+
+  readonly #logger: Logger;
+
+  constructor(settings: RunSettings, key: TaskKey, contextId: string, logger: Logger) {
+    this.additions = new Additions(logger);
+    this.#logger = logger;
+    this.#settings = settings;
+    this.#key = key;
+    this.#contextId = contextId;
+  }
+
+  /** The record of an event, and the event as the extensions leave it. `kept`: takes the rows that they keep with it. */
+  made(
+    event: AgentEvent,
+    input: TurnInput,
+    kept: FeatureEffect[][],
+    placeOf: () => EventPlace,
+  ): readonly [NewRecord, AgentEvent] {
+    const rows: FeatureEffect[] = [];
+    kept.push(rows);
+    const extended = this.#append(event, input, rows, false);
+    const place = placeOf();
+    const record = recordOf(extended, place);
+    const by = this.#settings.extensions.adding(activeIn(input));
+    if (by.length === 0) return [record, extended];
+    const bare = (effects: FeatureEffect[]): AgentEvent => this.#append(event, input, effects, true);
+    if (!this.#isTooLarge(record)) {
+      this.additions.note(record, { by, bare: () => recordOf(bare([]), place), rows });
+      return [record, extended];
+    }
+    const left: FeatureEffect[] = [];
+    const without = bare(left);
+    kept.splice(-1, 1, left);
+    this.additions.leftOut(by, "limits.eventBytes");
+    return [recordOf(without, place), without];
+  }
+
+  /** A status of the server with what extensions add to it, or without where that is too large. */
+  withAddition(record: NewRecord, by: readonly string[], bare: () => NewRecord): NewRecord {
+    if (this.#isTooLarge(record)) {
+      this.additions.leftOut(by, "limits.eventBytes");
+      return bare();
+    }
+    this.additions.note(record, { by, bare, rows: [] });
+    return record;
+  }
+
+  #isTooLarge({ json }: NewRecord): boolean {
+    return exceeds(json, this.#settings.limits.eventBytes);
+  }
+
+  /** `bare`: without extensions of the kind `data`. */
+  #append(event: AgentEvent, input: TurnInput, effects: FeatureEffect[], bare: boolean): AgentEvent {
+    const { message } = input.resumes ?? input;
+    const { clock, extensions } = this.#settings;
+    const { taskId } = this.#key;
+    const turn = { contextId: this.#contextId, taskId, message, extensions: activeIn(input), clock };
+    return extensions.append(event, turn, input.active, { keep: keepIn(effects) }, bare, this.#logger);
+  }
+}

@@ -1,0 +1,177 @@
+import type { Clock } from "@parley/a2a/internal/base/index";
+import { A2AError, type JsonValue, type Message, type NewRecord } from "@parley/a2a/internal/model/index";
+import type { OpenWait, TurnRows } from "@parley/a2a/internal/protocol/index";
+import {
+  queueFeature,
+  waitFeature,
+  type FeatureEffect,
+  type FeatureRow,
+  type OnceEffect,
+  type Store,
+  type StoredRun,
+  type TaskHead,
+  type TaskKey,
+} from "../../store/index.ts";
+import { keepIn, taskRecord, type StoredCall } from "../log/index.ts";
+import type { Phase } from "./phase.ts";
+
+/* The rows of steps, waits and events: their keys begin with what they belong to. Then those of the queue, and of extensions. */
+
+/** What results belong to: a turn, by its number, or the whole task. */
+export type ScopeName = `${number}` | "task";
+
+export function scopeOf(key: string): string {
+  return key.slice(0, key.indexOf("."));
+}
+
+/** The key of the row with the names of steps that have begun, and whose results are not stored. */
+export function begunKey(scope: ScopeName): string {
+  return `${scope}.begun`;
+}
+
+export function isBegun(key: string): boolean {
+  return key.endsWith(".begun");
+}
+
+/** The row of a wait. `turn`: the turn that the function sees. `due`: when somebody has to look at it, while the task waits. */
+export function waitRow(turn: number, key: string, wait: OpenWait, due?: number): FeatureEffect {
+  const value = JSON.stringify(wait);
+  const row = { effect: "feature", op: "set", feature: waitFeature, key: waitKey(turn, key), value } as const;
+  return due === undefined ? row : { ...row, due };
+}
+
+export function waitKey(turn: number, key: string): string {
+  return `${turn}.${key}`;
+}
+
+/** Whether a turn has waits that are not over, so that any agent is called again. `turn`: the turn that the function sees. */
+export async function hasWaits(store: Pick<Store, "features">, task: TaskKey, turn: number): Promise<boolean> {
+  const rows = await store.features(task, task.taskId, waitFeature);
+  return rows.some(isWaitOf(turn));
+}
+
+export function isWaitOf(turn: number): (row: Pick<FeatureRow, "key">) => boolean {
+  return ({ key }) => scopeOf(key) === `${turn}`;
+}
+
+export interface StoredEvent {
+  /** Tells it from others that had its place before. */
+  readonly id: string;
+  readonly name: string;
+  readonly data: JsonValue;
+}
+
+/** The row of an event, which has to be free. It is due at once, so that a process looks whether its task waits for it. */
+export function eventRow(key: string, event: StoredEvent, due: number): FeatureEffect {
+  return { effect: "feature", op: "set", feature: waitFeature, key, value: JSON.stringify(event), due, if: null };
+}
+
+export function eventKey(place: number): string {
+  return `event.${place}`;
+}
+
+export function isEvent({ key }: Pick<FeatureRow, "key">): boolean {
+  return scopeOf(key) === "event";
+}
+
+export function isOver(row: FeatureRow, now: number, rows: readonly FeatureRow[]): boolean {
+  const { event, until } = JSON.parse(row.value) as OpenWait;
+  if (until !== undefined && until <= now) return true;
+  if (event === undefined) return false;
+  return rows.some((other) => isEvent(other) && (JSON.parse(other.value) as StoredEvent).name === event);
+}
+
+export function isDueBy(now: number): (row: FeatureRow) => boolean {
+  return ({ due = Infinity }) => due <= now;
+}
+
+/** The change of a row as it was read. `park`: it is not due any more. A number: when it is due. */
+export function changed({ key, value, due }: FeatureRow, to: "delete" | "park" | number): FeatureEffect {
+  const row = {
+    effect: "feature",
+    feature: waitFeature,
+    key,
+    if: due === undefined ? { value } : { value, due },
+  } as const;
+  if (to === "delete") return { ...row, op: "delete" };
+  return to === "park" ? { ...row, op: "set", value } : { ...row, op: "set", value, due: to };
+}
+
+export const queueKey = "run";
+
+export type QueuedRun = Pick<StoredRun, "turn" | "input">;
+
+/** Whether a task waits for a process with room. Nothing else leaves a task submitted without a run. */
+export function isQueued({ state, run }: Pick<TaskHead, "state" | "run">): boolean {
+  return state === "TASK_STATE_SUBMITTED" && run === undefined;
+}
+
+/** Puts a task into the queue. `place`: those with a lower one come first, then those that came first. */
+export function queueRow({ turn, input }: QueuedRun, place: number): FeatureEffect {
+  const value = JSON.stringify({ turn, input });
+  return { effect: "feature", op: "set", feature: queueFeature, key: queueKey, value, due: place };
+}
+
+/** The first record of a task whose agent is not called yet. */
+export function queuedTask(
+  { taskId }: TaskKey,
+  contextId: string,
+  message: Message,
+  call: StoredCall,
+  time: number,
+): NewRecord {
+  const { extensions, trace } = call;
+  return taskRecord(
+    { taskId, contextId, turn: 1, attempt: 1, extensions, trace },
+    "TASK_STATE_SUBMITTED",
+    message,
+    call,
+    time,
+  );
+}
+
+/** Owner of claimed names. Those of principals are JSON. */
+const claims = "claims of extensions";
+const day = 24 * 60 * 60_000;
+
+interface TurnRowsDeps {
+  readonly store: Pick<Store, "append" | "features" | "once">;
+  readonly clock: Clock;
+  readonly task: TaskKey;
+  readonly turn: number;
+  readonly phase: () => Pick<Phase, "fence" | "flush" | "keep" | "makeTask">;
+}
+
+/** The rows that an extension keeps with the task of a turn. `feature`: its URI. */
+export function turnRows(feature: string, { store, clock, task, turn, phase }: TurnRowsDeps): TurnRows {
+  return {
+    read: () => store.features(task, task.taskId, feature),
+    async store(changes) {
+      const effects: FeatureEffect[] = [];
+      const keep = keepIn(effects);
+      for (const change of changes) keep({ feature, ...change });
+      phase().makeTask();
+      await phase().keep(effects);
+    },
+    async claim(name, until, family = feature) {
+      const { agent, taskId } = task;
+      const now = Math.floor(clock.now());
+      // Names of one day go together, so that no sweep deletes very many at once.
+      const context = { agent, owner: claims, contextId: `${family} ${Math.floor(now / day)}` };
+      const hash = `${taskId} ${turn}`;
+      const key = `${family} ${name}`;
+      const held = await store.once(context, key, now);
+      if (held !== undefined) return held.hash === hash;
+      // After a crash only a turn of a stored task continues. The name of another one would be taken, and used by nobody.
+      if (phase().fence === undefined) {
+        phase().makeTask();
+        await phase().flush();
+      }
+      const once: OnceEffect = { effect: "once", key, hash, now, until: Math.ceil(until) };
+      const [outcome] = await store.append([{ context, effects: [once] }]);
+      if (outcome?.ok === true) return true;
+      if (outcome?.reason !== "duplicate") throw new A2AError("Unavailable", "The name could not be claimed");
+      return outcome.once?.hash === hash;
+    },
+  };
+}

@@ -1,0 +1,86 @@
+import { A2AError, invalidParams } from "@parley/a2a/internal/model/index";
+import { RunGivenUp, ServerIsStopping } from "@parley/a2a/internal/protocol/index";
+import type { TaskHead } from "../../store/index.ts";
+
+/* Errors that several operations answer with, and those of the store. */
+
+/** Also for the task of another owner, because for this caller it does not exist. */
+export function taskNotFound(taskId: string): A2AError {
+  return new A2AError("TaskNotFound", undefined, { metadata: { taskId } });
+}
+
+/** For a message to a task in a terminal state (A2A 1.0 §3.4.3). */
+export function taskIsOver({ task, state }: TaskHead): A2AError {
+  const metadata = { taskId: task.taskId, state };
+  return new A2AError("UnsupportedOperation", "This task is over and takes no more messages", { metadata });
+}
+
+export function taskIsFull(taskBytes: number): A2AError {
+  const description = `does not fit: a task takes ${taskBytes} bytes, all of its messages and results together`;
+  return invalidParams([{ field: "message.parts", description }], "This task is full");
+}
+
+/** For a message that would begin one run more than its owner may have. */
+export function tooManyTasks(max: number): A2AError {
+  return new A2AError("TooManyRequests", `Agents work on ${max} tasks of this caller already`, { retryAfter: 5 });
+}
+
+/** For a message whose task would have to wait behind more of its owner than may wait. */
+export function tooManyQueued(max: number): A2AError {
+  return new A2AError("TooManyRequests", `${max} tasks of this caller wait for an agent already`, { retryAfter: 5 });
+}
+
+/** Ends the stream of a task that continues elsewhere. Without a time to wait: another process may have it by now. */
+export function streamMoves(): A2AError {
+  return new ServerIsStopping("The server is stopping; the stream continues on another one");
+}
+
+/** For who waits for a turn that is given up. `cause`: why the store failed. The task may continue, here or elsewhere. */
+export function turnIsLost(cause?: unknown): A2AError {
+  return new A2AError("Unavailable", undefined, { cause, retryAfter: retryAfterOf(cause) });
+}
+
+export function runIsGivenUp(cause: unknown): A2AError {
+  return new RunGivenUp(cause, retryAfterOf(cause));
+}
+
+function retryAfterOf(cause: unknown): number {
+  return (cause instanceof A2AError ? cause.retryAfter : undefined) ?? 1;
+}
+
+export function serverIsStopping(): A2AError {
+  return new ServerIsStopping("The server is stopping", 1);
+}
+
+/**
+ * The store could not be asked now. The agent is not at fault: its run is given up, as where
+ * nothing can be written, and its task continues with another one.
+ */
+class StoreUnavailable extends A2AError {
+  constructor(cause: A2AError) {
+    const { message, retryAfter } = cause;
+    super("Unavailable", message, { cause, ...(retryAfter !== undefined && { retryAfter }) });
+  }
+}
+
+/** How many causes of an error are looked at. */
+const maxCauses = 8;
+
+/** Whether an error is that of the store, also where an agent has thrown another one for it. */
+export function isOfStore(error: unknown): boolean {
+  let each = error;
+  for (let depth = 0; depth < maxCauses && each instanceof Error; depth += 1) {
+    if (each instanceof StoreUnavailable) return true;
+    each = each.cause;
+  }
+  return false;
+}
+
+/** Whether an error says that the store cannot work now. */
+export function isOutage(error: unknown): boolean {
+  return (error instanceof A2AError && error.code === "Unavailable") || isOfStore(error);
+}
+
+export function storeFailed(error: unknown): never {
+  throw error instanceof A2AError && error.code === "Unavailable" ? new StoreUnavailable(error) : error;
+}

@@ -1,0 +1,198 @@
+import { defineAgent } from "@parley/server/internal/agent/index";
+import type { Logger } from "@parley/a2a/internal/base/index";
+import { connectWith, type Client } from "@parley/a2a/internal/client/index";
+import type { AgentCard } from "@parley/a2a/internal/model/index";
+import {
+  observeRequests,
+  type Agent,
+  type Gauges,
+  type Observer,
+  type Turn,
+} from "@parley/a2a/internal/protocol/index";
+import type { FetchLike } from "@parley/a2a/internal/transport/client/binding";
+import type { ExtensionContractBinding } from "./extension-contract.ts";
+import { localBindings } from "./local-bindings.ts";
+import { plainExpect, type Expectation } from "./store/given.ts";
+import type { Runner } from "./store-contract.ts";
+
+/** An observer under test. */
+export interface ObserverUnderTest {
+  /** The observer, for servers and clients. */
+  readonly observer: Observer;
+  /**
+   * Says what of the observer is active around the code that calls it, such as the id of a span. `undefined`: nothing is. Absent: the observer
+   * has no context.
+   */
+  readonly active?: () => unknown;
+  /** Releases what the observer uses. */
+  close?(): Promise<void>;
+}
+
+/** What `observerContract()` tests. */
+export interface ObserverContractOptions {
+  /** Makes an observer. Each case gets its own. */
+  readonly open: () => ObserverUnderTest | Promise<ObserverUnderTest>;
+  /** Bindings to test. Default: JSON-RPC and REST, without a network. */
+  readonly over?: readonly ExtensionContractBinding[];
+}
+
+/**
+ * What an observer has to promise, as tests: it changes nothing and never fails; what it makes active is active in the code of agents and
+ * in nothing else; and the trace that it begins goes on at the agents that are called, over each binding.
+ *
+ * @example
+ * ```ts
+ * import { describe, it } from "node:test";
+ *
+ * observerContract({ describe, it }, { open: () => ({ observer: { call: ({ operation }) => console.log(operation) } }) });
+ * ```
+ */
+export function observerContract(runner: Runner, { open, over = localBindings() }: ObserverContractOptions): void {
+  for (const binding of over) {
+    runner.describe(`an observer over ${binding.client.name}`, () => {
+      for (const [name, body] of Object.entries(cases)) {
+        runner.it(name, async () => {
+          const given = await open();
+          const suite = new ObserverSuite(given, binding);
+          try {
+            await body(suite, (actual) => runner.expect?.(actual) ?? plainExpect(actual));
+            // An error of an observer is a line in the log.
+            plainExpect(suite.lines).toEqual([]);
+          } finally {
+            await suite.close();
+            await given.close?.();
+          }
+        });
+      }
+    });
+  }
+}
+
+/** The `traceparent` of a caller. */
+const caller = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+class ObserverSuite {
+  readonly given: ObserverUnderTest;
+  /** What servers and clients have warned of. */
+  readonly lines: string[] = [];
+  /** `traceparent` of each request that a client has sent. */
+  readonly sent: (string | undefined)[] = [];
+  readonly gauges: Gauges[] = [];
+  readonly #logger: Logger;
+  readonly #binding: ExtensionContractBinding;
+  readonly #closing: (() => Promise<void>)[] = [];
+
+  constructor(given: ObserverUnderTest, binding: ExtensionContractBinding) {
+    this.given = given;
+    this.#binding = binding;
+    const line = (message: string): void => void this.lines.push(message);
+    this.#logger = { debug() {}, info() {}, warn: line, error: line };
+  }
+
+  /** Serves an agent with the observer. Returns a client with it. */
+  async serve(onMessage: (turn: Turn) => ReturnType<Agent["execute"]>): Promise<Client> {
+    const agent = defineAgent({ name: "Observed", description: "Observed", version: "1", skills: [], onMessage });
+    const { observer } = this.given;
+    const observed: Observer = Object.create(observer, {
+      gauges: {
+        value: (gauges: Gauges) => {
+          this.gauges.push(gauges);
+          return observer.gauges?.(gauges);
+        },
+      },
+    }) as Observer;
+    const logger = this.#logger;
+    const server = await this.#binding.serve(agent, { observer: observed, logger });
+    this.#closing.push(() => server.close());
+    const { client } = this.#binding;
+    const fetch: FetchLike = (url, init) => {
+      this.sent.push(new Headers(init.headers).get("traceparent") ?? undefined);
+      return (server.fetch ?? globalThis.fetch)(url, init);
+    };
+    return connectWith(
+      { bindings: [client], decodeCard: (value: unknown) => value as AgentCard },
+      server.cards[0] as AgentCard,
+      { binding: client.name, fetch, logger, observer, interceptors: [observeRequests(observer, logger)] },
+    );
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.#closing) await close();
+  }
+}
+
+type Case = (suite: ObserverSuite, expect: (actual: unknown) => Expectation) => Promise<void>;
+
+const cases: Readonly<Record<string, Case>> = {
+  "changes no answer, no error and no stream": async (suite, expect) => {
+    const client = await suite.serve(async function* (turn) {
+      if (turn.text === "hello") return turn.reply("Hello");
+      if (turn.text === "throw") throw new Error("It is broken");
+      yield turn.artifact({ parts: [{ text: "done" }] });
+      return undefined;
+    });
+    expect((await client.sendMessage("hello")).message?.parts[0]?.text).toEqual("Hello");
+    const states: unknown[] = [];
+    for await (const { statusUpdate } of client.sendStreamingMessage("work")) states.push(statusUpdate?.status.state);
+    expect(states.at(-1)).toEqual("TASK_STATE_COMPLETED");
+    expect((await client.sendMessage("throw")).task?.status.state).toEqual("TASK_STATE_FAILED");
+    // The line of the agent's own error.
+    expect(suite.lines.splice(0)).toEqual(["A task failed"]);
+    expect(await client.getTask("unknown").catch((error: { code?: string }) => error.code)).toEqual("TaskNotFound");
+  },
+
+  "has its context around an agent, its steps and its calls, one for each turn": async (suite, expect) => {
+    const { active } = suite.given;
+    const seen = new Map<string, unknown[]>();
+    const client = await suite.serve(async function* (turn) {
+      const note = (): void => void seen.set(turn.text, [...(seen.get(turn.text) ?? []), active?.()]);
+      note();
+      yield turn.working("Begins");
+      note();
+      await turn.step("step", async () => {
+        await new Promise((resolve) => setTimeout(resolve, 1));
+        note();
+      });
+      yield turn.artifact({ parts: [{ text: "done" }] });
+      note();
+    });
+    await Promise.all([client.sendMessage("one"), client.sendMessage("two")]);
+    const [one = [], two = []] = ["one", "two"].map((text) => seen.get(text));
+    expect([one.length, two.length]).toEqual([4, 4]);
+    if (active === undefined) return;
+    for (const turn of [one, two]) expect([new Set(turn).size, turn[0] === undefined]).toEqual([1, false]);
+    expect(one[0] === two[0]).toEqual(false);
+    expect(active()).toEqual(undefined);
+  },
+
+  "continues the trace of the caller, and hands its own to the agents that are called": async (suite, expect) => {
+    const traces: (string | undefined)[] = [];
+    const inner = await suite.serve(async function* (turn) {
+      traces.push(turn.call.trace);
+      yield turn.artifact({ parts: [{ text: "inner" }] });
+    });
+    const outer = await suite.serve(async function* (turn) {
+      traces.push(turn.call.trace);
+      yield* turn.delegate(inner, "Go");
+    });
+    const { task } = await outer.sendMessage("Go", { trace: caller });
+    expect(task?.status.state).toEqual("TASK_STATE_COMPLETED");
+    expect(traces.length).toEqual(2);
+    for (const trace of [...traces, ...suite.sent]) expect(traceIdOf(trace)).toEqual(traceIdOf(caller));
+  },
+
+  "reads the gauges of a server, until that closes": async (suite, expect) => {
+    const client = await suite.serve((turn) => turn.reply("Hello"));
+    await client.sendMessage("hello");
+    expect(suite.gauges.length).toEqual(1);
+    const [gauges] = suite.gauges;
+    const { activeRuns, restingRuns } = gauges?.process() ?? {};
+    expect([activeRuns, restingRuns]).toEqual([0, 0]);
+    const { queueAgeMs: _, ...stored } = (await gauges?.store()) ?? {};
+    expect(stored).toEqual({ queuedTasks: 0, waitingTasks: 0, dueWebhooks: 0, suspendedTasks: 0 });
+  },
+};
+
+function traceIdOf(trace: string | undefined): string | undefined {
+  return trace?.split("-")[1];
+}
