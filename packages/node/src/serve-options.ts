@@ -123,7 +123,7 @@ export interface Server {
    * @example
    * ```ts
    * const server = await serve([{ agent, path: "/weather" }]);
-   * server.mounts.add({ agent: travel, path: "/travel" });
+   * server.mounts.add({ agent, path: "/forecast" });
    * await server.mounts.remove("/weather");
    * ```
    */

@@ -63,7 +63,10 @@ export interface HostedService extends MountAddress {
 }
 
 /** What the card of a service says, without addresses. */
-export type HostedCard = Omit<AgentDescription, "capabilities"> & { readonly capabilities?: AgentCapabilities };
+export interface HostedCard extends Omit<AgentDescription, "capabilities"> {
+  /** What the service can do. Default: streaming, nothing else. */
+  readonly capabilities?: AgentCapabilities;
+}
 
 /** Limits of a host. A value must be at least 1. */
 export interface HostLimits {
