@@ -5,8 +5,8 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HostPrincipal } from "@parley/a2a/internal/protocol/index";
-import { exchangeOf, Responder, type HttpOptions, withParsedBody, type MountedHandler } from "./http.ts";
-import { Proxies } from "./proxies.ts";
+import { exchangeOf, Responder, type HttpOptions, withParsedBody, type MountedHandler } from "./http/listener.ts";
+import { Proxies } from "./http/proxies.ts";
 
 /** The members of an Express request that are used here. */
 export interface ExpressRequest extends IncomingMessage {

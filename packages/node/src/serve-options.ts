@@ -1,11 +1,18 @@
 import type { ServerOptions as TlsOptions } from "node:https";
-import type { Handler, HandlerOptions, ServedAgent, ServerBinding } from "@parley/server/internal/handler";
 import type { Logger } from "@parley/a2a/internal/base/index";
+import { checkOptions } from "@parley/a2a/model";
+import {
+  checkHandlerOptions,
+  type Handler,
+  type HandlerOptions,
+  type ServedAgent,
+  type ServerBinding,
+} from "@parley/server/internal/handler";
 import type { Store } from "@parley/server/internal/store/index";
-import type { HttpOptions } from "./http.ts";
+import type { HttpOptions } from "./http/listener.ts";
+import type { TlsFiles } from "./http/tls.ts";
 import type { BindingOnPort } from "./listen.ts";
 import type { LogLevel } from "./logger.ts";
-import type { TlsFiles } from "./tls.ts";
 
 /** How `serve` speaks gRPC. */
 export interface GrpcServing {
@@ -148,4 +155,42 @@ export interface Server {
    * all of them where it is called in the process that started them, and else lets go of the connections of its own process.
    */
   close(options?: CloseOptions): Promise<void>;
+}
+
+/* The names of the options of `serve`, for callers without types. */
+
+/** Those that the handler does not have. */
+type Own = Exclude<keyof ServeOptions, keyof HandlerOptions>;
+
+const own: Readonly<Record<Own, 1>> = {
+  developmentKey: 1,
+  drainDelay: 1,
+  grace: 1,
+  grpc: 1,
+  host: 1,
+  hsts: 1,
+  insecure: 1,
+  logLevel: 1,
+  port: 1,
+  processes: 1,
+  signals: 1,
+  stallTimeout: 1,
+  tls: 1,
+  trustProxy: 1,
+};
+
+const ofGrpc = { port: 1, url: 1 } satisfies Record<keyof GrpcServing, 1>;
+
+/** Refuses options that `serve` does not have, and names the one that was probably meant. */
+export function checkServeOptions(options: ServeOptions): void {
+  checkHandlerOptions("serve()", options, own);
+  if (typeof options.grpc === "object" && options.grpc !== null) checkOptions("grpc", options.grpc, ofGrpc);
+}
+
+/** The options that the handler has, too. */
+export function forHandler<Options extends object>(options: Options): Omit<Options, Own> {
+  return Object.fromEntries(Object.entries(options).filter(([name]) => !Object.hasOwn(own, name))) as Omit<
+    Options,
+    Own
+  >;
 }

@@ -50,7 +50,7 @@ describe("agents of an engine", () => {
     const client = await connect(`${server.url}/b`);
     const { task } = await client.sendMessage("Go");
     await server.mounts.remove("/b");
-    await expect(client.getTask(task?.id ?? "")).rejects.toThrow();
+    await expect(client.getTask(task?.id ?? "")).rejects.toThrow(/nothing at this path/i);
     server.mounts.add({ agent: working("B"), path: "/b" });
     expect((await client.getTask(task?.id ?? "")).status.state).toBe("TASK_STATE_COMPLETED");
   });
@@ -115,7 +115,7 @@ describe("agents of an engine", () => {
     const removed = server.mounts.remove("/a");
     gate.resolve();
     await Promise.all([running.catch(() => {}), closing, removed]);
-    expect(() => server.mounts.add({ agent: working("B"), path: "/b" })).toThrow();
+    expect(() => server.mounts.add({ agent: working("B"), path: "/b" })).toThrow(/stopping/);
   });
 });
 

@@ -16,7 +16,7 @@ import type { ServerOptions as TlsOptions } from "node:https";
 import { createServer as createNet, type Server as NetServer, type Socket } from "node:net";
 import { createServer as createTls, Server as TlsServer } from "node:tls";
 import type { Logger } from "@parley/a2a/internal/base/index";
-import { bind, stopListening } from "./bind.ts";
+import { bind, stopListening } from "../listen.ts";
 import { Connections } from "./connections.ts";
 import { requestTimeout } from "./http2.ts";
 import { withoutUpgrade } from "./upgrade.ts";

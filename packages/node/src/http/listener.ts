@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Http2ServerResponse, type Http2ServerRequest } from "node:http2";
 import type { Readable } from "node:stream";
-import { A2AError } from "@parley/a2a/internal/model/index";
 import { silentLogger, withoutQuery, type Logger } from "@parley/a2a/internal/base/index";
-import type { Handler } from "@parley/server/internal/handler";
+import { A2AError } from "@parley/a2a/internal/model/index";
 import {
   bodyTooLarge,
   type BodyWriter,
@@ -11,6 +10,7 @@ import {
   type Sink,
   type UniversalHandler,
 } from "@parley/a2a/internal/protocol/index";
+import type { Handler } from "@parley/server/internal/handler";
 import type { Exchange, Head, WholeBody } from "./exchange.ts";
 import { Http1Exchange } from "./http1.ts";
 import { Http2Exchange } from "./http2.ts";
