@@ -7,7 +7,7 @@ import { jsonRpcBinding, restBinding, type ServerBinding, type HandlerOptions } 
 import type { Store } from "@parley/server/internal/store/index";
 import { nodeDialer } from "./client/dialer.ts";
 import type { BindingOnPort } from "./listen.ts";
-import { standardLogger, type LogLevel } from "./logger.ts";
+import { standardLogger } from "./logger.ts";
 import type { GrpcServing, ServeOptions } from "./serve-options.ts";
 
 /* What a server uses where an option is absent. */
@@ -48,15 +48,10 @@ function grpcServing(grpc: unknown): GrpcServing {
   throw new TypeError(`The option \`grpc\` must be true, false or { port, url }; got ${JSON.stringify(grpc)}`);
 }
 
-interface LogOptions {
-  readonly logger?: Logger | false;
-  readonly logLevel?: LogLevel;
-}
-
 /** The logger of the options, or one that writes to standard error. */
-export function defaultLogger({ logger, logLevel }: LogOptions): Logger {
+export function defaultLogger({ logger = "info" }: Pick<ServeOptions, "logger">): Logger {
   if (logger === false) return silentLogger;
-  return logger ?? standardLogger({ ...(logLevel !== undefined && { level: logLevel }) });
+  return typeof logger === "string" ? standardLogger({ level: logger }) : logger;
 }
 
 /** Below the working directory. */

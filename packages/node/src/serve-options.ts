@@ -46,12 +46,10 @@ export interface ServeOptions
    */
   readonly processes?: number | "cores";
   /**
-   * Where the server logs errors, with their stacks, and what an operator should know. Default: `standardLogger`, which writes
-   * to standard error: text on a terminal, otherwise lines of JSON. `false`: no log.
+   * Where the server logs errors, with their stacks, and what an operator should know: a logger, or the level of `standardLogger`, which
+   * writes to standard error: text on a terminal, otherwise lines of JSON. `false`: no log. Default `"info"`.
    */
-  readonly logger?: Logger | false;
-  /** Level of the default logger. Default `"info"`. */
-  readonly logLevel?: LogLevel;
+  readonly logger?: Logger | LogLevel | false;
   /**
    * The bindings, in the order of the cards. A binding that recognizes its requests by their headers may have a port of its
    * own: `{ binding: grpcBinding(), port: 50051 }`. Default: `jsonRpcBinding()`, `restBinding()` and, with `grpc`, `grpcBinding()`.
@@ -170,7 +168,6 @@ const own: Readonly<Record<Own, 1>> = {
   host: 1,
   hsts: 1,
   insecure: 1,
-  logLevel: 1,
   port: 1,
   processes: 1,
   signals: 1,

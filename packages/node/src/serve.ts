@@ -87,7 +87,7 @@ type Settings = Awaited<ReturnType<typeof settingsOf>>;
 /** Where the server listens, its log, and how its connections are secured. Refuses what is not safe. */
 async function settingsOf(options: ServeOptions, member: Member | undefined) {
   const usual = defaultLogger(options);
-  const logger = options.logger === undefined ? (member?.logger(usual) ?? usual) : usual;
+  const logger = typeof options.logger === "object" ? usual : (member?.logger(usual) ?? usual);
   const { host = "127.0.0.1" } = options;
   const address = await addressOf(host);
   refuseOpenDoor(host, address, options);
