@@ -99,7 +99,7 @@ export function pushOn(push: PushOption, isLocal: boolean): PushOption {
   };
 }
 
-/** The option with the key in `.parley`, where there is no other and this is no production. Its webhooks survive a restart. */
+/** The option with the key in `.parley`, unless another is set or `NODE_ENV` is production. Its webhooks survive a restart. */
 export async function withDevelopmentKey(
   push: PushOption,
   { publicUrl, developmentKey: isWanted = true }: Pick<ServeOptions, "developmentKey" | "publicUrl">,

@@ -48,7 +48,7 @@ export function refuseOpenDoor(host: string, address: string, options: Exposure)
   }
 }
 
-/** Refuses an authenticator that asks a framework for its users: there is none, and every call would be refused. */
+/** Rejects an authenticator that asks a framework for its users: `serve()` has no framework, so every call would fail. */
 export function refuseHostUser({ authenticator }: Pick<Exposure, "authenticator">): void {
   if (authenticator?.needsMount !== true) return;
   throw new Error(

@@ -84,7 +84,7 @@ type Served = Agent | readonly (AgentMount | HostedService)[];
 
 type Settings = Awaited<ReturnType<typeof settingsOf>>;
 
-/** Where the server listens, its log, and how its connections are secured. Refuses what is not safe. */
+/** Where the server listens, its log, and how its connections are secured. Rejects unsafe combinations. */
 async function settingsOf(options: ServeOptions, member: Member | undefined) {
   const usual = defaultLogger(options);
   const logger = typeof options.logger === "object" ? usual : (member?.logger(usual) ?? usual);
@@ -356,7 +356,7 @@ function hostOptions({ bindings: _, logger: __, store: ___, ...options }: ServeO
   };
 }
 
-/** Waits for work that should end by itself, but no longer than `ms` milliseconds. */
+/** Waits for work, but at most `ms` milliseconds. */
 async function within(ms: number, work: Promise<void>, logger: Logger): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {

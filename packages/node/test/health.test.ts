@@ -234,10 +234,7 @@ describe("readiness", () => {
     }
     broken = false;
     expect(await probe(server, "/readyz")).toEqual(ready);
-    expect(lines).toEqual([
-      "The store cannot be used: the server is not ready",
-      "The store can be used again: the server is ready",
-    ]);
+    expect(lines).toEqual(["Store unavailable; server is not ready", "Store available again; server is ready"]);
   });
 
   it("costs one read a second, however many ask, and one in all while the store hangs", async () => {

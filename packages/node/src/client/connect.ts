@@ -16,7 +16,7 @@ import { nodeDialer, type DialerOptions } from "./dialer.ts";
 export interface NodeConnectOptions<E extends string | AnyExtension = string> extends ConnectOptions<E> {
   /**
    * The certificate of this client with its key, for schemes of mutual TLS (A2A 1.0 §4.5.6), and authorities to trust. The certificate
-   * is shown to the origins that get credentials, by all bindings. It takes the place of `fetch`. Default: none.
+   * is shown to the origins that get credentials, by all bindings. Replaces `fetch`. Default: none.
    */
   readonly tls?: ClientTls;
 }

@@ -65,7 +65,7 @@ export class ConnectionFacts implements RequestFacts {
     return this.#found.principal;
   }
 
-  /** What the proxy tells of its client. `undefined`: the other side is no proxy that is trusted. */
+  /** The client as the proxy describes it. `undefined`: the peer is not a trusted proxy. */
   get #client(): Client | undefined {
     const { proxies } = this.#sources;
     if (proxies === undefined) return undefined;

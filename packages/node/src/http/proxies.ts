@@ -65,7 +65,7 @@ export class Proxies {
     return this.#addresses.has(address);
   }
 
-  /** What is known of the client of a connection. `undefined`: its other side, `peer`, is no proxy. */
+  /** The client of a connection. `undefined`: `peer` is not a trusted proxy. */
   clientOf(peer: string | undefined, header: HeaderOf): Client | undefined {
     if (peer === undefined || !this.trusts(peer)) return undefined;
     const certificate = this.#certificate;
@@ -157,7 +157,7 @@ const eachPair = new RegExp(pair, "g");
 
 /**
  * The last element of a list of pairs, as the nearest proxy wrote it. What a client has written before it, an open quote for
- * example, changes nothing. `undefined`: there is none, or it is not valid.
+ * example, changes nothing. `undefined`: absent or invalid.
  */
 export function lastElement(list: string | undefined): Element | undefined {
   const found = list === undefined ? null : atEnd.exec(list);
@@ -183,7 +183,7 @@ const envoyHeader = "x-forwarded-client-cert";
 
 /**
  * The certificate of a client as a proxy passes it on, in the header `name`. The proxy has checked it, or does not pass it on
- * (RFC 9440 §2.2). `undefined`: there is none, or it cannot be read.
+ * (RFC 9440 §2.2). `undefined`: absent or unreadable.
  *
  * - `x-forwarded-client-cert`: the last element counts, which the nearest proxy wrote.
  * - Any other header: the certificate, as `:base64:` (RFC 9440), as a PEM in percent-encoding (nginx, AWS), or in base64 (Traefik).
@@ -247,7 +247,7 @@ export class AddressSet {
     }
   }
 
-  /** Whether an address is in the set. What is no address is not. */
+  /** Whether an address is in the set. Anything but an address is not. */
   has(address: string | undefined): boolean {
     const plain = address === undefined ? undefined : plainAddress(address);
     return plain !== undefined && this.#list.check(plain, isIPv4(plain) ? "ipv4" : "ipv6");
@@ -255,19 +255,19 @@ export class AddressSet {
 
   #add(range: string, option: string): void {
     const [, address = "", digits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(range) ?? [];
-    const most = isIPv4(address) ? 32 : 128;
-    const length = digits === undefined ? most : Number(digits);
-    if (isIP(address) === 0 || address.includes("%") || length > most) {
+    const bits = isIPv4(address) ? 32 : 128;
+    const length = digits === undefined ? bits : Number(digits);
+    if (isIP(address) === 0 || address.includes("%") || length > bits) {
       const wanted = 'an IP address, a range such as "10.0.0.0/8", or "loopback", "linklocal" or "uniquelocal"';
       throw new Error(`\`${option}\` has ${JSON.stringify(range)}, which is not ${wanted}`);
     }
     if (length === 0) throw new Error(`\`${option}\` has ${JSON.stringify(range)}, which are all addresses`);
-    this.#list.addSubnet(address, length, most === 32 ? "ipv4" : "ipv6");
+    this.#list.addSubnet(address, length, bits === 32 ? "ipv4" : "ipv6");
   }
 }
 
 /**
- * An IP address in its one form: without a zone, and as IPv4 where it is IPv4 in IPv6. `undefined` for a text that is no address.
+ * An IP address in its one form: without a zone, and as IPv4 where it is IPv4 in IPv6. `undefined` for anything but an address.
  */
 export function plainAddress(text: string): string | undefined {
   if (isIPv4(text)) return text;

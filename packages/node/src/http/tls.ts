@@ -10,7 +10,7 @@ import type { ConnectionFacts } from "./facts.ts";
 import type { Port } from "./port.ts";
 import { Proxies, type TrustProxy } from "./proxies.ts";
 
-/* What a server does so that nobody on the way can read along. */
+/* Transport security: TLS, and which plain connections are accepted. */
 
 /** The options that this file is about. */
 export interface SecurityOptions {

@@ -75,7 +75,7 @@ export class Upgrades {
     try {
       endpoint.upgrade({ request, incoming, socket, head });
     } catch (cause) {
-      this.#logger.error("A connection could not be upgraded", { url: withoutQuery(request.url), cause });
+      this.#logger.error("Failed to upgrade a connection", { url: withoutQuery(request.url), cause });
       socket.destroy();
     }
   }

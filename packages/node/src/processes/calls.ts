@@ -104,10 +104,10 @@ export interface Child {
   send(port: number, socket: Socket): void;
 }
 
-/** The most characters of wake-ups that wait for a process. */
+/** Maximum characters of wake-ups queued for a process. */
 const maxUnread = 1 << 20;
 
-/** Passes a wake-up on. A process that does not read gets one in place of many, once it reads again. */
+/** Passes a wake-up on. A process that does not read gets a single wake-up once it reads again. */
 export function wake(child: Child, text: string): void {
   const { worker } = child;
   if (!worker.isConnected()) return;

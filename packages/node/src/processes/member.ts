@@ -11,7 +11,7 @@ import { channelWakeup, wakingStore } from "./wakeup.ts";
 
 type Call = Extract<Order, { readonly call: number }>;
 
-/** The place of this process among several that serve; `undefined`: nobody started it for that. */
+/** The place of this process among several that serve; `undefined`: it was not started by `serve()`. */
 export function placeOfThisProcess(): Place | undefined {
   const text = process.env[placeVariable];
   if (text === undefined || !cluster.isWorker) return undefined;

@@ -17,8 +17,7 @@ import { frontOf, Spread } from "./spread.ts";
 
 /* `serve(agent, { processes: n })`: this process starts others, which run the same program, or is one of those. */
 
-/** The most processes. */
-const most = 256;
+const maxProcesses = 256;
 
 /** @param serveHere - Serves in this process, as one of several. */
 export async function serveProcesses(
@@ -42,10 +41,10 @@ export async function serveProcesses(
 }
 
 function countOf(processes: unknown): number {
-  if (processes === "cores") return Math.min(most, availableParallelism());
-  if (typeof processes === "number" && Number.isInteger(processes) && processes >= 1 && processes <= most)
+  if (processes === "cores") return Math.min(maxProcesses, availableParallelism());
+  if (typeof processes === "number" && Number.isInteger(processes) && processes >= 1 && processes <= maxProcesses)
     return processes;
-  throw new TypeError(`The option \`processes\` must be a whole number from 1 to ${most}, or "cores"`);
+  throw new TypeError(`The option \`processes\` must be a whole number from 1 to ${maxProcesses}, or "cores"`);
 }
 
 /** Refuses to start processes where that would not start this program again, or where others have done so. */
@@ -84,11 +83,11 @@ export async function startProcesses(options: ServeOptions, count: number): Prom
   refuseOpenDoor(host, address, options);
   refuseHostUser(options);
   const spread = new Spread<Child>({
-    // Its tasks go on elsewhere, and the connection goes to another one.
+    // Its tasks and the connection move to another process.
     onStuck(child) {
       const { worker, number } = child;
       child.isStuck = true;
-      logger.error("A process does not take a connection, and is killed", { process: number, pid: worker.process.pid });
+      logger.error("Process takes no connections; killing it", { process: number, pid: worker.process.pid });
       worker.process.kill("SIGKILL");
     },
   });
@@ -100,7 +99,7 @@ export async function startProcesses(options: ServeOptions, count: number): Prom
   try {
     for (const [at, front] of fronts.entries()) bound.push(await bind(front.server, address, numbers[at] as number));
     for (const { server } of fronts)
-      server.on("error", (cause) => logger.error("A connection could not be accepted", { cause }));
+      server.on("error", (cause) => logger.error("Failed to accept a connection", { cause }));
     await group.start();
   } catch (error) {
     for (const { server } of fronts) server.close();
@@ -216,7 +215,7 @@ class Group {
     const late = setTimeout(
       () => {
         for (const { worker, number } of this.#children.values()) {
-          this.#logger.warn("A process did not stop in time", { process: number, pid: worker.process.pid });
+          this.#logger.warn("Process did not stop in time; killing it", { process: number, pid: worker.process.pid });
           worker.process.kill("SIGKILL");
         }
       },
@@ -251,7 +250,7 @@ class Group {
     };
     this.#children.set(number, child);
     const slow = setTimeout(
-      () => this.#logger.warn("A new process has not called serve() yet", { process: number, pid: worker.process.pid }),
+      () => this.#logger.warn("Process has not called serve() yet", { process: number, pid: worker.process.pid }),
       callTimeout,
     );
     slow.unref();
@@ -263,7 +262,7 @@ class Group {
     // After everything that it has said.
     worker.on("disconnect", () => this.#spread.ended(child));
     worker.on("error", (cause) =>
-      this.#logger.error("A process could not be told something", { process: number, cause }),
+      this.#logger.error("Failed to send a message to a process", { process: number, cause }),
     );
     worker.on("exit", (code: number | null, signal: string | null) => {
       clearTimeout(slow);
@@ -291,7 +290,7 @@ class Group {
     this.#spread.add(child);
     this.agents = agents;
     if (this.#starting === undefined) {
-      this.#logger.info("A process serves again", { process: child.number, pid: child.worker.process.pid });
+      this.#logger.info("Process serves again", { process: child.number, pid: child.worker.process.pid });
     } else if ([...this.#children.values()].every(({ isReady }) => isReady)) {
       this.#starting.resolve();
       this.#starting = undefined;
@@ -300,7 +299,7 @@ class Group {
 
   #failed(child: Child, message: string): void {
     if (this.#starting === undefined) {
-      this.#logger.error("A process could not serve", { process: child.number, reason: message });
+      this.#logger.error("Process failed to serve", { process: child.number, reason: message });
       return;
     }
     this.#starting.reject(new Error(message));
@@ -327,7 +326,7 @@ class Group {
       if (this.#children.size === 0) this.#onEmpty?.();
       return;
     }
-    // A process that crashes ends by itself, or by another signal. So does one whose own limit of memory is reached.
+    // A crash, including out of memory, ends the process with a code or another signal.
     const { pid } = worker.process;
     if (pid !== undefined) this.#tellEnd({ pid, isKilled: signal === "SIGKILL" && !child.isStuck });
     const isNew = performance.now() - since < settled;
@@ -335,8 +334,8 @@ class Group {
     this.#failures.set(number, failures);
     const pause = Math.min(longestPause, shortestPause * 2 ** Math.min(failures, 20));
     const log = { process: number, pid: worker.process.pid, how, restartIn: pause };
-    if (child.isReady) this.#logger.warn("A process has ended, and is started again", log);
-    else this.#logger.error("A process has ended before it served, and is started again", log);
+    if (child.isReady) this.#logger.warn("Process ended; restarting", log);
+    else this.#logger.error("Process ended before it served; restarting", log);
     const restart = setTimeout(() => {
       this.#restarts.delete(restart);
       this.#fork(number);

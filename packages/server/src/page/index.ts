@@ -1,7 +1,7 @@
 import { html } from "@parley/a2a/internal/base/display";
 import type { AgentCard, AgentSkill, SecurityScheme } from "@parley/a2a/internal/model/index";
 
-/* The pages that browsers get at the addresses of agents. They say what public cards say, whose texts may be anybody's. */
+/* The pages that browsers get at the addresses of agents. They show public cards, whose texts are untrusted. */
 
 /** An agent on a page. */
 interface PagedAgent {
@@ -15,7 +15,7 @@ interface PagedAgent {
 }
 
 /** Most entries of each list on a page. The card has all. */
-const most = { agents: 200, skills: 100, examples: 5, tags: 10, interfaces: 20, schemes: 10 };
+const max = { agents: 200, skills: 100, examples: 5, tags: 10, interfaces: 20, schemes: 10 };
 
 const cardPath = "/.well-known/agent-card.json";
 
@@ -33,7 +33,7 @@ export function agentPage({ card, cardUrl }: PagedAgent): string {
   );
   const content = [
     `<header><h1 dir="auto">${html(name, 200)}</h1>${paragraph(description, 4000)}<dl>${facts.join("")}</dl></header>`,
-    section("Skills", listed(card.skills, most.skills, skillOf)),
+    section("Skills", listed(card.skills, max.skills, skillOf)),
     section("Call it", samples.join("")),
     section("Credentials", schemesOf(card)),
     section("Addresses", `<ul>${addressesOf(card)}</ul>`),
@@ -51,7 +51,7 @@ export function listPage(agents: readonly PagedAgent[], url: string): string {
   const host = new URL(url).host;
   return frame(
     `Agents at ${host}`,
-    `<main><h1>Agents at ${html(host, 200)}</h1>${listed(agents, most.agents, entry)}</main>`,
+    `<main><h1>Agents at ${html(host, 200)}</h1>${listed(agents, max.agents, entry)}</main>`,
   );
 }
 
@@ -60,8 +60,8 @@ function addressOf(cardUrl: string): string {
 }
 
 function skillOf({ name, description, tags, examples = [] }: AgentSkill): string {
-  const tagged = tags.slice(0, most.tags).map((tag) => `<li dir="auto">${html(tag, 40)}</li>`);
-  const asked = examples.slice(0, most.examples).map((example) => `<li dir="auto">${html(example, 300)}</li>`);
+  const tagged = tags.slice(0, max.tags).map((tag) => `<li dir="auto">${html(tag, 40)}</li>`);
+  const asked = examples.slice(0, max.examples).map((example) => `<li dir="auto">${html(example, 300)}</li>`);
   return [
     `<article><h3 dir="auto">${html(name, 200)}</h3>${paragraph(description, 600)}`,
     asked.length === 0 ? "" : `<p>For example:</p><ul>${asked.join("")}</ul>`,
@@ -73,8 +73,8 @@ function skillOf({ name, description, tags, examples = [] }: AgentSkill): string
 /** What callers need, in the alternatives of the card. */
 function schemesOf({ securityRequirements = [], securitySchemes = {} }: AgentCard): string {
   if (securityRequirements.length === 0) return "";
-  const alternatives = securityRequirements.slice(0, most.schemes).map(({ schemes = {} }) => {
-    const names = Object.keys(schemes).slice(0, most.schemes);
+  const alternatives = securityRequirements.slice(0, max.schemes).map(({ schemes = {} }) => {
+    const names = Object.keys(schemes).slice(0, max.schemes);
     const told = names.map((name) => {
       const scheme = Object.hasOwn(securitySchemes, name) ? securitySchemes[name] : undefined;
       const description = Object.values(scheme ?? {}).flatMap((kind) =>
@@ -91,7 +91,7 @@ function schemesOf({ securityRequirements = [], securitySchemes = {} }: AgentCar
 
 function addressesOf({ supportedInterfaces }: AgentCard): string {
   return supportedInterfaces
-    .slice(0, most.interfaces)
+    .slice(0, max.interfaces)
     .map(
       ({ protocolBinding, protocolVersion, url }) =>
         `<li>${html(protocolBinding, 100)} ${html(protocolVersion, 20)}: <code>${html(url, 300)}</code></li>`,
