@@ -170,7 +170,7 @@ interface Pinned {
  * What must be the same for a connection to be used again: the origin, and the set of addresses that were checked. The TLS
  * options are those of the dialer, which has connections of its own.
  */
-export function connectionKey(url: URL, addresses: readonly ResolvedAddress[]): string {
+function connectionKey(url: URL, addresses: readonly ResolvedAddress[]): string {
   return [url.origin, ...addresses.map(({ address }) => address).sort()].join(" ");
 }
 
@@ -178,7 +178,7 @@ export function connectionKey(url: URL, addresses: readonly ResolvedAddress[]): 
  * Connections of a dialer that are kept open for another request. One that nobody uses ends soon, a second before the server
  * ends it where the server says when. None of them keeps the process alive.
  */
-export class KeptConnections {
+class KeptConnections {
   readonly #agents: Readonly<Record<string, HttpAgent>> | undefined;
   readonly #idle = new Set<Socket>();
   /** One function for all connections. */

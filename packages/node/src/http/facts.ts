@@ -77,7 +77,7 @@ export class ConnectionFacts implements RequestFacts {
 /* Certificates of clients, as Node has them. */
 
 /** Whether a connection is encrypted. */
-export function isTls(socket: Socket): socket is TLSSocket {
+function isTls(socket: Socket): socket is TLSSocket {
   // Not `in`: the socket of an HTTP/2 session is a proxy that does not support it.
   return (socket as Partial<TLSSocket>).encrypted === true;
 }

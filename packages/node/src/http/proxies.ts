@@ -188,7 +188,7 @@ const envoyHeader = "x-forwarded-client-cert";
  * - `x-forwarded-client-cert`: the last element counts, which the nearest proxy wrote.
  * - Any other header: the certificate, as `:base64:` (RFC 9440), as a PEM in percent-encoding (nginx, AWS), or in base64 (Traefik).
  */
-export function forwardedCertificate(name: string, value: string | undefined): PeerCertificate | undefined {
+function forwardedCertificate(name: string, value: string | undefined): PeerCertificate | undefined {
   if (value === undefined || value === "") return undefined;
   return name === envoyHeader ? fromEnvoy(value) : inText(value);
 }

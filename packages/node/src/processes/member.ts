@@ -185,7 +185,7 @@ export class Member implements Siblings {
 const enough = 1 << 18;
 
 /** Exports that this process reads for the first one, which asks for one piece after the other. */
-export class Exports {
+class Exports {
   readonly #open = new Map<number, AsyncIterator<string>>();
 
   /** The next piece. `undefined`: that was all. */

@@ -76,7 +76,7 @@ const maxEnded = 100;
 const spreadTimeout = 1_000;
 
 /** Listens, starts the processes that serve, and passes connections on to them. Resolves when all of them serve. */
-export async function startProcesses(options: ServeOptions, count: number): Promise<Server> {
+async function startProcesses(options: ServeOptions, count: number): Promise<Server> {
   const { host = "127.0.0.1", port = 4000, bindings = [], tls } = options;
   const logger = defaultLogger(options);
   const address = await addressOf(host);
