@@ -1,3 +1,5 @@
+import type { Socket } from "node:net";
+import type { ServerHost } from "@parley/a2a/protocol";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { anonymous, jsonRpcBinding, memoryStore } from "@parley/server";
 import { serve, type Server, type UpgradeBinding, type UpgradedConnection } from "../src/index.ts";
@@ -105,6 +107,12 @@ describe("a connection that was taken over", () => {
     const seen: (string | undefined)[] = [];
     const named = (name: string) => ({ ...echoAgent(), name });
     const binding = shouting();
+    const answered = async (socket: Socket, services: ServerHost["services"]): Promise<void> => {
+      const context = { principal: anonymous, version: "1.0", extensions: [] };
+      const reply = await services.get(undefined)?.call("ListTasks", {}, context);
+      seen.push(reply === undefined ? "none" : String(reply.payload.value.tasks.length));
+      socket.write("done;");
+    };
     const answering: UpgradeBinding = {
       ...binding,
       http: {
@@ -113,14 +121,7 @@ describe("a connection that was taken over", () => {
           answer: () => ({ status: 426, headers: {} }),
           upgrade: ({ socket }) => {
             socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: shout\r\n\r\n");
-            socket
-              .on("error", () => {})
-              .on("data", async () => {
-                const context = { principal: anonymous, version: "1.0", extensions: [] };
-                const reply = await services.get(undefined)?.call("ListTasks", {}, context);
-                seen.push(reply === undefined ? "none" : String(reply.payload.value.tasks.length));
-                socket.write("done;");
-              });
+            socket.on("error", () => {}).on("data", () => void answered(socket, services));
           },
         }),
       },
