@@ -15,7 +15,7 @@ import type { BlobContent, BlobEntry, BlobPage, BlobQuery, BlobStore } from "@pa
 const pieceBytes = 64 << 10;
 /** What an upload that died left behind is deleted after a day. */
 const leftAfter = 24 * 60 * 60 * 1000;
-/** Files that are being written. It is no segment of a key, so no key leads to it. */
+/** Files that are being written. Not a valid segment of a key, so no key leads to it. */
 const unfinished = ".unfinished";
 /** A segment of a key. */
 const segment = /^[\w~-]+$/;
@@ -170,7 +170,7 @@ async function read(folder: string, path: string, start: number, end = Infinity)
     if (isMissing(error)) return undefined;
     throw error;
   }
-  // Opened when it is read, so that nothing stays open of what nobody reads.
+  // Opened when it is read, so that unread parts stay closed.
   return { size, body: pieces(path, start, Math.min(size, end + 1)) };
 }
 

@@ -11,8 +11,8 @@ import {
   type AgentService,
   type ServerHost,
 } from "@parley/a2a/protocol";
-import { nodeListener, Responder } from "../../../node/src/http.ts";
-import { Http2Exchange } from "../../../node/src/http2.ts";
+import { nodeListener, Responder } from "../../../node/src/http/listener.ts";
+import { Http2Exchange } from "../../../node/src/http/http2.ts";
 import { grpcBinding, type GrpcOptions } from "../../src/index.ts";
 
 export interface Host {

@@ -249,7 +249,7 @@ const storeMethods = [
   "close",
 ] as const satisfies readonly (keyof Store)[];
 
-/** Refuses what is no store, such as a spread of one, which has none of the methods of its class. */
+/** Rejects anything but a store, such as a spread of one, which lacks the methods of its class. */
 export function checkStore(store: Partial<Store> | undefined): void {
   if (store === undefined)
     throw cannotServe("store", "is required. Pass memoryStore(), or sqliteStore() of @parley/sql");

@@ -100,7 +100,7 @@ export function mountedAgent(mount: AnyMount, by: ServedBy): MountedAgent {
   };
 }
 
-/** Extensions that the server keeps by itself, and without what it does not. */
+/** Extensions that the server implements, and when it cannot. */
 const promises: readonly (readonly [string, string])[] = [
   [resumeExtension, "of an agent that does not stream (`capabilities.streaming`)"],
   [idempotentSendExtension, "with `dedupe: false`"],

@@ -163,7 +163,7 @@ describe("/readyz on PostgreSQL", () => {
     await expect.poll(() => server.ready()).toEqual([200, told]);
     await database().run("INSERT INTO newer.migrations (version) VALUES (99)");
     await expect.poll(() => server.ready()).toEqual([503, '{"status":"unavailable"}']);
-    expect(lines).toContain("The store cannot be used: the server is not ready");
+    expect(lines).toContain("Store unavailable; server is not ready");
     await database().run("DELETE FROM newer.migrations WHERE version = 99");
     await expect.poll(() => server.ready()).toEqual([200, told]);
   });

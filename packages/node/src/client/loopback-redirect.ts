@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import process from "node:process";
-import { A2AError } from "@parley/a2a/model";
 import type { LoginRedirect, PendingLogin } from "@parley/a2a/credentials";
+import { A2AError } from "@parley/a2a/model";
 
 /** Options of `loopbackRedirect()`. */
 export interface LoopbackRedirectOptions {

@@ -1,15 +1,22 @@
-import type { AgentCard } from "@parley/a2a/internal/model/index";
-import type { Client, ClientBinding, ConnectOptions, OlderCard } from "@parley/a2a/internal/client/index";
 import type { AnyExtension } from "@parley/a2a/extensions";
+import type {
+  Client,
+  ClientBinding,
+  ConnectOptions,
+  OlderCard,
+  FetchInit,
+  FetchLike,
+} from "@parley/a2a/internal/client/index";
+import type { AgentCard } from "@parley/a2a/internal/model/index";
 import type { grpcBinding } from "@parley/grpc/client";
-import type { ClientTls } from "./certificate-fetch.ts";
-import { grpcName, optional } from "./defaults.ts";
+import { grpcName, optional } from "../defaults.ts";
+import { nodeDialer, type DialerOptions } from "./dialer.ts";
 
 /** Options of `connect()` on Node. */
 export interface NodeConnectOptions<E extends string | AnyExtension = string> extends ConnectOptions<E> {
   /**
    * The certificate of this client with its key, for schemes of mutual TLS (A2A 1.0 §4.5.6), and authorities to trust. The certificate
-   * is shown to the origins that get credentials, by all bindings. It takes the place of `fetch`. Default: none.
+   * is shown to the origins that get credentials, by all bindings. Replaces `fetch`. Default: none.
    */
   readonly tls?: ClientTls;
 }
@@ -47,7 +54,7 @@ async function withCertificate<E extends string | AnyExtension>(
   origins: readonly string[],
 ): Promise<ConnectOptions<E>> {
   const { certificateCredential } = await import("@parley/a2a/credentials");
-  const { certificateFetch } = await import("./certificate-fetch.ts");
+  const { certificateFetch } = await import("./connect.ts");
   const fetch = certificateFetch(tls, origins);
   // Without a certificate of its own the connection only trusts other authorities.
   if (tls.cert === undefined) return { ...options, fetch };
@@ -77,4 +84,25 @@ function certifiedBinding(make: typeof grpcBinding, tls: ClientTls, origins: rea
       return (origins.includes(origin) ? known : others).open(target, version, host, card);
     },
   };
+}
+
+/** A client certificate, and what the connections of a client trust. */
+export type ClientTls = NonNullable<DialerOptions["tls"]>;
+
+/** A `fetch` that shows a client certificate to some origins, and to no other (mutual TLS, RFC 8705). */
+export function certificateFetch(tls: ClientTls, origins: readonly string[]): FetchLike {
+  const { cert: _cert, key: _key, passphrase: _passphrase, ...open } = tls;
+  const known = nodeDialer({ tls });
+  const others = nodeDialer({ tls: open });
+  return async (text, init) => {
+    const url = new URL(text);
+    const dialer = origins.includes(url.origin) ? known : others;
+    return dialer.fetch(url, await dialer.resolve(url.hostname.replace(/^\[|\]$/g, "")), dialInit(init));
+  };
+}
+
+/** The dialer follows no redirect: a certificate is for the origin that the user named. Only gRPC-Web sends bytes. */
+function dialInit({ method, headers, body, signal }: FetchInit) {
+  if (body !== undefined && typeof body !== "string") throw new TypeError("Bytes cannot be sent with a certificate");
+  return { method, headers, signal, ...(body !== undefined && { body }) };
 }

@@ -5,11 +5,11 @@ import { brokeOff, IncomingBody, readText } from "./body.ts";
 import {
   isBodiless,
   originForm,
+  WritableSink,
   type Exchange,
   type Head,
   type Headers,
   type WholeBody,
-  WritableSink,
 } from "./exchange.ts";
 import { ConnectionFacts, type FrameworkFacts } from "./facts.ts";
 import type { Proxies } from "./proxies.ts";

@@ -1,6 +1,5 @@
 import { ServerResponse, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import type { Handler } from "@parley/server/internal/handler";
 import { withoutQuery, type Logger } from "@parley/a2a/internal/base/index";
 import type { UniversalRequest } from "@parley/a2a/internal/protocol/index";
 import type {
@@ -9,9 +8,10 @@ import type {
   ServerBinding,
   ServerHost,
 } from "@parley/a2a/internal/transport/server/binding";
+import type { Handler } from "@parley/server/internal/handler";
 import { Http1Exchange } from "./http1.ts";
 import type { Proxies } from "./proxies.ts";
-import type { PlainRule } from "./transport-security.ts";
+import type { PlainRule } from "./tls.ts";
 
 /** A binding that takes connections over from HTTP/1.1 (RFC 9110 §7.8), as WebSocket does. */
 export interface UpgradeBinding extends ServerBinding {
@@ -75,7 +75,7 @@ export class Upgrades {
     try {
       endpoint.upgrade({ request, incoming, socket, head });
     } catch (cause) {
-      this.#logger.error("A connection could not be upgraded", { url: withoutQuery(request.url), cause });
+      this.#logger.error("Failed to upgrade a connection", { url: withoutQuery(request.url), cause });
       socket.destroy();
     }
   }

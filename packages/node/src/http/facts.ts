@@ -1,12 +1,83 @@
 import { X509Certificate } from "node:crypto";
 import type { Socket } from "node:net";
 import type { DetailedPeerCertificate, TLSSocket } from "node:tls";
-import type { PeerCertificate } from "@parley/a2a/internal/protocol/index";
+import type { HostPrincipal, PeerCertificate, RequestFacts } from "@parley/a2a/internal/protocol/index";
+import type { HeaderOf, Client, Proxies } from "./proxies.ts";
+
+/** Where facts come from beside the connection. */
+export interface FactSources {
+  /** Reads a header of the request. */
+  header: HeaderOf;
+  /** The proxies whose headers count. Absent: no headers do. */
+  readonly proxies?: Proxies | undefined;
+  /** What the framework knows of the caller. */
+  readonly framework?: FrameworkFacts | undefined;
+}
+
+/** What a mount can find out about the caller of a request, when it is asked for. */
+export interface FrameworkFacts {
+  /** The user of the framework, in its own shape. */
+  user?(): unknown;
+  /** The caller, as the option `principal` returns it. */
+  principal?(): HostPrincipal | Promise<HostPrincipal>;
+}
+
+/**
+ * The facts that a connection of Node has about the client, or about the client of a proxy that is trusted. Each is looked up
+ * when it is read.
+ */
+export class ConnectionFacts implements RequestFacts {
+  readonly #socket: Socket | undefined;
+  readonly #sources: FactSources;
+  #found: { readonly principal: HostPrincipal | Promise<HostPrincipal> } | undefined;
+  #behind: { readonly client: Client | undefined } | undefined;
+
+  constructor(socket: Socket | undefined, sources: FactSources) {
+    this.#socket = socket;
+    this.#sources = sources;
+  }
+
+  /** IP address of the other side of the connection: the client, or the proxy. */
+  get peer(): string | undefined {
+    return this.#socket?.remoteAddress;
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.#client === undefined ? this.peer : this.#client.address;
+  }
+
+  get secure(): boolean {
+    return this.#client?.secure ?? (this.#socket !== undefined && isTls(this.#socket));
+  }
+
+  get certificate(): PeerCertificate | undefined {
+    // A proxy's own certificate is not that of its client.
+    if (this.#client !== undefined) return this.#client.certificate();
+    return this.#socket === undefined ? undefined : certificateOf(this.#socket);
+  }
+
+  get user(): unknown {
+    return this.#sources.framework?.user?.();
+  }
+
+  get principal(): HostPrincipal | Promise<HostPrincipal> {
+    this.#found ??= { principal: this.#sources.framework?.principal?.() };
+    return this.#found.principal;
+  }
+
+  /** The client as the proxy describes it. `undefined`: the peer is not a trusted proxy. */
+  get #client(): Client | undefined {
+    const { proxies } = this.#sources;
+    if (proxies === undefined) return undefined;
+    this.#behind ??= { client: proxies.clientOf(this.peer, (name) => this.#sources.header(name)) };
+    return this.#behind.client;
+  }
+}
 
 /* Certificates of clients, as Node has them. */
 
 /** Whether a connection is encrypted. */
-export function isTls(socket: Socket): socket is TLSSocket {
+function isTls(socket: Socket): socket is TLSSocket {
   // Not `in`: the socket of an HTTP/2 session is a proxy that does not support it.
   return (socket as Partial<TLSSocket>).encrypted === true;
 }

@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Http2ServerResponse, type Http2ServerRequest } from "node:http2";
 import type { Readable } from "node:stream";
-import { A2AError } from "@parley/a2a/internal/model/index";
 import { silentLogger, withoutQuery, type Logger } from "@parley/a2a/internal/base/index";
-import type { Handler } from "@parley/server/internal/handler";
+import { A2AError } from "@parley/a2a/internal/model/index";
 import {
   bodyTooLarge,
   type BodyWriter,
@@ -11,6 +10,7 @@ import {
   type Sink,
   type UniversalHandler,
 } from "@parley/a2a/internal/protocol/index";
+import type { Handler } from "@parley/server/internal/handler";
 import type { Exchange, Head, WholeBody } from "./exchange.ts";
 import { Http1Exchange } from "./http1.ts";
 import { Http2Exchange } from "./http2.ts";
@@ -40,7 +40,7 @@ export type NodeRequest = IncomingMessage | Http2ServerRequest;
 /** Options of `nodeListener`. `Incoming`: the request of the server. */
 export interface NodeListenerOptions<Incoming extends NodeRequest = NodeRequest> extends HttpOptions {
   /**
-   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or something falsy where there is none. It is called when
+   * Who sends a request, for `hostUser()` of `@parley/a2a/auth`: the caller, or something falsy if nobody is logged in. It is called when
    * it is read, and once for a request.
    */
   readonly principal?: (incoming: Incoming) => HostPrincipal | Promise<HostPrincipal>;
@@ -73,7 +73,7 @@ export function nodeListener<Incoming extends NodeRequest = NodeRequest>(
 function proxiesOf({ trustProxy, logger = silentLogger }: HttpOptions): Promise<Proxies> | undefined {
   if (trustProxy === undefined) return undefined;
   const proxies = import("./proxies.ts").then((loaded) => new loaded.Proxies(trustProxy));
-  proxies.catch((cause: unknown) => logger.error("The option `trustProxy` is not valid: nothing is served", { cause }));
+  proxies.catch((cause: unknown) => logger.error("Invalid option `trustProxy`; every request fails", { cause }));
   return proxies;
 }
 
@@ -195,7 +195,7 @@ export class Responder {
   }
 }
 
-/** A sink whose client is gone. */
+/** A sink whose client has disconnected. */
 const closedSink: Sink = {
   closed: true,
   write: () => false,
@@ -214,7 +214,7 @@ export type MountedHandler = Pick<Handler, "handle" | "answers">;
 export function withParsedBody(exchange: Exchange, incoming: Readable, body: unknown): Exchange {
   if (!incoming.readableDidRead) return exchange;
   exchange.rewritten = typeof body !== "string" && !Buffer.isBuffer(body);
-  // There are no pieces of it any more.
+  // Its pieces were consumed.
   Object.defineProperty(exchange, "read", { value: undefined });
   exchange.text = async (limit) => {
     const text = textOf(body);
@@ -246,7 +246,7 @@ export function dispatch(port: Port, responder: Responder, upgrades?: Upgrades):
       void responder.answer(new Http1Exchange(incoming, response, incoming.url, asksFirst));
     },
     http2(stream, headers) {
-      // Without a listener an error of the stream would end the process. The event `aborted` reports that the client is gone.
+      // Without a listener an error of the stream would end the process. The event `aborted` reports that the client disconnected.
       stream.on("error", ignore);
       void responder.answer(new Http2Exchange(stream, headers, undefined, port.requestTimeout));
     },

@@ -16,7 +16,7 @@ import type { ServerOptions as TlsOptions } from "node:https";
 import { createServer as createNet, type Server as NetServer, type Socket } from "node:net";
 import { createServer as createTls, Server as TlsServer } from "node:tls";
 import type { Logger } from "@parley/a2a/internal/base/index";
-import { bind, stopListening } from "./bind.ts";
+import { bind, stopListening } from "../listen.ts";
 import { Connections } from "./connections.ts";
 import { requestTimeout } from "./http2.ts";
 import { withoutUpgrade } from "./upgrade.ts";
@@ -140,7 +140,7 @@ export class Port {
     }
     // Starts the checks for slow headers, which Node starts when a server listens.
     this.#http1.emit("listening");
-    this.#front.on("error", (cause) => logger.error("A connection could not be accepted", { cause }));
+    this.#front.on("error", (cause) => logger.error("Failed to accept a connection", { cause }));
   }
 
   /** Uses another certificate for connections from now on. Only for a port with TLS. */
@@ -247,7 +247,7 @@ function stayPaused(this: Socket): void {
   if (this.isPaused()) this.emit("pause");
 }
 
-/** The first bytes of every HTTP/2 connection (RFC 9113 §3.4). They are no valid request of HTTP/1.1. */
+/** The first bytes of every HTTP/2 connection (RFC 9113 §3.4). Invalid as an HTTP/1.1 request. */
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
 /**

@@ -61,7 +61,7 @@ export function originForm(url: string): string {
 export class WritableSink implements Sink {
   closed = false;
   readonly #writable: Writable;
-  /** Called when the client is gone. Most streams have one such function or none, and none that waits for room. */
+  /** Called when the client disconnects. Most streams have one such function or none, and no writer that waits. */
   #leaving: (() => void)[] | undefined;
   #waiting: (() => void)[] | undefined;
 
@@ -86,7 +86,7 @@ export class WritableSink implements Sink {
     else (this.#leaving ??= []).push(run);
   }
 
-  /** Called by the exchange when the client is gone, or needs no body. */
+  /** Called by the exchange when the client disconnects, or needs no body. */
   close(): void {
     this.closed = true;
     this.#wake();
