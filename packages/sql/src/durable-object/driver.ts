@@ -4,15 +4,14 @@ import { driverOver, type Driver, type LibraryStatement, type Row, type Value } 
 /** The most parameters of one statement in a Durable Object. */
 const maxParameters = 100;
 
-/** Most bytes of a text. The platform allows 2 MB for a row; workerd on one's own machine allows more. */
+/** Maximum bytes of a text. The platform allows 2 MB for a row; a local workerd allows more. */
 const maxBytes = 2_000_000;
 
 /**
- * The driver for the SQLite of a Durable Object. Calls are synchronous, only this object has the database, and nothing else runs
- * during a call: reads need no transaction. The platform keeps statements prepared, by their text, and opens and closes the
- * database itself. It refuses `BEGIN` and most pragmas.
+ * The driver for the SQLite of a Durable Object. Calls are synchronous and exclusive: reads need no transaction. The platform caches
+ * prepared statements, opens and closes the database, and rejects `BEGIN` and most pragmas.
  *
- * @param onWrite - Called in each transaction that writes, before it is committed.
+ * @param onWrite - Called in each write transaction, before the commit.
  */
 export function objectDriver(storage: ObjectStorage, onWrite: () => void): Driver {
   const { sql } = storage;
@@ -64,12 +63,12 @@ function checkSize(value: Value): void {
   // A character has three bytes at most.
   if (typeof value !== "string" || value.length <= maxBytes / 3) return;
   const bytes = utf8Length(value);
-  if (bytes > maxBytes) throw new RangeError(`A text of ${bytes} bytes: a Durable Object stores ${maxBytes} at most`);
+  if (bytes > maxBytes) throw new RangeError(`A text has ${bytes} bytes; a Durable Object stores at most ${maxBytes}`);
 }
 
 function rowsOf(sql: SqlStorage, text: string, values: readonly Value[]): readonly Row[] {
   try {
-    // All rows at once: a cursor that is not read to its end keeps its statement busy.
+    // All rows at once: a cursor that is not exhausted keeps its statement busy.
     return [...sql.exec(text, ...values).raw()] as unknown as readonly Row[];
   } catch (thrown) {
     throw withCode(thrown);
@@ -82,10 +81,7 @@ function withCode(thrown: unknown): unknown {
   return code === undefined ? thrown : Object.assign(new Error((thrown as Error).message, { cause: thrown }), { code });
 }
 
-/*
- * The members of a Durable Object's `ctx.storage` that are used here, as of compatibility date 2025-01-01. The types of
- * Cloudflare fit, and so does a double.
- */
+/* The members of a Durable Object's `ctx.storage` that are used, as of compatibility date 2025-01-01. */
 
 /** A value of a column. Columns of Parley have no blobs. */
 export type SqlValue = string | number | ArrayBuffer | null;

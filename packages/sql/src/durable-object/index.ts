@@ -16,9 +16,9 @@ export type { ObjectStorage, SqlCursor, SqlStorage, SqlValue } from "./driver.ts
 /** Options of `durableObjectStore()`. */
 export interface DurableObjectStoreOptions {
   /**
-   * How long after a write the object is woken at the latest, in milliseconds: each write sets its alarm, unless that is set for an
-   * earlier time. An object that ends while a task runs is then woken, and takes the task over. The class must have `alarm()`, which
-   * calls `onAlarm()` of the store. `false`: what was lost waits for the next request. Default 30 s.
+   * Maximum milliseconds after a write until the object is woken: each write sets its alarm, unless an earlier one is set. An object
+   * that ends during a task is then woken and takes it over. The class must have an `alarm()` that calls `onAlarm()`. `false`: lost
+   * runs wait for the next request. Default 30 s.
    */
   readonly alarm?: number | false;
 }
@@ -32,20 +32,20 @@ export interface Wakeable {
 /** A store in a Durable Object. */
 export interface DurableObjectStore extends Store {
   /**
-   * For `alarm()` of the class: does what is due, waits for what runs, and sets the next alarm. Rejects where the handler does. The
-   * platform then calls `alarm()` again.
+   * For `alarm()` of the class: does what is due, waits for running work, and sets the next alarm. Rejects if the handler does; the
+   * platform then retries.
    */
   onAlarm(this: void, handler: Wakeable): Promise<void>;
 }
 
-/** How long an alarm waits for what runs. The platform ends an alarm after 15 minutes. */
+/** How long an alarm waits for running work. The platform ends it after 15 minutes. */
 const longest = 10 * 60_000;
-/** How often an object with data is woken, so that what is too old is deleted. */
+/** How often an object with data is woken to delete old data. */
 const day = 24 * 60 * 60_000;
 
 /**
- * Most bytes of a record: a row has 2 MB at most, and the first row of a task has its metadata twice. Larger tasks are not compacted,
- * because an artifact is one row after that.
+ * Maximum bytes of a record: a row has 2 MB, and the first row of a task has its metadata twice. Larger tasks are not compacted, since
+ * an artifact is then one row.
  */
 const recordBytes = 1_500_000;
 /** An object has 128 MB of memory. */
@@ -85,7 +85,7 @@ export function durableObjectStore(
   const alarms = new Alarms(storage);
   let isOpen = false;
   const driver = objectDriver(storage, () => {
-    // The tables alone need no alarm. An alarm that is set while another one starts the object would take its place.
+    // Creating tables needs no alarm, which would replace the one that starts the object.
     if (isOpen && alarm !== false) alarms.within(alarm);
   });
   create(driver);
@@ -96,7 +96,7 @@ export function durableObjectStore(
     async append(...input: Parameters<Writer["append"]>): ReturnType<Writer["append"]> {
       const outcomes = await writer.append(...input);
       await alarms.pending;
-      // The platform confirms writes later, and may let an open stream go on before it does.
+      // The platform confirms writes later, and may let an open stream continue before that.
       await storage.sync();
       return outcomes;
     },
@@ -106,7 +106,7 @@ export function durableObjectStore(
     ...store,
     exclusive: true,
     recordBytes,
-    // The platform keeps the file, and can restore it for thirty days, whatever is overwritten in it.
+    // The platform keeps the file, and can restore it for thirty days.
     ...(store.upkeep !== undefined && { upkeep: { ...store.upkeep, scrub: async () => undefined } }),
     // Nothing else writes.
     watch: () => () => undefined,
@@ -127,7 +127,7 @@ function create(driver: Driver): void {
   }
 }
 
-/** Whether there is nothing that will be too old at some time. */
+/** Whether there is nothing to expire. */
 function isEmpty(driver: Driver): boolean {
   return driver.prepare("SELECT 1 FROM scopes WHERE is_context = 1 LIMIT 1").get() === undefined;
 }
@@ -144,12 +144,12 @@ class Alarms {
     this.#storage = storage;
   }
 
-  /** Call it in a transaction: the alarm is then set if the transaction is committed. */
+  /** Call it in a transaction: the alarm is set if it commits. */
   within(ms: number): void {
     const now = Date.now();
     if (this.#at > now && this.#at <= now + ms) return;
     this.pending = this.setFor(now + ms);
-    // Whoever waits for the write gets the error: a class without alarm() cannot have one.
+    // The write reports the error: a class without alarm() cannot have one.
     this.pending.catch(() => (this.#at = -Infinity));
   }
 

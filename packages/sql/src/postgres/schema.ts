@@ -21,7 +21,7 @@ export class Schema {
   constructor(name: string) {
     const bytes = Buffer.byteLength(name);
     if (bytes === 0 || bytes > maxBytes || name.includes("\0")) {
-      throw new TypeError(`The name of a schema has 1 to ${maxBytes} bytes, and no NUL`);
+      throw new TypeError(`A schema name must have 1 to ${maxBytes} bytes and no NUL`);
     }
     this.name = name;
     this.#prefix = `${quoted(name)}.`;
