@@ -3,8 +3,20 @@ import type { ReadAppend } from "../shared/batch.ts";
 import type { Row, Value } from "./driver.ts";
 import { FeatureRows, Keys, type WantedFeature, type WantedKey } from "./effects.ts";
 import { nextNumber } from "./retention.ts";
-import { columns, indexName, int, ownColumns, ownTables, ownWidth, rowsOf, taskRow, text, write } from "./rows.ts";
-import { together, type Sql } from "./schema.ts";
+import {
+  columns,
+  indexName,
+  int,
+  ownColumns,
+  ownTables,
+  ownWidth,
+  rowsOf,
+  taskRow,
+  text,
+  together,
+  write,
+  type Sql,
+} from "./schema.ts";
 import { ScopeGone, type ScopeIds, type ScopeNames } from "./scopes.ts";
 import type { LockedTask } from "./task-writer.ts";
 

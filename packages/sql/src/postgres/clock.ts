@@ -1,6 +1,5 @@
 import { systemClock, type Clock } from "@parley/a2a/internal/base/index";
-import { int } from "./rows.ts";
-import type { Sql } from "./schema.ts";
+import { int, type Sql } from "./schema.ts";
 
 /** Milliseconds between two samples. */
 const interval = 10_000;

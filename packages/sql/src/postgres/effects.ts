@@ -22,10 +22,11 @@ import {
   rowsOf,
   text,
   timeLimit,
+  together,
   wholeKey,
   write,
-} from "./rows.ts";
-import { together, type Sql } from "./schema.ts";
+  type Sql,
+} from "./schema.ts";
 import type { LockedTask } from "./task-writer.ts";
 
 // What the effects of appends change: features, idempotency keys, checkpoints and states.

@@ -2,6 +2,7 @@ import { A2AError } from "@parley/a2a/internal/model/index";
 import { defaultPageBytes, type LogPage, type ReadOptions, type Scope } from "@parley/server/internal/store/index";
 import {
   columns,
+  columnsOf,
   indexName,
   int,
   maxSeq,
@@ -12,8 +13,8 @@ import {
   taskColumns,
   taskRow,
   taskWidth,
-} from "./rows.ts";
-import { columnsOf, type Schema } from "./schema.ts";
+  type Schema,
+} from "./schema.ts";
 import type { Database } from "./database.ts";
 import type { Row, Value } from "./driver.ts";
 import { isOutage } from "./errors.ts";

@@ -3,8 +3,7 @@ import { unavailable, type RateTaken, type RateUse, type StoreNode } from "@parl
 import type { Database } from "./database.ts";
 import type { Connection, PostgresDriver, Queries, Result, Value } from "./driver.ts";
 import { quickSilence } from "./patience.ts";
-import { decodeName, encodeName, int, text } from "./rows.ts";
-import type { Schema, Sql } from "./schema.ts";
+import { decodeName, encodeName, int, text, type Schema, type Sql } from "./schema.ts";
 
 /*
  * The table is unlogged: heartbeats need not reach the disk. After a crash or a failover it is empty, and each living process returns

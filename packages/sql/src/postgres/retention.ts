@@ -2,8 +2,7 @@ import { silentLogger, type Logger } from "@parley/a2a/internal/base/index";
 import type { Database } from "./database.ts";
 import type { Queries } from "./driver.ts";
 import { quoted } from "./pool.ts";
-import { int, text, timeLimit } from "./rows.ts";
-import type { Schema, Sql } from "./schema.ts";
+import { int, text, timeLimit, type Schema, type Sql } from "./schema.ts";
 
 /** Milliseconds after the end of a partition during which a transaction may still add a task. */
 const margin = 3_600_000;

@@ -16,9 +16,9 @@ import {
   states,
   text,
   write,
+  type Sql,
   type TaskRow,
-} from "./rows.ts";
-import type { Sql } from "./schema.ts";
+} from "./schema.ts";
 
 /** The parent of agents. */
 const root = 0;

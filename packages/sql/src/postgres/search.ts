@@ -4,8 +4,7 @@ import type { Owner, SearchPage, SearchQuery, SearchTerm } from "@parley/server/
 import { checkReady, findTasks as findIn, indexed, maxTexts, type SearchDialect } from "../shared/search.ts";
 import { all, change, first, query, type Query, type Row } from "../shared/dialect.ts";
 import { dialect, run } from "./dialect.ts";
-import { int, taskId, text } from "./rows.ts";
-import type { Sql } from "./schema.ts";
+import { int, taskId, text, type Sql } from "./schema.ts";
 import { findPlace } from "./scopes.ts";
 
 /*

@@ -30,8 +30,7 @@ import {
   writeNotes,
 } from "./queries.ts";
 import { hasPartition, Retention } from "./retention.ts";
-import { int } from "./rows.ts";
-import type { Schema, Sql } from "./schema.ts";
+import { int, type Schema, type Sql } from "./schema.ts";
 import { findTasks, search, switchIndex } from "./search.ts";
 import { sweep } from "./sweep.ts";
 import type { Watch } from "./watch.ts";

@@ -14,10 +14,11 @@ import {
   taskTables,
   text,
   timeLimit,
+  together,
   write,
+  type Sql,
   type TaskRow,
-} from "./rows.ts";
-import { together, type Sql } from "./schema.ts";
+} from "./schema.ts";
 import { ScopeChanges } from "./scopes.ts";
 
 /** Runs `body` in a transaction. */

@@ -9,8 +9,20 @@ import type {
 import { effortPerSweep, pagesOf, readContexts, readOwners, readReplies } from "../shared/upkeep.ts";
 import { dialect } from "./dialect.ts";
 import type { Retention } from "./retention.ts";
-import { count, indexName, stateNumber, states, taskColumns, taskRow, taskTables, timeLimit } from "./rows.ts";
-import { columnsOf, one, together, type Sql } from "./schema.ts";
+import {
+  columnsOf,
+  count,
+  indexName,
+  one,
+  stateNumber,
+  states,
+  taskColumns,
+  taskRow,
+  taskTables,
+  timeLimit,
+  together,
+  type Sql,
+} from "./schema.ts";
 import type { Calls } from "./store.ts";
 import { deleteContexts, deleteTasks, lockLists, selectLists, type TaskList, type Write } from "./sweep.ts";
 

@@ -3,8 +3,7 @@ import type { StoreCondition } from "@parley/server/internal/store/index";
 import type { Wakeup, WakeupListener } from "@parley/server/internal/store/wakeup";
 import type { Queries } from "./driver.ts";
 import { isOutage, isReadOnly } from "./errors.ts";
-import { int } from "./rows.ts";
-import type { Schema } from "./schema.ts";
+import { int, type Schema } from "./schema.ts";
 
 /** Factor by which polls are rarer while wake-ups arrive. */
 const calmer = 10;

@@ -43,7 +43,8 @@ export function upkeepOf(reader: Driver, writer: Writer, calls: Calls, kept: Kep
 
 /** What an operator deletes. */
 export type Tidying =
-  { readonly tasks: TaskSelection; readonly limit: number } | { readonly owner: Owner; readonly limit: number };
+  | { readonly tasks: TaskSelection; readonly limit: number }
+  | { readonly owner: Owner; readonly limit: number };
 
 /** Call it in a transaction. For an owner, `deleted` counts conversations. */
 export function tidy(driver: Driver, what: Tidying): RemovedTasks {
