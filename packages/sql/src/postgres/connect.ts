@@ -187,7 +187,7 @@ export function readUrl(url: string): Target {
 }
 
 /** The same without TLS. */
-export function withoutTls(url: string): string {
+function withoutTls(url: string): string {
   const parsed = parse(url);
   parsed.searchParams.set("sslmode", "disable");
   return parsed.href;

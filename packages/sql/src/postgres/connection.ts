@@ -106,7 +106,7 @@ export interface TypeParsers {
 }
 
 /** Parsers of our own, independent of the program's settings for its pool: 8-byte integers are numbers, JSON and times stay text. */
-export const typeParsers: TypeParsers = {
+const typeParsers: TypeParsers = {
   getTypeParser: (oid, format) => (format === "binary" ? refuse : (parsers[oid] ?? asText)),
 };
 

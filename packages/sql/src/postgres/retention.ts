@@ -228,7 +228,7 @@ export interface Partition {
 }
 
 /** When the last task of a partition was created, in milliseconds since the Unix epoch. */
-export function endOf({ to }: Partition): number {
+function endOf({ to }: Partition): number {
   return (to / numbersPerDay) * 86_400_000;
 }
 

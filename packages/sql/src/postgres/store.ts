@@ -200,7 +200,7 @@ const read = `SET LOCAL statement_timeout = ${limit};
       AND has_table_privilege('parley.log', 'INSERT'))::int`;
 
 /** Checks the database on a connection of the pool, without retries. */
-export async function checkDatabase(
+async function checkDatabase(
   database: Database,
   schema: Schema,
   watch: Watch,

@@ -209,7 +209,7 @@ function deleteKeys(of: "task" | "context", lock: string): string {
 // Lists of tasks in the order of an index, for what deletes the oldest of them.
 
 /** The rows of the locked tasks with the oldest status. */
-export async function rowsOfTasks(
+async function rowsOfTasks(
   sql: Sql,
   found: readonly { readonly number: number; readonly time: number }[],
   limit: number,
@@ -249,7 +249,7 @@ export async function lockLists(
 }
 
 /** With a rule per agent and state, each of them is a list. */
-export async function lockByRules(sql: Sql, options: SweepOptions): Promise<readonly TaskRow[]> {
+async function lockByRules(sql: Sql, options: SweepOptions): Promise<readonly TaskRow[]> {
   const lists = (await agentsOf(sql)).flatMap(({ id, name }) =>
     sweptStates.flatMap((state): TaskList[] => {
       const before = deletesBefore(options, name, state);
@@ -259,7 +259,7 @@ export async function lockByRules(sql: Sql, options: SweepOptions): Promise<read
   return lockLists(sql, "agent", lists, options.limit + 1);
 }
 
-export async function agentsOf(sql: Sql): Promise<readonly { readonly id: number; readonly name: string }[]> {
+async function agentsOf(sql: Sql): Promise<readonly { readonly id: number; readonly name: string }[]> {
   const rows = await sql("SELECT id, coalesce(long_name, name) FROM parley.scopes WHERE parent = 0");
   return rows.map((row) => ({ id: int(row, 0), name: decodeName(text(row, 1)) }));
 }
