@@ -274,7 +274,7 @@ describe("the file", () => {
     expect(await push(["list", "--store", "other.db"], io)).toEqual({
       code: 1,
       out: "",
-      err: expect.stringMatching(/cannot open the store other.db: .*not a database of Parley/) as unknown,
+      err: expect.stringMatching(/cannot open the store other.db: .*not a Parley database/) as unknown,
     });
     expect(await push(["list", "--store", "memory"], io)).toMatchObject({
       code: 2,

@@ -35,7 +35,7 @@ describe("the check of the store", () => {
     blind.watch?.(() => undefined);
     await database().run("ALTER SEQUENCE unseen.places RENAME TO elsewhere");
     await expect.poll(() => conditionOf(blind)).toEqual({ writable: true, changes: "unseen" });
-    expect(lines).toEqual([expect.stringContaining("cannot look")]);
+    expect(lines).toEqual([expect.stringContaining("failed to poll")]);
     await database().run("ALTER SEQUENCE unseen.elsewhere RENAME TO places");
     await expect.poll(() => conditionOf(blind)).toEqual({ writable: true, changes: "polled" });
   });
