@@ -9,27 +9,26 @@ import type {
 } from "@parley/a2a/internal/protocol/index";
 import { createSeal, type Seal } from "../seal/index.ts";
 import type { FeatureEffect, TaskKey } from "../store/index.ts";
-import { Collector } from "./collector.ts";
-import { deleteBlobsOf, deleteIncomingBlobs } from "./delete.ts";
+import { Collector, deleteBlobsOf, deleteIncomingBlobs } from "./deletion.ts";
 import { ByteHash } from "@parley/a2a/internal/base/byte-hash";
 import type { BlobRooms, BlobSettings } from "./lazy.ts";
 import { aboutOf, answerLink, linkTo } from "./links.ts";
-import { BlobReader } from "./reader.ts";
-import { moveBlob } from "./receive.ts";
-import { Uploads } from "./uploads.ts";
 import {
+  type BlobAbout,
   blobFeature,
   blobId,
+  type BlobOwner,
+  BlobReader,
+  type BlobRef,
+  type BlobRow,
   idOf,
   prefixOf,
   refOf,
   refUrl,
   rowOf,
-  type BlobAbout,
-  type BlobOwner,
-  type BlobRef,
-  type BlobRow,
 } from "./ref.ts";
+import { moveBlob } from "./receive.ts";
+import { Uploads } from "./uploads.ts";
 
 /** The files of a task, while more of them are stored. */
 export interface BlobRoom {

@@ -16,8 +16,7 @@ import {
 } from "@parley/a2a/internal/protocol/index";
 import type { Blobs } from "./blobs.ts";
 import type { BlobStore } from "./port.ts";
-import { BlobReader } from "./reader.ts";
-import { mayHaveRefs, placeOf, refOf, splitRefs, unreadable, type BlobOwner } from "./ref.ts";
+import { type BlobOwner, BlobReader, mayHaveRefs, placeOf, refOf, splitRefs, unreadable } from "./ref.ts";
 
 /* Files in answers and events: every operation gives the same parts (one place for all bindings and versions). */
 
@@ -121,7 +120,7 @@ function inlineFiles(blobs: Blobs, owner: BlobOwner): InlineFiles {
 const inlineMembers: Readonly<Record<string, string>> = { url: "raw", uri: "bytes", fileWithUri: "fileWithBytes" };
 
 /** The text with the files of all agents that an owner has. */
-export function withBytesOf(text: string, blobs: BlobReader, owner: string): AsyncIterable<string> {
+function withBytesOf(text: string, blobs: BlobReader, owner: string): AsyncIterable<string> {
   return withBytes(text, blobs, (url) => ({ agent: placeOf(refOf(url)?.key ?? "")?.agent ?? "", owner }));
 }
 

@@ -9,7 +9,7 @@ import {
 import type { SealKeyring } from "../seal/index.ts";
 import type { Store } from "../store/index.ts";
 import type { Blobs } from "./blobs.ts";
-import type { BlobOptions } from "./options.ts";
+import type { BlobOptions } from "./port.ts";
 import type { ReceivingPlace } from "./receive.ts";
 import type { BlobOwner } from "./ref.ts";
 

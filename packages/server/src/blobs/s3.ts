@@ -1,9 +1,15 @@
 import type { Bytes } from "@parley/a2a/internal/base/index";
-import { A2AError } from "@parley/a2a/internal/model/index";
 import { streamOf } from "@parley/a2a/internal/files/content";
-import type { BlobContent, BlobEntry, BlobLink, BlobPage, BlobQuery, BlobStore } from "./port.ts";
-import { bodyOf } from "./body.ts";
-import { checkBlobKey } from "./segments.ts";
+import { A2AError, toA2AError } from "@parley/a2a/internal/model/index";
+import {
+  type BlobContent,
+  type BlobEntry,
+  type BlobLink,
+  type BlobPage,
+  type BlobQuery,
+  type BlobStore,
+  checkBlobKey,
+} from "./port.ts";
 
 /** What is needed of a client of S3. An `S3Client` of `@bradenmacdonald/s3-lite-client` has it. */
 export interface S3Like {
@@ -250,4 +256,38 @@ function unavailable(thrown: unknown): A2AError {
   const { code, name } = (thrown ?? {}) as { readonly code?: unknown; readonly name?: unknown };
   const what = [statusOf(thrown), code ?? name].filter((each) => typeof each === "number" || typeof each === "string");
   return new A2AError("Unavailable", `The blob store did not do it: ${what.join(" ") || "no answer"}`);
+}
+
+/**
+ * The bytes of a stream, without the first `skip`. `return()` of the iterator cancels the stream also where nothing was read of it, which
+ * that of a generator would not.
+ */
+export function bodyOf(
+  stream: ReadableStream<Bytes> | null,
+  skip: number,
+  failure: (thrown: unknown) => Error = toA2AError,
+): AsyncIterable<Bytes> {
+  return {
+    [Symbol.asyncIterator]() {
+      const reader = stream?.getReader();
+      let left = skip;
+      return {
+        async next(): Promise<IteratorResult<Bytes, undefined>> {
+          for (;;) {
+            const result = await reader?.read().catch((thrown: unknown) => {
+              throw failure(thrown);
+            });
+            if (result === undefined || result.done) return { done: true, value: undefined };
+            const piece = left === 0 ? result.value : result.value.subarray(left);
+            left = Math.max(0, left - result.value.length);
+            if (piece.length > 0) return { done: false, value: piece as Bytes };
+          }
+        },
+        async return(): Promise<IteratorResult<Bytes, undefined>> {
+          await reader?.cancel().catch(() => {});
+          return { done: true, value: undefined };
+        },
+      };
+    },
+  };
 }

@@ -11,6 +11,7 @@ import type {
   UniversalRequest,
   UniversalResponse,
 } from "@parley/a2a/internal/protocol/index";
+import type { Seal } from "../seal/index.ts";
 import type { FeatureEffect, Store, TaskKey } from "../store/index.ts";
 
 /* In-task authorization at a server (A2A 1.0 §7.6): its options, and what the engine calls. */
@@ -116,4 +117,15 @@ export async function auditedContext(
   task: TaskKey,
 ): Promise<string | undefined> {
   return audit === undefined ? undefined : (await store.head(task, task.taskId))?.contextId;
+}
+
+/** What the files of this room share. */
+export interface InTaskParts {
+  readonly settings: InTaskSettings;
+  readonly host: InTaskHost;
+  readonly seal: Seal;
+  readonly waits: {
+    on(task: TaskKey, run: () => void): () => void;
+    changed(task: TaskKey): void;
+  };
 }

@@ -1,5 +1,10 @@
+import { fromBase64Url } from "@parley/a2a/internal/base/base64";
+import { type Bytes, utf8Length } from "@parley/a2a/internal/base/index";
+import { type JsonObject, type JsonValue, toBase64 } from "@parley/a2a/internal/model/index";
 import type { Credentials } from "@parley/a2a/internal/protocol/index";
+import type { Seal } from "../seal/index.ts";
 import type { FeatureEffect, FeatureRow, Store, TaskKey } from "../store/index.ts";
+import type { InTaskParts } from "./port.ts";
 
 /* How a request is stored: as a row of a feature, with its task (docs/decisions/identity.md). */
 
@@ -65,7 +70,7 @@ export function setRequest(id: string, request: StoredRequest): FeatureEffect {
 }
 
 /** Changes a request, if it is as it was read. `due`: tells the turn that waits, in whatever process it does. */
-export function changeRequest({ key, row }: FoundRequest, request: StoredRequest, due: number): FeatureEffect {
+function changeRequest({ key, row }: FoundRequest, request: StoredRequest, due: number): FeatureEffect {
   const before = row.due === undefined ? { value: row.value } : { value: row.value, due: row.due };
   return { effect: "feature", op: "set", feature: inTaskFeature, key, value: JSON.stringify(request), due, if: before };
 }
@@ -82,4 +87,91 @@ export function boundTo(
   nonce: string,
 ): readonly string[] {
   return [use, agent, owner, taskId, nonce];
+}
+
+/* The token of a link. It is sealed, so it cannot be forged, and does not tell who owns the task. */
+
+/** What a token stands for. */
+export interface Linked {
+  readonly task: TaskKey;
+  /** Id of the request. */
+  readonly id: string;
+  readonly nonce: string;
+}
+
+const bound = ["link"];
+/** No token of this server is longer: names of owners and agents are short. */
+const longest = 8192;
+
+/** Makes the token of a request. */
+export async function makeToken(seal: Seal, { task: { agent, owner, taskId }, id, nonce }: Linked): Promise<string> {
+  const sealed = await seal.seal([agent, owner, taskId, id, nonce], bound);
+  return sealed.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+/** Reads a token. `undefined`: it is not one of this server. */
+export async function readToken(seal: Seal, token: string | null | undefined): Promise<Linked | undefined> {
+  if (typeof token !== "string" || token.length > longest) return undefined;
+  const parts = token.split(".").map(fromBase64Url);
+  if (parts.includes(undefined)) return undefined;
+  try {
+    const opened = await seal.open((parts as readonly Bytes[]).map(toBase64).join("."), bound);
+    const [agent, owner, taskId, id, nonce] = opened as [string, string, string, string, string];
+    return { task: { agent, owner, taskId }, id, nonce };
+  } catch {
+    return undefined;
+  }
+}
+
+/* What comes as the answer to a request, on its way into the row. */
+
+/** An answer: a credential, the parameters that an authorization server has redirected with, or a refusal. */
+export type Answer =
+  | { readonly kind: "credential"; readonly value: JsonValue }
+  | { readonly kind: "redirect"; readonly parameters: string }
+  | { readonly kind: "denied" };
+
+/** Why a credential is not one for this form; `undefined` where it is. */
+export function problemOf(form: StoredRequest["form"], value: JsonValue | undefined): string | undefined {
+  if (value === undefined) return "is required";
+  if (utf8Length(JSON.stringify(value)) > maxCredentialBytes) return `takes more than ${maxCredentialBytes} bytes`;
+  switch (form) {
+    case "approval":
+      return value === true ? undefined : "must be true";
+    case "secret":
+      return typeof value === "string" && value !== "" ? undefined : "must be a text";
+    case "oauth":
+      return isTokens(value) ? undefined : "must be an object with accessToken";
+    default:
+      return undefined;
+  }
+}
+
+function isTokens(value: JsonValue): boolean {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  const { accessToken } = value as JsonObject;
+  return typeof accessToken === "string" && accessToken !== "";
+}
+
+/** The row with the answer in it. */
+export async function answered(
+  { seal, host }: Pick<InTaskParts, "seal" | "host">,
+  task: TaskKey,
+  found: FoundRequest,
+  answer: Answer,
+): Promise<FeatureEffect> {
+  const { request } = found;
+  const due = Math.floor(host.clock.now());
+  if (answer.kind === "denied") return changeRequest(found, { ...request, state: "denied" }, due);
+  const sealed = await seal.seal(answer, boundTo("credential", task, request.nonce));
+  return changeRequest(found, { ...request, state: "given", sealed }, due);
+}
+
+/** The answer of a row. */
+export async function openAnswer(
+  seal: Seal,
+  task: TaskKey,
+  { nonce, sealed = "" }: StoredRequest,
+): Promise<Exclude<Answer, { readonly kind: "denied" }>> {
+  return (await seal.open(sealed, boundTo("credential", task, nonce))) as Exclude<Answer, { readonly kind: "denied" }>;
 }

@@ -1,13 +1,12 @@
+import { BoundedMap, memoryOf } from "@parley/a2a/internal/base/bounded-map";
 import type { Clock, Logger } from "@parley/a2a/internal/base/index";
 import { A2AError } from "@parley/a2a/internal/model/index";
 import type { Principal, UniversalRequest } from "@parley/a2a/internal/protocol/index";
 import type { StoreRates } from "../store/port.ts";
-import { addressBlock, callerKey } from "./caller.ts";
+import { addressBlock, callerKey } from "./callers.ts";
 import { Guesses, ownFailures } from "./guesses.ts";
-import { memoryRateLimiter } from "./memory.ts";
 import type { Rate, RateAnswer, RateLimiter, RateLimits } from "./port.ts";
-import { Reports } from "./reports.ts";
-import { sharedFailures, sharedRateLimiter } from "./shared.ts";
+import { Reports, sharedFailures, sharedRateLimiter } from "./shared.ts";
 
 /** Finds the caller of a request. */
 export type Authenticate = (request: UniversalRequest) => Principal | Promise<Principal>;
@@ -106,4 +105,38 @@ function check({ ok, retryAfter }: RateAnswer): void {
 /** Goes on with a value, at once where it is no promise. */
 function then<From, To>(value: From | Promise<From>, next: (value: From) => To | Promise<To>): To | Promise<To> {
   return value instanceof Promise ? value.then(next) : next(value);
+}
+
+/**
+ * Memory for callers, in bytes: for about 60,000 of them at a time. When it is full, those that came first are forgotten, and begin
+ * with all of their requests again.
+ */
+const memory = 16 << 20;
+
+/** A rate limiter in memory, which answers at once. */
+export interface MemoryRateLimiter extends RateLimiter {
+  take(key: string, cost: number): RateAnswer;
+}
+
+const enough: RateAnswer = { ok: true, retryAfter: 0 };
+
+/**
+ * A rate limiter in the memory of this process. It keeps one number for each caller (the generic cell rate algorithm), on the
+ * monotonic clock, so that a change of the wall time gives nothing back.
+ */
+export function memoryRateLimiter({ requests, per }: Rate, clock: Clock, bytes: number = memory): MemoryRateLimiter {
+  /** The time at which a caller has all of its requests again. */
+  const full = new BoundedMap<number>({ bytes, bytesOf: (key) => memoryOf(key) });
+  const interval = per / requests;
+  return {
+    take(key, cost) {
+      const now = clock.elapsed();
+      const next = Math.max(full.get(key) ?? now, now) + cost * interval;
+      // Less than a microsecond is an error of rounding.
+      const wait = next - now - per;
+      if (wait > 0.001) return { ok: false, retryAfter: wait };
+      full.set(key, next);
+      return enough;
+    },
+  };
 }

@@ -1,8 +1,274 @@
 import { BoundedMap, memoryOf } from "@parley/a2a/internal/base/bounded-map";
-import type { Clock } from "@parley/a2a/internal/base/index";
+import { type Clock, defer, deferred, type Logger } from "@parley/a2a/internal/base/index";
+import type { RateTaken, StoreRates } from "../store/port.ts";
 import type { Failures } from "./guesses.ts";
 import type { Rate, RateAnswer, RateLimiter } from "./port.ts";
-import { use, waitFor, type Budget, type Reports } from "./reports.ts";
+
+/** How long a request waits, from when it came, and a call may take, in milliseconds. Then this process decides by itself. */
+const patience = 1_000;
+/** How long the store is left alone after it has failed, in milliseconds. */
+const awayFor = 1_000;
+/** How long a use that nobody waits for is kept, in milliseconds, so that many are reported together. */
+const gather = 100;
+/** Budgets in one call. */
+const maxInCall = 500;
+/** Budgets that wait for a call. What is used of others is kept until they are used again. */
+const maxQueued = 20_000;
+/** Time between two lines of the log, in milliseconds. */
+const quiet = 60_000;
+
+/** A budget of one caller, as this process sees it. */
+export interface Budget {
+  /** Its name in the store. */
+  readonly key: string;
+  readonly requests: number;
+  readonly per: number;
+  /** When all of it is back, on the monotonic clock of this process: as the store knew it last, and what was used here since. */
+  full: number;
+  /** What was used here, and not reported. */
+  used: number;
+  /** The same, under way to the store. */
+  sent: number;
+  /** How many requests have asked the store, and still wait. */
+  asking: number;
+  /** Requests that wait to ask it. */
+  waiting: Set<Asked>;
+  /** Is called when the store has answered, or does not. */
+  readonly onReport?: () => void;
+}
+
+/** What reports need of the server. */
+export interface ReportsHost {
+  readonly rates: StoreRates;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Nothing is reported any more. */
+  isClosed(): boolean;
+}
+
+/** A request that waits for the store. */
+interface Asked {
+  /** It waits no longer: it has its answer. */
+  isOver: boolean;
+  /** Answers it, once. */
+  answer(answer: RateAnswer): void;
+}
+
+interface Sent {
+  readonly budget: Budget;
+  readonly used: number;
+  readonly asked: readonly Asked[];
+}
+
+const enough: RateAnswer = { ok: true, retryAfter: 0 };
+
+/** After how many milliseconds so much more of a budget may be used, as far as this process knows. 0: now. */
+export function waitFor({ requests, per, full, asking, waiting }: Budget, more: number, now: number): number {
+  const wait = Math.max(full, now) + (asking + waiting.size + more) * (per / requests) - now - per;
+  // Less than a microsecond is an error of rounding.
+  return wait > 0.001 ? wait : 0;
+}
+
+/** Counts what is used without asking the store. */
+export function use(budget: Budget, now: number): void {
+  budget.full = Math.max(budget.full, now) + budget.per / budget.requests;
+  budget.used += 1;
+}
+
+/**
+ * Tells the store what was used of budgets, and asks it for more: one call at a time, for all budgets together. While the store does not
+ * answer, this process counts by itself, and reports that later.
+ */
+export class Reports {
+  readonly #host: ReportsHost;
+  /** Budgets that somebody waits for. They go first. */
+  readonly #urgent = new Set<Budget>();
+  /** The others. */
+  readonly #queue = new Set<Budget>();
+  /** A call is under way, or about to be. */
+  #isBusy = false;
+  /** Since the store has failed: until when it is left alone, on the monotonic clock. */
+  #awayUntil: number | undefined;
+  /** When the next failure is logged. */
+  #quietUntil = -Infinity;
+  #clearTimer: (() => void) | undefined;
+
+  constructor(host: ReportsHost) {
+    this.#host = host;
+  }
+
+  /** Whether this process counts by itself. */
+  get isAway(): boolean {
+    return this.#awayUntil !== undefined || this.#host.isClosed();
+  }
+
+  /** Reports a budget: soon, or at once where it is `urgent`. `false`: it is not, because there are too many. */
+  report(budget: Budget, urgent: boolean): boolean {
+    if (!this.#add(budget, urgent)) return false;
+    if (this.#host.isClosed() || this.#host.clock.elapsed() < (this.#awayUntil ?? -Infinity)) return true;
+    if (urgent || this.#awayUntil !== undefined) this.#sendNow();
+    else this.#sendSoon();
+    return true;
+  }
+
+  /** Takes one more of a budget, of which this process may use no more by itself. */
+  ask(budget: Budget): RateAnswer | Promise<RateAnswer> {
+    if (this.isAway || !this.report(budget, true)) {
+      use(budget, this.#host.clock.elapsed());
+      this.report(budget, false);
+      return enough;
+    }
+    const { promise, resolve } = deferred<RateAnswer>();
+    const cancel = this.#host.clock.after(patience, () => this.#tooLong(budget, asked));
+    const asked: Asked = {
+      isOver: false,
+      answer(answer) {
+        cancel();
+        asked.isOver = true;
+        resolve(answer);
+      },
+    };
+    budget.waiting.add(asked);
+    return promise;
+  }
+
+  /** Lets a request through that has waited for long enough, in the queue or for its answer. */
+  #tooLong(budget: Budget, asked: Asked): void {
+    if (!budget.waiting.delete(asked)) budget.asking -= 1;
+    this.#letThrough(budget, [asked]);
+  }
+
+  /** `false`: there are too many. */
+  #add(budget: Budget, urgent: boolean): boolean {
+    if (this.#urgent.has(budget)) return true;
+    if (!urgent && this.#queue.has(budget)) return true;
+    const to = urgent ? this.#urgent : this.#queue;
+    if (to.size >= maxQueued) return false;
+    if (urgent) this.#queue.delete(budget);
+    to.add(budget);
+    return true;
+  }
+
+  #sendSoon(): void {
+    if (this.#isBusy) return;
+    this.#clearTimer ??= this.#host.clock.after(gather, () => this.#sendNow());
+  }
+
+  #sendNow(): void {
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    this.#clearTimer?.();
+    this.#clearTimer = undefined;
+    // Requests that came together ask together.
+    defer(() => void this.#sendAll());
+  }
+
+  async #sendAll(): Promise<void> {
+    do {
+      await this.#send(this.#next());
+    } while (this.#awayUntil === undefined && (this.#urgent.size > 0 || this.#queue.size >= maxInCall));
+    this.#isBusy = false;
+    if (this.#queue.size > 0 && this.#awayUntil === undefined && !this.#host.isClosed()) this.#sendSoon();
+  }
+
+  /** What the next call is about. A caller that was forgotten in between may be in the queue twice. */
+  #next(): readonly Sent[] {
+    const next = new Map<string, Sent>();
+    for (const from of [this.#urgent, this.#queue]) {
+      for (const budget of from) {
+        if (next.size === maxInCall) break;
+        if (next.has(budget.key)) continue;
+        from.delete(budget);
+        const { used, waiting } = budget;
+        next.set(budget.key, { budget, used, asked: [...waiting] });
+        budget.sent = used;
+        budget.asking = waiting.size;
+        budget.used = 0;
+        budget.waiting = new Set();
+      }
+    }
+    return [...next.values()];
+  }
+
+  /** Never rejects. */
+  async #send(sent: readonly Sent[]): Promise<void> {
+    if (sent.length === 0) return;
+    const { clock, rates } = this.#host;
+    const begun = clock.elapsed();
+    let isLate = false;
+    const giveUp = (cause: unknown): void => {
+      for (const { budget, asked } of sent) {
+        budget.asking = 0;
+        this.#letThrough(budget, asked);
+      }
+      this.#lost(cause);
+    };
+    const cancel = clock.after(patience, () => {
+      isLate = true;
+      giveUp(new Error(`The store has not answered for ${patience} ms`));
+    });
+    try {
+      const uses = sent.map(({ budget: { key, requests, per }, used, asked }) => {
+        return { key, requests, per, used, wanted: asked.length };
+      });
+      const answers = await rates.take(uses);
+      cancel();
+      this.#awayUntil = undefined;
+      for (const [at, each] of sent.entries()) this.#note(each, answers[at] ?? { taken: 0, back: 0 }, begun);
+      for (const { budget } of sent) budget.onReport?.();
+    } catch (cause) {
+      cancel();
+      if (isLate) this.#lost(cause);
+      else giveUp(cause);
+      for (const { budget, used } of sent) {
+        budget.sent = 0;
+        budget.used += used;
+        this.#add(budget, false);
+      }
+    }
+  }
+
+  #note({ budget, asked }: Sent, { taken, back }: RateTaken, begun: number): void {
+    budget.sent = budget.asking = 0;
+    const waiting = asked.filter(({ isOver }) => !isOver);
+    // What was taken for those that did not wait so long: they were let through, and counted.
+    budget.used -= Math.max(0, taken - waiting.length);
+    budget.full = begun + back + budget.used * (budget.per / budget.requests);
+    for (const [at, each] of waiting.entries()) each.answer(at < taken ? enough : this.#refusal(budget));
+    if (budget.used > 0) this.#add(budget, false);
+  }
+
+  /** Lets those through that still wait, as far as this process knows. */
+  #letThrough(budget: Budget, asked: readonly Asked[]): void {
+    for (const each of asked) {
+      if (each.isOver) continue;
+      use(budget, this.#host.clock.elapsed());
+      each.answer(enough);
+    }
+    budget.onReport?.();
+  }
+
+  #refusal(budget: Budget): RateAnswer {
+    return { ok: false, retryAfter: Math.max(1, waitFor(budget, 1, this.#host.clock.elapsed())) };
+  }
+
+  #lost(cause: unknown): void {
+    const { clock, logger } = this.#host;
+    const now = clock.elapsed();
+    this.#awayUntil = now + awayFor;
+    // Nobody waits for a store that is away.
+    for (const from of [this.#urgent, this.#queue]) {
+      for (const budget of from) {
+        const waiting = [...budget.waiting];
+        budget.waiting.clear();
+        this.#letThrough(budget, waiting);
+      }
+    }
+    if (now < this.#quietUntil || this.#host.isClosed()) return;
+    this.#quietUntil = now + quiet;
+    logger.error("Rates cannot be counted together with other processes now: this one counts by itself", { cause });
+  }
+}
 
 /* Limits that hold over all processes on one store (docs/decisions/rate-limits.md). */
 
@@ -15,8 +281,6 @@ const budgetBytes = 200;
 const creditOfRequests = 50;
 /** The same for failed attempts. It is larger, because attempts that are under way count too, and most of them are right. */
 const creditOfFailures = 10;
-
-const enough: RateAnswer = { ok: true, retryAfter: 0 };
 
 interface BudgetsInit {
   readonly name: string;

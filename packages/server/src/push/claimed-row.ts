@@ -1,8 +1,7 @@
 import type { Clock } from "@parley/a2a/internal/base/index";
 import type { AppendOutcome, DueFeature, FeatureEffect, FeatureState, Store, TaskKey } from "../store/index.ts";
 import type { OutboxHost } from "./port.ts";
-import { readConfig, unclaimed, writeConfig } from "./row.ts";
-import { parkedFeature, pushFeature, type StoredConfig } from "./stored.ts";
+import { parkedFeature, pushFeature, readConfig, type StoredConfig, unclaimed, writeConfig } from "./stored.ts";
 
 /** What becomes of a config. It is called again where an operator changed the config meanwhile. */
 export type Change = (config: StoredConfig) => StoredConfig;

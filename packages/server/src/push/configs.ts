@@ -1,21 +1,18 @@
-import { type Clock, type Ids } from "@parley/a2a/internal/base/index";
+import type { Clock, Ids } from "@parley/a2a/internal/base/index";
 import {
   A2AError,
   invalidParams,
+  jsonHash,
   type ListTaskPushNotificationConfigsRequest,
   type ListTaskPushNotificationConfigsResponse,
   type TaskPushNotificationConfig,
 } from "@parley/a2a/internal/model/index";
 import type { AppendOutcome, FeatureEffect, FeatureRow, Store, TaskAppend, TaskHead, TaskKey } from "../store/index.ts";
-import { acceptConfig, type AcceptedConfig, type AcceptHost, type GivenConfig } from "./accept.ts";
-import { Challenges } from "./challenge.ts";
-import { fetches } from "./fetches.ts";
-import { pushKeyring } from "./keys.ts";
-import { afterToken, tokenAfter } from "./page-token.ts";
-import { writeConfig } from "./row.ts";
-import { createSealer } from "./seal.ts";
-import type { PushSettings } from "./settings.ts";
-import { parkedFeature, pushFeature, type StoredConfig } from "./stored.ts";
+import { acceptConfig, type AcceptedConfig, type AcceptHost, Challenges, type GivenConfig } from "./accept.ts";
+import { fetches } from "./request.ts";
+import { createSealer, pushKeyring } from "./keys.ts";
+import type { PushSettings } from "./port.ts";
+import { parkedFeature, pushFeature, type StoredConfig, writeConfig } from "./stored.ts";
 
 /** What the configs of webhooks need of the engine. */
 export interface ConfigsHost {
@@ -234,4 +231,29 @@ function shown(
 /** Also for the task of another owner, because for this caller it does not exist. */
 function notFound(taskId: string, message?: string): A2AError {
   return new A2AError("TaskNotFound", message, { metadata: { taskId } });
+}
+
+/*
+ * A page token is a position in the list of one task, with a checksum that tells it from one that this list did not give out. It
+ * stays valid when the config at the position is deleted. It is no secret: what a caller may read does not depend on it.
+ */
+
+/** The token of the page after a position. */
+function tokenAfter([created, id]: Position, task: TaskKey): string {
+  return `${checksum(created, id, task)}.${created}.${id}`;
+}
+
+/** The position of a token. Throws `InvalidParams`. */
+function afterToken(token: string, task: TaskKey): Position {
+  const [, sum, time = "", id = ""] = /^([0-9a-f]{16})\.(\d{1,16})\.(.+)$/s.exec(token) ?? [];
+  const created = Number(time);
+  // The number has one spelling.
+  if (sum !== checksum(created, id, task) || String(created) !== time) {
+    throw invalidParams([{ field: "pageToken", description: "is not one that this list gave out" }]);
+  }
+  return [created, id];
+}
+
+function checksum(created: number, id: string, { agent, owner, taskId }: TaskKey): string {
+  return jsonHash([agent, owner, taskId, created, id]);
 }

@@ -1,20 +1,69 @@
 import type { LogFields } from "@parley/a2a/internal/base/index";
 import { A2AError } from "@parley/a2a/internal/model/index";
-import { auditedSubject, taskFields } from "@parley/a2a/internal/protocol/index";
-import type { DueFeature, TaskKey } from "../store/index.ts";
+import { auditedSubject, type ByteBudget, taskFields } from "@parley/a2a/internal/protocol/index";
 import { deliveryId } from "@parley/a2a/internal/webhooks/index";
-import { bodyOf, type WebhookCodec } from "./body.ts";
+import type { DueFeature, Room, TaskKey } from "../store/index.ts";
 import type { TurnEnd } from "./circuit.ts";
-import { ClaimedRow, nextAgain, type Change } from "./claimed-row.ts";
-import type { DeliveryContext } from "./delivery-context.ts";
-import { eventAgain, nextEvent, type EventSource, type Next, type PushEvent } from "./events.ts";
-import type { DeliveredExtensions, OpenSecrets, PushProblem, RefusedDelivery } from "./port.ts";
-import { healthOf, originOf, resultOf } from "./outcome.ts";
-import { headersOf, post, type Answer, type PushMessage } from "./request.ts";
-import { waitAfter } from "./retry.ts";
-import { moved } from "./row.ts";
-import { rememberLast } from "./seal.ts";
-import { maxRefused, type StoredConfig } from "./stored.ts";
+import { type Change, ClaimedRow, nextAgain } from "./claimed-row.ts";
+import { eventAgain, type EventSource, type Next, nextEvent, type PushEvent } from "./events.ts";
+import { rememberLast } from "./keys.ts";
+import type { DeliveredExtensions, OpenSecrets, OutboxHost, PushProblem, PushSigner, RefusedDelivery } from "./port.ts";
+import {
+  type Answer,
+  bodyOf,
+  headersOf,
+  healthOf,
+  originOf,
+  type Post,
+  post,
+  type PushMessage,
+  resultOf,
+  waitAfter,
+  type WebhookCodec,
+} from "./request.ts";
+import { maxRefused, moved, type StoredConfig } from "./stored.ts";
+
+/** What all deliveries of a process share. */
+export interface DeliveryContext
+  extends
+    Post,
+    Pick<OutboxHost, "append" | "audit" | "blobs" | "extensionsOf" | "holders" | "logger" | "observer" | "store"> {
+  readonly events: Omit<EventSource, "room">;
+  /** Memory for what one step reads, of the budget of this owner. */
+  readonly room: (owner: string) => Room & { end(): void };
+  readonly open: OpenSecrets;
+  readonly signer: PushSigner;
+  readonly codecOf: (version: string) => WebhookCodec;
+  /** Waits between attempts, in milliseconds. */
+  readonly waits: readonly number[];
+  /** How long a request may take, in milliseconds. */
+  readonly timeout: number;
+  /** Whether the server stops: no more requests begin. */
+  readonly stopping: () => boolean;
+}
+
+/** Memory for what one step reads. It is given back after the step. */
+export class Reserved implements Room {
+  readonly #budget: ByteBudget;
+  readonly #owner: string;
+  #bytes = 0;
+
+  constructor(budget: ByteBudget, owner: string) {
+    this.#budget = budget;
+    this.#owner = owner;
+  }
+
+  async reserve(bytes: number): Promise<void> {
+    this.end();
+    await this.#budget.take(this.#owner, bytes);
+    this.#bytes = bytes;
+  }
+
+  end(): void {
+    if (this.#bytes > 0) this.#budget.give(this.#owner, this.#bytes);
+    this.#bytes = 0;
+  }
+}
 
 /** A claim lasts longer than a request by this, in milliseconds: for what comes before and after the request. */
 export const claimMargin = 40_000;

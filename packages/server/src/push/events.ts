@@ -1,19 +1,28 @@
 import { wrapped } from "@parley/a2a/internal/base/json-text";
 import {
+  A2AError,
   countsInGeneration,
   eventOf,
   isTaskState,
-  stateKinds,
   type LogRecord,
+  stateKinds,
   type StreamResponse,
   type TaskArtifactUpdateEvent,
 } from "@parley/a2a/internal/model/index";
 import { Payload, TextPayload } from "@parley/a2a/internal/protocol/index";
-import { roomless, type LogPage, type Room, type Store, type TaskHead, type TaskKey } from "../store/index.ts";
+import {
+  type LogPage,
+  type Room,
+  roomless,
+  type Snapshot,
+  type Store,
+  type TaskHead,
+  taskJson,
+  type TaskKey,
+} from "../store/index.ts";
 import { beginsArtifact, OpenArtifacts, wholeArtifact } from "./artifacts.ts";
 import type { PushOptions } from "./port.ts";
-import { taskEvent } from "./task-event.ts";
-import type { StoredConfig } from "./stored.ts";
+import type { Position, StoredConfig } from "./stored.ts";
 
 /* Finds the next event of a config in the log of its task (docs/decisions/webhooks.md). */
 
@@ -30,9 +39,6 @@ export interface PushEvent {
   /** W3C `traceparent` of the call that caused it. */
   readonly trace?: string;
 }
-
-/** How far a config has come, as `StoredConfig` has it. */
-export type Position = Pick<StoredConfig, "cursor" | "state" | "generation" | "chunks">;
 
 /** What the log has for a config. */
 export type Next =
@@ -204,4 +210,36 @@ async function eventAt(
     position,
     last,
   };
+}
+
+type TaskSource = Pick<EventSource, "store" | "mergeTextParts" | "room">;
+
+/** The task as it is now, as an event. `undefined`: there is no such task. */
+export async function taskEvent(
+  source: TaskSource,
+  task: TaskKey,
+): Promise<(Pick<PushEvent, "payload" | "left"> & { readonly head: TaskHead }) | undefined> {
+  const snapshot = await load(source, task);
+  if (snapshot === undefined) return undefined;
+  const { head, left } = snapshot;
+  const payload = new TextPayload<StreamResponse>(wrapped("task", taskJson(snapshot.task)));
+  return { head, payload, ...(left !== undefined && { left }) };
+}
+
+interface Loaded {
+  readonly task: Snapshot;
+  readonly head: TaskHead;
+  readonly left?: number;
+}
+
+/** Without its content, where the store cannot give it as one text. */
+async function load({ store, mergeTextParts, room }: TaskSource, key: TaskKey): Promise<Loaded | undefined> {
+  try {
+    const task = await store.load(key, key.taskId, { artifacts: true, mergeTextParts, room });
+    return task && { task, head: task.head };
+  } catch (error) {
+    if (!(error instanceof A2AError && error.code === "UnsupportedOperation")) throw error;
+    const task = await store.load(key, key.taskId, { artifacts: false, history: 0, room });
+    return task && { task, head: task.head, left: task.head.bytes };
+  }
 }

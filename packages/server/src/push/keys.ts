@@ -1,7 +1,19 @@
-import type { Bytes, WebKey } from "@parley/a2a/internal/base/index";
-import { hkdf, hkdfRoot } from "../seal/index.ts";
 import { fromBase64Url } from "@parley/a2a/internal/base/base64";
-import { ed25519Key, publicJwk, type KeySet, type PublicJwk } from "@parley/a2a/internal/webhooks/index";
+import type { Bytes, WebKey } from "@parley/a2a/internal/base/index";
+import {
+  audienceOf,
+  ed25519Key,
+  type KeySet,
+  publicJwk,
+  type PublicJwk,
+  signWebhook,
+  signWebhookToken,
+  webhookKey,
+  type WebhookKey,
+} from "@parley/a2a/internal/webhooks/index";
+import { createSeal, hkdf, hkdfRoot } from "../seal/index.ts";
+import type { TaskKey } from "../store/index.ts";
+import type { OpenSecrets, PushSecrets, PushSigner } from "./port.ts";
 
 /* The keys of `PushOptions.keys`: from each 32 bytes, a key that seals the secrets of configs, and one that signs. */
 
@@ -44,4 +56,67 @@ async function derive(bytes: Bytes): Promise<PushKey> {
   const { x = "" } = await crypto.subtle.exportKey("jwk", await ed25519Key(seed, true));
   const jwk = await publicJwk(fromBase64Url(x) as Bytes);
   return { id: jwk.kid, seal, sign: await ed25519Key(seed), jwk };
+}
+
+/** Seals the secrets of configs, and opens them. */
+export interface Sealer {
+  /** Seals with the first key. */
+  seal(secrets: PushSecrets, task: TaskKey, configId: string): Promise<string>;
+  /** Opens with the key that sealed. */
+  readonly open: OpenSecrets;
+}
+
+/** What is sealed is bound to its agent, owner, task and config: a sealed secret that is copied into another row does not open. */
+export function createSealer(keyring: PushKeyring): Sealer {
+  const { seal, open } = createSeal(keyring);
+  return {
+    seal: (secrets, task, configId) => seal(secrets, boundTo(task, configId)),
+    open: async (text, task, configId) => {
+      try {
+        return (await open(text, boundTo(task, configId))) as PushSecrets;
+      } catch (cause) {
+        throw new Error(`The secrets of this webhook: ${(cause as Error).message}`, { cause });
+      }
+    },
+  };
+}
+
+/** Opens for one config, and remembers the result: its events follow each other, and opening costs a tenth of a delivery. */
+export function rememberLast(open: OpenSecrets): OpenSecrets {
+  let last: { readonly sealed: string; readonly secrets: PushSecrets } | undefined;
+  return async (sealed, task, configId) => {
+    if (last?.sealed !== sealed) last = { sealed, secrets: await open(sealed, task, configId) };
+    return last.secrets;
+  };
+}
+
+function boundTo({ agent, owner, taskId }: TaskKey, configId: string): readonly string[] {
+  return [agent, owner, taskId, configId];
+}
+
+/**
+ * Signs with the keys of a server. `v1a` is signed with each key, so that a receiver that knows only the older key accepts a
+ * delivery until that key is removed (Standard Webhooks, key rotation). A JWT names its key, so the first one signs it.
+ *
+ * Both use the same Ed25519 keys. What one signs is never what the other signs: the content of a webhook has at least two dots,
+ * what is signed of a JWT has one.
+ *
+ * @param issuer - `iss` of JWTs: the public URL of the server.
+ */
+export function createSigner(keyring: PushKeyring, issuer: string): PushSigner {
+  return {
+    async signature(signed, secret) {
+      const keys: readonly WebhookKey[] = (await keyring()).map(({ sign }) => ({ form: "v1a", key: sign }));
+      return signWebhook(secret === undefined ? keys : [await webhookKey(secret), ...keys], signed);
+    },
+    async jwt(signed, claims) {
+      const [{ sign, id }] = await keyring();
+      return signWebhookToken(sign, id, {
+        ...signed,
+        issuer,
+        taskId: claims.taskId,
+        audience: audienceOf(claims.audience),
+      });
+    },
+  };
 }

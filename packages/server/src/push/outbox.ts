@@ -1,24 +1,17 @@
 import { BoundedMap, memoryOf } from "@parley/a2a/internal/base/bounded-map";
 import { defer } from "@parley/a2a/internal/base/index";
 import { ByteBudget, taskFields } from "@parley/a2a/internal/protocol/index";
-import type { DueFeature, TaskAppend, TaskKey } from "../store/index.ts";
 import { byVersion } from "@parley/a2a/internal/wire/codec";
-import type { WebhookCodec } from "./body.ts";
-import { Origins, type Origin, type Running } from "./circuit.ts";
-import { claimMargin, Delivery } from "./delivery.ts";
-import type { DeliveryContext } from "./delivery-context.ts";
-import { originOf } from "./outcome.ts";
-import { fetches } from "./fetches.ts";
-import type { OpenSecrets, Outbox, OutboxHost, PushSigner } from "./port.ts";
-import { LostClaims } from "./lost-claims.ts";
+import type { DueFeature, TaskAppend, TaskKey } from "../store/index.ts";
+import { type Origin, Origins, type Running } from "./circuit.ts";
+import { claimMargin, Delivery, type DeliveryContext, Reserved } from "./delivery.ts";
+import { createSealer, createSigner, pushKeyring } from "./keys.ts";
 import { Places } from "./places.ts";
+import type { OpenSecrets, Outbox, OutboxHost, PushSettings, PushSigner } from "./port.ts";
 import { Receivers } from "./receivers.ts";
-import { Reserved } from "./reserved.ts";
-import { dueAt, Rescue } from "./rescue.ts";
-import { longestWait } from "./retry.ts";
-import { readConfig } from "./row.ts";
-import type { PushSettings } from "./settings.ts";
-import { pushFeature, type StoredConfig } from "./stored.ts";
+import { fetches, longestWait, originOf, type WebhookCodec } from "./request.ts";
+import { dueAt, LostClaims, Rescue } from "./rescue.ts";
+import { pushFeature, readConfig, type StoredConfig } from "./stored.ts";
 
 /** Rows that one look reads, besides those that this process holds. */
 const pageSize = 64;
@@ -296,4 +289,11 @@ function nameOf({ agent, taskId }: TaskKey): string {
 
 function keyOf({ task: { agent, taskId }, key }: Pick<DueFeature, "task" | "key">): string {
   return JSON.stringify([agent, taskId, key]);
+}
+
+/** The outbox of a server, with what opens the secrets of its configs and signs its requests. */
+export function openOutbox(settings: PushSettings, codecs: OutboxParts["codecs"], host: OutboxHost): Outbox {
+  const keyring = pushKeyring(settings.keys);
+  const { open } = createSealer(keyring);
+  return createOutbox(settings, { codecs, open, signer: createSigner(keyring, settings.issuer) })(host);
 }

@@ -1,8 +1,8 @@
-import type { LazyBlobs } from "../blobs/lazy.ts";
-import type { Clock, Logger } from "@parley/a2a/internal/base/index";
+import type { Bytes, Clock, Logger } from "@parley/a2a/internal/base/index";
 import type { StreamResponse } from "@parley/a2a/internal/model/index";
 import type { Dialer, NetPolicy } from "@parley/a2a/internal/net/index";
 import type { Audit, Observer } from "@parley/a2a/internal/protocol/index";
+import type { LazyBlobs } from "../blobs/lazy.ts";
 import type { AppendOutcome, Store, TaskAppend, TaskKey } from "../store/index.ts";
 
 /* Webhooks of a server: its options, and what an operator can see and do (docs/decisions/webhooks.md). */
@@ -212,4 +212,18 @@ export interface PushOperator {
   retry(agent: string, taskId: string, configId: string, options?: { readonly seq?: number }): Promise<boolean>;
   /** Gives up: deletes the config, or only the refused event `seq`. Resolves with false where there is no such thing. */
   drop(agent: string, taskId: string, configId: string, options?: { readonly seq?: number }): Promise<boolean>;
+}
+
+/** The options of webhooks with their defaults, as the rooms of a server read them. `server/features.ts` makes them. */
+export interface PushSettings extends Required<Omit<PushOptions, "keys" | "net" | "dialer" | "mutualTls">> {
+  /** 32 bytes each. The first one is used, the others open what they sealed. */
+  readonly keys: readonly [Bytes, ...Bytes[]];
+  /** The public URL of the server, which JWTs name as their issuer. */
+  readonly issuer: string;
+  /** Which addresses may be called, with the limits of a call. */
+  readonly net: NetPolicy;
+  /** Pins addresses. Absent: the runtime's `fetch` resolves the name again. */
+  readonly dialer: Dialer | undefined;
+  /** The same with a client certificate, for the configs that ask for it. Absent: none may. */
+  readonly mutualTls: Dialer | undefined;
 }

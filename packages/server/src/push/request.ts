@@ -1,10 +1,22 @@
+import { type Clock, utf8Length } from "@parley/a2a/internal/base/index";
 import { retryAfterOf } from "@parley/a2a/internal/base/retry-after";
-import type { Clock } from "@parley/a2a/internal/base/index";
-import { toA2AError, type A2AError } from "@parley/a2a/internal/model/index";
+import {
+  A2AError,
+  type Artifact,
+  type JsonObject,
+  type StreamResponse,
+  type Task,
+  type TaskStatus,
+  toA2AError,
+} from "@parley/a2a/internal/model/index";
+import { guardedFetch, type GuardedFetch } from "@parley/a2a/internal/net/index";
+import { type DeliveryResult, Payload } from "@parley/a2a/internal/protocol/index";
 import { mutualTlsScheme, standardWebhooksScheme, webhookHeaders } from "@parley/a2a/internal/webhooks/index";
+import { referenceKey } from "@parley/a2a/internal/webhooks/names";
+import type { Codec } from "@parley/a2a/internal/wire/codec";
 import type { Health } from "./circuit.ts";
-import type { FetchFor } from "./fetches.ts";
-import type { PushSecrets, PushSigner } from "./port.ts";
+import type { PushEvent } from "./events.ts";
+import type { PushSecrets, PushSettings, PushSigner } from "./port.ts";
 import type { StoredConfig } from "./stored.ts";
 
 /* One attempt to deliver: the request, and what its answer means (docs/decisions/webhooks.md). */
@@ -168,4 +180,134 @@ function codeOf(cause: unknown): string | undefined {
     at = next;
   }
   return undefined;
+}
+
+/* Writes the body of a delivery for the version of its config. */
+
+/** What a version needs to write the body of a webhook. */
+export type WebhookCodec = Pick<Codec, "shapes" | "webhook" | "version" | "aliases">;
+
+/** The body of an event as text. One of more than `most` bytes is replaced by a reference. */
+export function bodyOf(codec: WebhookCodec, event: PushEvent, most: number): string {
+  const { left, payload } = event;
+  if (left === undefined) {
+    const body = write(codec, event);
+    const bytes = utf8Length(body);
+    if (bytes <= most) return body;
+    return write(codec, { ...event, payload: new Payload(referenceTo(payload.read(), bytes)) });
+  }
+  return write(codec, { ...event, payload: new Payload(referenceTo(payload.read(), left)) });
+}
+
+function write({ shapes, webhook }: WebhookCodec, { payload, seq, generation }: PushEvent): string {
+  if (webhook.sends === "event") {
+    return shapes.encodeEvent({ payload, seq, ...(generation !== undefined && { generation }) });
+  }
+  const task = payload.map(({ task }) => task as Task);
+  return shapes.encodeResponse("GetTask", { payload: task });
+}
+
+/** The same event without content. `bytes`: the size that its body would have had. */
+function referenceTo(event: StreamResponse, bytes: number): StreamResponse {
+  const { task, statusUpdate, artifactUpdate } = event;
+  const metadata: JsonObject = { [referenceKey]: bytes };
+  if (statusUpdate !== undefined) {
+    const { taskId, contextId, status } = statusUpdate;
+    return { statusUpdate: { taskId, contextId, status: bare(status), metadata } };
+  }
+  if (artifactUpdate !== undefined) {
+    const { taskId, contextId, artifact, append, lastChunk } = artifactUpdate;
+    const flags = { ...(append !== undefined && { append }), ...(lastChunk !== undefined && { lastChunk }) };
+    return { artifactUpdate: { taskId, contextId, artifact: empty(artifact), ...flags, metadata } };
+  }
+  if (task === undefined) return event;
+  const { id, contextId, status } = task;
+  return { task: { id, ...(contextId !== undefined && { contextId }), status: bare(status), metadata } };
+}
+
+function bare({ state, timestamp }: TaskStatus): TaskStatus {
+  return timestamp === undefined ? { state } : { state, timestamp };
+}
+
+/** An artifact has at least one part (A2A 1.0 §4.1.7). */
+function empty({ artifactId }: Artifact): Artifact {
+  return { artifactId, parts: [{ text: "" }] };
+}
+
+/* What an answer means to others than its config. */
+
+/** The origin of an address. Its path may be a secret. */
+export function originOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).origin : "";
+}
+
+/** What an answer shows about its origin. */
+export function healthOf(answer: Exclude<Answer, { readonly kind: "aborted" }>): Health {
+  return answer.kind === "failed" ? answer.health : "alive";
+}
+
+/** An answer, for the observer. */
+export function resultOf(answer: Answer): DeliveryResult {
+  switch (answer.kind) {
+    case "delivered":
+      return { status: answer.status };
+    case "gone":
+      return { status: answer.status, error: new A2AError("InvalidResponse", "The receiver wants no more events") };
+    case "aborted":
+      return { error: new A2AError("Aborted", "The server is stopping") };
+    case "refused":
+      return { status: answer.status, error: new A2AError("InvalidResponse", answer.reason) };
+    case "failed": {
+      const { status, reason, error = new A2AError("InvalidResponse", reason) } = answer;
+      return status === undefined ? { error } : { status, error };
+    }
+  }
+}
+
+/** Calls the receivers of configs, by the scheme of their authentication. */
+export type FetchFor = (scheme: string | undefined) => GuardedFetch;
+
+/** A client certificate is shown to the receivers of configs that ask for it, and to no others. */
+export function fetches({ net, dialer, mutualTls }: PushSettings, clock: Clock): FetchFor {
+  const plain = guardedFetch(net, dialer, clock);
+  const mutual = mutualTls === undefined ? withoutCertificate : guardedFetch(net, mutualTls, clock);
+  return (scheme) => (scheme?.toLowerCase() === mutualTlsScheme.toLowerCase() ? mutual : plain);
+}
+
+/** A config may have asked for a certificate that the server had before. */
+const withoutCertificate: GuardedFetch = () =>
+  Promise.reject(new A2AError("InvalidParams", "This server has no client certificate"));
+
+/* When a delivery is tried again (docs/decisions/webhooks.md). */
+
+const day = 24 * 60 * 60 * 1000;
+/** Each wait is longer or shorter by up to this share, so that what failed together does not come back together. */
+const jitter = 0.2;
+/** No wait is longer, whatever the options say: a row that is due later has been put off by a clock that was set back since. */
+const longest = 30 * day;
+
+/**
+ * How long to wait after a failed attempt, in milliseconds; `undefined`: there is no attempt left.
+ *
+ * @param failures - How many attempts of this delivery failed, this one included.
+ * @param waits - Waits between attempts, in milliseconds.
+ * @param retryAfter - What the receiver asked for, in seconds. It counts for a day at most.
+ * @param random - A random number from 0 to 1.
+ */
+export function waitAfter(
+  failures: number,
+  waits: readonly number[],
+  retryAfter: number | undefined,
+  random: number,
+): number | undefined {
+  const wait = waits[failures - 1];
+  if (wait === undefined) return undefined;
+  const own = wait * (1 - jitter + 2 * jitter * random);
+  const asked = Math.min(day, (retryAfter ?? 0) * 1000);
+  return Math.ceil(Math.min(longest, Math.max(own, asked)));
+}
+
+/** The longest wait that `waitAfter` returns. */
+export function longestWait(waits: readonly number[]): number {
+  return Math.ceil(Math.min(longest, waits.reduce((most, wait) => Math.max(most, wait), day) * (1 + jitter)));
 }

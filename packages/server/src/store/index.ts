@@ -14,6 +14,5 @@ export {
 } from "./assemble.ts";
 export * from "./bounds.ts";
 export * from "./conversation.ts";
-export * from "./features.ts";
 export * from "./task-text.ts";
 export * from "./transition.ts";

@@ -1,4 +1,5 @@
 import type { Clock } from "@parley/a2a/internal/base/index";
+import type { TaskState } from "@parley/a2a/internal/model/index";
 import type { AppendItem, AppendOutcome, ContextKey, OnceRecord, Owner, Scope, TaskHead } from "./append.ts";
 import type {
   ClaimPage,
@@ -18,19 +19,11 @@ import type {
   SweepReport,
   TaskPage,
 } from "./queries.ts";
-import type { StoreNodes } from "./nodes-port.ts";
-import type { StoreNotes } from "./notes-port.ts";
-import type { StoreRates } from "./rates-port.ts";
-import type { TaskSearch } from "./search-port.ts";
-import type { Upkeep } from "./upkeep-port.ts";
+import type { TaskSearch } from "./search.ts";
 
 export type * from "./append.ts";
 export * from "./queries.ts";
-export type * from "./nodes-port.ts";
-export type * from "./notes-port.ts";
-export type * from "./rates-port.ts";
-export type * from "./search-port.ts";
-export type * from "./upkeep-port.ts";
+export type { SearchHit, SearchPage, SearchQuery, SearchSnippet, SearchTerm, TaskSearch } from "./search.ts";
 
 /**
  * Stores tasks and conversations. A task is an append-only log of records. Every change goes through `append`: a batch in
@@ -166,4 +159,204 @@ export interface StoreCondition {
    * `unseen`: neither works now. Absent: it hears of it, or there are no others.
    */
   readonly changes?: "told" | "polled" | "unseen";
+}
+
+/**
+ * The processes that use a store, by the names that they have in their leases. One short statement for each process and heartbeat takes the
+ * place of the renewal of each lease: a process that runs a thousand tasks costs what an idle one costs.
+ */
+export interface StoreNodes {
+  /**
+   * Notes that a process is alive. Resolves to all processes that are known, with this one. It need not survive a crash of the store: who is
+   * not known is asked again, or is given up some time later.
+   *
+   * @param within - Milliseconds until the answer must be there. A store with another way to its database tries that then, for as long
+   * again, and rejects where it does not answer either. Default: as long as any call may take.
+   */
+  beat(node: string, within?: number): Promise<readonly StoreNode[]>;
+  /** Forgets processes: one that stops, and those that have been dead for long. */
+  forget(nodes: readonly string[]): Promise<void>;
+}
+
+/** What is known of a process. */
+export interface StoreNode {
+  /** Its name. */
+  readonly name: string;
+  /** A number that changes with each of its heartbeats. */
+  readonly beats: number;
+  /** How long ago the last one was, in milliseconds on the clock of the store. */
+  readonly silent: number;
+}
+
+/**
+ * Short notes that processes on one store leave for each other, such as what one has learned of a receiver of webhooks. They are hints: a
+ * store may lose them when it crashes, and a process that finds none learns by itself.
+ */
+export interface StoreNotes {
+  /**
+   * The notes under these keys that have not expired at `now`. Keys without a note are left out.
+   *
+   * @param keys - At most 1,000.
+   */
+  read(keys: readonly string[], now: number): Promise<ReadonlyMap<string, string>>;
+  /**
+   * Stores notes, each in place of the one before it. Deletes expired ones, so that the store holds only those that are still written.
+   *
+   * @param notes - At most 1,000, under different keys.
+   */
+  write(notes: readonly StoreNote[], now: number): Promise<void>;
+}
+
+/** A note under a key. */
+export interface StoreNote {
+  /** At most 128 characters of printable ASCII. It names nobody: whoever may be a person is hashed. */
+  readonly key: string;
+  /** At most 1,024 characters of printable ASCII. */
+  readonly value: string;
+  /** When it expires, in milliseconds since the Unix epoch. */
+  readonly until: number;
+}
+
+/**
+ * Budgets that the processes which use a store share, such as the requests of a caller. A budget has so many, which come back evenly:
+ * of 600 in a minute one every 100 ms. Time is that of the store. A process asks rarely, and answers its callers by itself
+ * meanwhile (docs/decisions/rate-limits.md).
+ */
+export interface StoreRates {
+  /**
+   * Counts what was used of budgets, and takes more of them. One answer for each, in the same order. A budget that nobody has used is
+   * whole. It need not survive a crash of the store: then it is whole again.
+   *
+   * What was used counts also where it was not left. Such a debt is paid back by what comes back, and is never larger than the budget,
+   * so that nobody waits for longer than twice `per`.
+   *
+   * @param uses - At most 1,000, of different budgets.
+   */
+  take(uses: readonly RateUse[]): Promise<readonly RateTaken[]>;
+}
+
+/** What a process has used of a budget, and what it wants. */
+export interface RateUse {
+  /** Names the budget: any text. */
+  readonly key: string;
+  /** The whole budget. At least 1. */
+  readonly requests: number;
+  /** In how many milliseconds the whole budget comes back. At least 1. */
+  readonly per: number;
+  /** What was used without being asked for. A whole number. */
+  readonly used: number;
+  /** What is asked for. A whole number. As much of it is taken as is left after `used`. */
+  readonly wanted: number;
+}
+
+/** What a process got of a budget. */
+export interface RateTaken {
+  /** How much of `wanted` it was. */
+  readonly taken: number;
+  /** In how many milliseconds the whole budget is back. 0: it is. At most twice `per`. */
+  readonly back: number;
+}
+
+/** What operators do with stored data: delete some of it, delete or export all data of an owner. */
+
+/** Which tasks. What is absent excludes none. */
+export interface TaskSelection {
+  /** Only tasks of this agent. */
+  readonly agent?: string;
+  /** Only tasks of this owner. */
+  readonly owner?: string;
+  /** Only tasks in one of these states. */
+  readonly states?: readonly TaskState[];
+  /** Only tasks with an older status, in milliseconds since the Unix epoch. */
+  readonly before?: number;
+}
+
+/** A page of owners. */
+export interface OwnerQuery {
+  /** Only owners of this agent. */
+  readonly agent?: string;
+  /** Only owners of this name, which several agents may have. */
+  readonly owner?: string;
+  /** Only owners after this one: the last of the page before. */
+  readonly after?: Owner;
+  /** Most owners. */
+  readonly limit: number;
+}
+
+/** A conversation of an owner. */
+export interface KnownContext {
+  /** The conversation. */
+  readonly contextId: string;
+  /** Its state, as JSON text. */
+  readonly state?: string;
+}
+
+/** A message of a conversation that belongs to no task. */
+export interface KnownReply {
+  /** Its place in the conversation. */
+  readonly place: number;
+  /** When it was sent, in milliseconds since the Unix epoch. */
+  readonly time: number;
+  /** JSON text of the `Message`. */
+  readonly json: string;
+}
+
+/** What a call deleted. */
+export interface RemovedTasks extends Removed {
+  /** How many conversations without a task. */
+  readonly conversations: number;
+}
+
+/** What a call deleted. */
+export interface Removed {
+  /** How many tasks, or conversations. */
+  readonly deleted: number;
+  /** Whether there is more to delete. */
+  readonly more: boolean;
+}
+
+/**
+ * A part of a store, for operators: retention, deletion and export. Each call that deletes is one short transaction, so servers go on
+ * meanwhile. Every method rejects as those of `Store`.
+ */
+export interface Upkeep {
+  /** Owners that have data, by agent and name, in an order of the store. */
+  owners(query: OwnerQuery): Promise<readonly Owner[]>;
+
+  /** How many tasks `remove` would delete in all. */
+  count(selection: TaskSelection): Promise<number>;
+
+  /** The tasks with the oldest status, also those that are being executed. At most `limit`. */
+  find(selection: TaskSelection, limit: number): Promise<readonly TaskHead[]>;
+
+  /**
+   * Deletes tasks with all that belongs to them, those with the oldest status first, at most `limit`. Tasks with a run stay: some process
+   * may be executing them. Then deletes conversations without a task, at most `limit`: each is selected like a completed task whose status
+   * has the time at which the conversation was last used. One stays while an idempotency key of it has yet to expire.
+   */
+  remove(selection: TaskSelection, limit: number): Promise<RemovedTasks>;
+
+  /** Conversations of an owner, in an order of the store. `after`: the last of the page before. */
+  contexts(owner: Owner, page: { readonly after?: string; readonly limit: number }): Promise<readonly KnownContext[]>;
+
+  /**
+   * Messages of a conversation that belong to no task, the oldest first. `after`: the place of the last of the page before. A page has at
+   * most `defaultPageBytes`, or one message.
+   */
+  replies(
+    context: ContextKey,
+    page: { readonly after?: number; readonly limit: number },
+  ): Promise<readonly KnownReply[]>;
+
+  /**
+   * Deletes what an owner has beside tasks: conversations with their states and messages, keys, and at last its name. While it has tasks,
+   * nothing is deleted, and there is `more`. An owner that comes back later begins anew. Deletes at most `limit` rows of a kind.
+   */
+  forget(owner: Owner, limit: number): Promise<Removed>;
+
+  /**
+   * Overwrites what the files of the database have left of deleted data. SQLite copies its file: it may take long, and other processes
+   * cannot write meanwhile. Call it in a quiet hour. PostgreSQL does it by itself (`VACUUM`), so there it does nothing.
+   */
+  scrub(): Promise<void>;
 }

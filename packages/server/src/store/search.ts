@@ -1,9 +1,141 @@
 import { utf8Length } from "@parley/a2a/internal/base/utf8-length";
-import type { Artifact, Message, Part } from "@parley/a2a/internal/model/index";
+import type { Artifact, Message, Part, TaskState } from "@parley/a2a/internal/model/index";
+import type { Owner } from "./append.ts";
 import { messagesOf, type StoredEvent } from "./assemble.ts";
-import type { SearchTerm } from "./search-port.ts";
 
-export { mainWords, searchPoints } from "./search-rank.ts";
+/** The port of full text search. */
+
+/**
+ * Full text search of tasks, which a store may have. What is searched is what `searchTexts` says: the messages of the history, and the
+ * artifacts. It is off until it is switched on, and costs nothing then.
+ */
+export interface TaskSearch {
+  /**
+   * Switches the index on or off, for every process that shares the store, until somebody switches it again. Resolves when the index has
+   * everything that was stored before. From then on each append brings it up to date in its own transaction: the messages of the
+   * history at once, and artifacts when their task is interrupted or over. Nothing of the index is kept of a task that was deleted.
+   * While it is off, nothing is indexed; when it is switched on again, what is missing is added.
+   *
+   * @throws A2AError `Unavailable` where the store cannot have an index.
+   */
+  use(on: boolean): Promise<void>;
+  /**
+   * Finds tasks of an owner. The best come first, and of equal ones the newest. What is found, and in which order, depends on the tasks of
+   * this owner alone.
+   *
+   * @throws A2AError `Unavailable` while it is off, and until the index has what was stored before.
+   */
+  find(owner: Owner, query: SearchQuery): Promise<SearchPage>;
+}
+
+/** What is looked for in the texts of a task. */
+export interface SearchTerm {
+  /** Words that come one after another, as `searchWords` gives them. At least one. */
+  readonly words: readonly string[];
+  /** Whether the last word is the beginning of one. */
+  readonly prefix?: boolean;
+}
+
+/** Which tasks to find. */
+export interface SearchQuery {
+  /** Each of these is in a text of the task. From one to `maxSearchTerms`, as `searchTerms` gives them. */
+  readonly terms: readonly SearchTerm[];
+  /** Only tasks of this conversation. */
+  readonly contextId?: string;
+  /** Only tasks in this state. */
+  readonly state?: TaskState;
+  /** Most tasks on the page. */
+  readonly limit: number;
+  /** How many tasks the pages before had. Default 0. */
+  readonly skip?: number;
+}
+
+/** A page of tasks that were found. */
+export interface SearchPage {
+  /** The tasks. */
+  readonly hits: readonly SearchHit[];
+  /** How many tasks were found on all pages. A store may leave out the oldest ones where there are very many. */
+  readonly total: number;
+}
+
+/** A task that was found. */
+export interface SearchHit {
+  /** Its id. */
+  readonly taskId: string;
+  /** Where the words are, the best texts first. At most three. */
+  readonly snippets: readonly SearchSnippet[];
+}
+
+/** A part of a text in which words were found. */
+export interface SearchSnippet {
+  /** The message that has the text. */
+  readonly messageId?: string;
+  /** The artifact that has it. */
+  readonly artifactId?: string;
+  /** About 160 characters of the text. */
+  readonly text: string;
+  /** Where the words are in `text`, in UTF-16 units, in order. */
+  readonly marks: readonly { readonly start: number; readonly end: number }[];
+}
+
+/*
+ * The order of the tasks that a search finds, the same in every store. It is a function of the texts of the task alone, in whole numbers:
+ * no other task, and no text of another owner, changes it.
+ */
+
+/** How many points a task gets for a text that has a term. */
+export const searchPoints: {
+  /** Where the term is a main word of the text. */
+  readonly main: number;
+  /** Elsewhere: `most / (least + words)`, rounded down, where `words` is how many words the text has. */
+  readonly most: number;
+  /** See `most`. */
+  readonly least: number;
+} = { main: 800, most: 200_000, least: 400 };
+
+/** Times that a main word is in its text at least. */
+const mainTimes = 3;
+/** Words of a text that have its main word once at least. */
+const mainShare = 100;
+
+/** The main words of a text, which has these words: those that are in it three times or more, and once in a hundred words or more. */
+export function mainWords(words: readonly string[]): readonly string[] {
+  if (words.length < mainTimes) return [];
+  const times = new Map<string, number>();
+  for (const word of words) times.set(word, (times.get(word) ?? 0) + 1);
+  const least = Math.max(mainTimes, words.length / mainShare);
+  return Array.from(times)
+    .filter(([, count]) => count >= least)
+    .map(([word]) => word);
+}
+
+/** A text as its words are kept, each list with a space before and after each word: ` a red sailboat `. */
+export interface KeptWords {
+  /** All words, in order. */
+  readonly words: string;
+  /** How many they are. */
+  readonly count: number;
+  /** The main words. */
+  readonly main: string;
+}
+
+/** The words of a text, as they are kept. */
+export function keptWords(words: readonly string[]): KeptWords {
+  return { words: spaced(words), count: words.length, main: spaced(mainWords(words)) };
+}
+
+function spaced(words: readonly string[]): string {
+  return ` ${words.join(" ")} `;
+}
+
+/** The points of a text for a term. 0: the text does not have it. A term of several words is a main word where each of them is one. */
+export function pointsOf({ words, count, main }: KeptWords, { words: wanted, prefix = false }: SearchTerm): number {
+  const ending = prefix ? "" : " ";
+  if (!words.includes(` ${wanted.join(" ")}${ending}`)) return 0;
+  const last = wanted.length - 1;
+  const isMain = wanted.every((word, at) => main.includes(` ${word}${at === last ? ending : " "}`));
+  return isMain ? searchPoints.main : Math.floor(searchPoints.most / (searchPoints.least + count));
+}
 
 /*
  * Full text search, the same in every store: what of a task is searched, what a word is, and what a snippet shows. A store keeps words and

@@ -1,5 +1,12 @@
-import type { SearchSnippet, SearchTerm } from "./search-port.ts";
-import { letters, longestWord, searchBounds, wordsOfRun, type SearchText } from "./search.ts";
+import {
+  letters,
+  longestWord,
+  searchBounds,
+  type SearchSnippet,
+  type SearchTerm,
+  type SearchText,
+  wordsOfRun,
+} from "./search.ts";
 
 /* Where words are in a text, and what of a text is shown. */
 

@@ -1,4 +1,4 @@
-import { queueFeature } from "./features.ts";
+import { queueFeature } from "./transition.ts";
 import { utf8Length, type Clock } from "@parley/a2a/internal/base/index";
 import type { AppendItem, AppendOutcome } from "./append.ts";
 

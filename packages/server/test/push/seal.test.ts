@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { fromBase64, toBase64 } from "@parley/a2a/model";
 import type { TaskKey } from "@parley/server/store";
-import { pushKeyring } from "../../src/push/keys.ts";
-import { createSealer, rememberLast, type Sealer } from "../../src/push/seal.ts";
+import { createSealer, pushKeyring, rememberLast, type Sealer } from "../../src/push/keys.ts";
 
 const task: TaskKey = { agent: "weather", owner: '[null,"ada"]', taskId: "t-1" };
 const secrets = { token: "the token", credentials: "the credentials" };

@@ -11,7 +11,7 @@ import {
 } from "@parley/a2a/internal/model/index";
 import { id } from "@parley/a2a/internal/model/schema";
 import type { ArtifactEvent, DelegateOptions, OpenDelegation } from "@parley/a2a/internal/protocol/index";
-import { CallFailed } from "./errors.ts";
+import { CallFailed } from "./calls.ts";
 
 /**
  * How many artifacts are counted, and how many bytes of JSON that takes: their ids may be long, and a row is small. A task with more of

@@ -1,38 +1,133 @@
 import { A2AError, isTerminal, type Message, type Task } from "@parley/a2a/internal/model/index";
 import {
-  DelegationFailed,
   type AgentYield,
   type ArtifactEvent,
   type ClosedDelegation,
   type Delegated,
   type DelegateOptions,
+  DelegationFailed,
   type Delegations,
   type DelegationWatch,
   type OpenDelegation,
   type StatusEvent,
   type TurnBase,
 } from "@parley/a2a/internal/protocol/index";
-import { betweenStreams, DelegateCalls, type Came } from "./calls.ts";
-import { CallFailed, goesOn, mayHaveArrived, mayPass, reasonOf, wasRefused } from "./errors.ts";
+import { DelegatedArtifacts } from "./artifacts.ts";
+import {
+  betweenStreams,
+  CallFailed,
+  type Came,
+  DelegateCalls,
+  goesOn,
+  mayHaveArrived,
+  mayPass,
+  reasonOf,
+  wasRefused,
+} from "./calls.ts";
+import {
+  briefOf,
+  DelegatedResult,
+  failureOf,
+  failureRow,
+  idsOf,
+  isIdle,
+  isKept,
+  messageRow,
+  questionOf,
+  shownOf,
+  taskOf,
+  taskRow,
+} from "./events.ts";
 import {
   addressHashesOf,
   addressOf,
   contentOf,
-  firstRow,
-  hashOf,
-  messageIdOf,
-  nameOf,
   type DelegateCall,
   type DelegatedContent,
+  firstRow,
+  hashOf,
+  identify,
+  type Identity,
+  messageIdOf,
+  messageOf,
+  mistake,
+  nameOf,
 } from "./keys.ts";
-import type { Identity } from "./identity.ts";
-import { Outgoing } from "./outgoing.ts";
-import { DelegatedArtifacts } from "./artifacts.ts";
-import { idsOf, isIdle, isKept, questionOf, shownOf, taskOf } from "./events.ts";
-import { briefOf, DelegatedResult, failureOf, failureRow, messageRow, taskRow } from "./result.ts";
+
+/**
+ * Delegates. `calls` are those of the turn in their order, and `at` is this one: of several with the same message, the order tells which is
+ * which.
+ */
+export async function* delegate(
+  turn: TurnBase,
+  calls: readonly DelegateCall[],
+  at: number,
+  left: AbortSignal,
+): AsyncGenerator<AgentYield, Delegated, void> {
+  const call = calls[at] as DelegateCall;
+  const rows = await turn.delegations();
+  const identity = await identify(turn, calls, at, rows, left);
+  const { key } = identity;
+  if (rows.running.has(key))
+    throw mistake(`two delegations at a time have the key ${JSON.stringify(call.options.key)}`);
+  rows.running.add(key);
+  rows.had.add(key);
+  let watch: DelegationWatch | undefined;
+  try {
+    if (!rows.closed.has(key)) {
+      watch = turn.watchDelegation?.({ card: call.client.card, parts: contentOf(call.message).parts });
+    }
+    return yield* new Delegation(turn, rows, { ...call, watch }, identity, left).run();
+  } catch (error) {
+    watch?.onEnd?.({ error });
+    watch = undefined;
+    throw error;
+  } finally {
+    // Also where the function leaves it, and where it is ended since this task asks its question.
+    watch?.onEnd?.({});
+    rows.running.delete(key);
+  }
+}
+
+/** The message of a delegation, with files that the other agent can read. */
+export class Outgoing {
+  /** The one that was made last in this attempt. */
+  last: Message | undefined;
+  /** It has links to files: each time it is made it has others, and is another message to the other agent. */
+  #hasLinks = false;
+  readonly #turn: TurnBase;
+  readonly #rows: Delegations;
+  readonly #content: DelegatedContent;
+  readonly #calls: Pick<DelegateCalls, "joins">;
+
+  constructor(turn: TurnBase, rows: Delegations, content: DelegatedContent, calls: Pick<DelegateCalls, "joins">) {
+    this.#calls = calls;
+    this.#turn = turn;
+    this.#rows = rows;
+    this.#content = content;
+  }
+
+  async make(row: OpenDelegation): Promise<Message> {
+    const message = await messageOf(this.#rows, this.#content, row);
+    const { outside } = this.#turn;
+    if (outside === undefined) return (this.last = message);
+    this.#hasLinks = outside.hasLinks(message.parts);
+    return (this.last = { ...message, parts: await outside.sendable(message.parts) });
+  }
+
+  /** Whether a message that is sent twice arrives once. */
+  get joins(): boolean {
+    return this.#calls.joins && !this.#hasLinks;
+  }
+
+  /** The same message as before; `undefined` where it would be another one. */
+  get same(): Message | undefined {
+    return this.#hasLinks ? undefined : this.last;
+  }
+}
 
 /** One delegation, in one attempt of the turn. */
-export class Delegation {
+class Delegation {
   readonly #turn: TurnBase;
   readonly #rows: Delegations;
   readonly #options: DelegateOptions;

@@ -1,4 +1,4 @@
-import type { FeatureLookup } from "../features.ts";
+import type { FeatureLookup } from "../transition.ts";
 import type { DueFeature, FeatureEffect, FeatureQuery, FeatureRow } from "../port.ts";
 import { SortedList } from "./lists.ts";
 import type { StoredTask } from "./rows.ts";

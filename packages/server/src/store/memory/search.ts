@@ -3,8 +3,15 @@ import type { StoredEvent } from "../assemble.ts";
 import { unavailable } from "../bounds.ts";
 import type { TaskArtifactUpdateEvent } from "@parley/a2a/internal/model/index";
 import type { Owner, SearchHit, SearchPage, SearchQuery, SearchTerm, TaskSearch } from "../port.ts";
-import { keptWords, pointsOf, type KeptWords } from "../search-rank.ts";
-import { isSearched, SearchTexts, searchWords, type SearchText } from "../search.ts";
+import {
+  isSearched,
+  keptWords,
+  type KeptWords,
+  pointsOf,
+  type SearchText,
+  SearchTexts,
+  searchWords,
+} from "../search.ts";
 import { Snippets } from "../snippets.ts";
 import type { StoredTask } from "./rows.ts";
 import type { MemoryTables } from "./tables.ts";
