@@ -1,27 +1,26 @@
 import type { LogFields } from "@parley/a2a/internal/base/index";
 import { A2AError } from "@parley/a2a/internal/model/index";
-import { auditedSubject, type ByteBudget, taskFields } from "@parley/a2a/internal/protocol/index";
+import { auditedSubject, taskFields, type ByteBudget } from "@parley/a2a/internal/protocol/index";
 import { deliveryId } from "@parley/a2a/internal/webhooks/index";
 import type { DueFeature, Room, TaskKey } from "../store/index.ts";
 import type { TurnEnd } from "./circuit.ts";
-import { type Change, ClaimedRow, nextAgain } from "./claimed-row.ts";
-import { eventAgain, type EventSource, type Next, nextEvent, type PushEvent } from "./events.ts";
+import { ClaimedRow, type Change } from "./claimed-row.ts";
+import { eventAgain, nextEvent, type EventSource, type Next, type PushEvent } from "./events.ts";
 import { rememberLast } from "./keys.ts";
 import type { DeliveredExtensions, OpenSecrets, OutboxHost, PushProblem, PushSigner, RefusedDelivery } from "./port.ts";
 import {
-  type Answer,
   bodyOf,
   headersOf,
-  healthOf,
   originOf,
-  type Post,
   post,
-  type PushMessage,
   resultOf,
   waitAfter,
+  type Answer,
+  type Post,
+  type PushMessage,
   type WebhookCodec,
 } from "./request.ts";
-import { maxRefused, moved, type StoredConfig } from "./stored.ts";
+import { maxRefused, moved, nextAgain, type StoredConfig } from "./stored.ts";
 
 /** What all deliveries of a process share. */
 export interface DeliveryContext
@@ -29,8 +28,8 @@ export interface DeliveryContext
     Post,
     Pick<OutboxHost, "append" | "audit" | "blobs" | "extensionsOf" | "holders" | "logger" | "observer" | "store"> {
   readonly events: Omit<EventSource, "room">;
-  /** Memory for what one step reads, of the budget of this owner. */
-  readonly room: (owner: string) => Room & { end(): void };
+  /** Memory for what the steps read. */
+  readonly budget: ByteBudget;
   readonly open: OpenSecrets;
   readonly signer: PushSigner;
   readonly codecOf: (version: string) => WebhookCodec;
@@ -40,29 +39,6 @@ export interface DeliveryContext
   readonly timeout: number;
   /** Whether the server stops: no more requests begin. */
   readonly stopping: () => boolean;
-}
-
-/** Memory for what one step reads. It is given back after the step. */
-export class Reserved implements Room {
-  readonly #budget: ByteBudget;
-  readonly #owner: string;
-  #bytes = 0;
-
-  constructor(budget: ByteBudget, owner: string) {
-    this.#budget = budget;
-    this.#owner = owner;
-  }
-
-  async reserve(bytes: number): Promise<void> {
-    this.end();
-    await this.#budget.take(this.#owner, bytes);
-    this.#bytes = bytes;
-  }
-
-  end(): void {
-    if (this.#bytes > 0) this.#budget.give(this.#owner, this.#bytes);
-    this.#bytes = 0;
-  }
 }
 
 /** A claim lasts longer than a request by this, in milliseconds: for what comes before and after the request. */
@@ -92,7 +68,7 @@ const unread = "The server could not read the event: its log says why";
 export class Delivery {
   readonly task: TaskKey;
   readonly configId: string;
-  /** Bytes of its row, about. */
+  /** Approximate size of its row in bytes. */
   readonly bytes: number;
   readonly #context: DeliveryContext;
   readonly #row: ClaimedRow;
@@ -109,7 +85,7 @@ export class Delivery {
     this.#open = rememberLast(context.open);
   }
 
-  /** What log lines say about it. */
+  /** For log lines. */
   get fields(): LogFields {
     const { agent, taskId } = this.task;
     const about = { agent, taskId, contextId: this.#contextId, trace: this.#event?.trace };
@@ -122,19 +98,32 @@ export class Delivery {
     return (task ?? message ?? statusUpdate ?? artifactUpdate)?.contextId;
   }
 
-  /** Delivers at most one event. Rejects where the store fails. */
+  /** Delivers at most one event. Rejects if the store fails. */
   async step(): Promise<Step> {
-    const room = this.#context.room(this.task.owner);
+    const { budget, events } = this.#context;
+    const { owner } = this.task;
+    let reserved = 0;
+    const give = (): void => {
+      if (reserved > 0) budget.give(owner, reserved);
+      reserved = 0;
+    };
+    const room: Room = {
+      async reserve(bytes) {
+        give();
+        await budget.take(owner, bytes);
+        reserved = bytes;
+      },
+    };
     try {
-      const step = await this.#next({ ...this.#context.events, room });
+      const step = await this.#next({ ...events, room });
       this.#event = undefined;
       return step;
     } finally {
-      room.end();
+      give();
     }
   }
 
-  /** Gives the row back: it is due after `wait` milliseconds. An attempt that did not end does not count. */
+  /** Releases the row: it is due after `wait` milliseconds. An unfinished attempt does not count. */
   async release(wait: number, change?: Change): Promise<void> {
     if (!this.#row.isClaimed && wait === 0) return;
     await this.#row.release(this.#row.now() + wait, change);
@@ -169,43 +158,38 @@ export class Delivery {
   }
 
   async #deliver(codec: WebhookCodec, next: Found, refused: RefusedDelivery | undefined): Promise<Step> {
-    if (this.#context.stopping()) return this.#pause(0);
+    const { clock, holders, stopping } = this.#context;
+    if (stopping()) return this.#pause(0);
     this.#event = next.event;
     if (!(await this.#claim())) return done;
-    const { nonce, sequence, attempts = 0 } = this.#row.config;
+    const { nonce, sequence: last, attempts = 0 } = this.#row.config;
     const { seq, generation, trace } = next.event;
-    const number = refused?.sequence ?? sequence + 1;
-    const about = {
-      id: deliveryId(nonce, number, seq),
-      sequence: number,
-      attempt: attempts + 1,
-      taskId: this.task.taskId,
-      generation,
-      trace,
-      contentType: codec.webhook.mediaType,
-    };
+    const sequence = refused?.sequence ?? last + 1;
+    const id = deliveryId(nonce, sequence, seq);
+    const contentType = codec.webhook.mediaType;
+    const about = { id, sequence, attempt: attempts + 1, taskId: this.task.taskId, generation, trace, contentType };
     const request = await this.#prepare(codec, next, about);
     if (request === undefined) return this.#failed(this.#problem(unwritten), undefined);
     // The process may have been suspended since: then another one has the row.
-    const { fresh = Infinity } = this.#context.holders ?? {};
-    if (this.#row.age > Math.min(fresh, claimMargin / 2) && !(await this.#claim())) return done;
-    if (this.#context.stopping()) return this.#pause(0);
-    const since = this.#context.clock.elapsed();
+    const maxAge = Math.min(holders?.fresh ?? Infinity, claimMargin / 2);
+    if (this.#row.age > maxAge && !(await this.#claim())) return done;
+    if (stopping()) return this.#pause(0);
+    const since = clock.elapsed();
     const answer = await this.#post(request, about, seq);
-    const took = this.#context.clock.elapsed() - since;
+    const took = clock.elapsed() - since;
     const step = await this.#settle(answer, next, refused);
-    return answer.kind === "aborted" ? step : { ...step, took, health: healthOf(answer) };
+    if (answer.kind === "aborted") return step;
+    return { ...step, took, health: answer.kind === "failed" ? answer.health : "alive" };
   }
 
-  /** The request; `undefined` where it cannot be written or signed. */
+  /** The request; `undefined` if it cannot be written or signed. */
   async #prepare(codec: WebhookCodec, { event }: Found, about: About): Promise<Request | undefined> {
-    const { signer, events, logger } = this.#context;
+    const { signer, events, logger, blobs } = this.#context;
     const { config } = this.#row;
     try {
       const secrets = config.sealed === undefined ? {} : await this.#open(config.sealed, this.task, this.configId);
       const { uris, deliver } = await this.#extensions();
       const given = deliver === undefined ? event.payload : event.payload.map(deliver);
-      const { blobs } = this.#context;
       const payload = blobs === undefined ? given : await blobs.linked(given, this.task);
       const body = bodyOf(codec, { ...event, payload }, events.bodyBytes);
       const headers = await headersOf(signer, this.#row.now(), config, secrets, { ...about, body });
@@ -236,14 +220,13 @@ export class Delivery {
 
   /** Records that a credential was sent: that of the config, or one of the server. */
   #audit({ kind }: Answer, trace: string | undefined): void {
+    const { audit, clock } = this.#context;
     const { scheme, sealed } = this.#row.config;
-    if (kind === "aborted" || (scheme === undefined && sealed === undefined)) return;
-    if (this.#context.audit === undefined) return;
+    if (audit === undefined || kind === "aborted" || (scheme === undefined && sealed === undefined)) return;
     const { agent, taskId } = this.task;
     const outcome = kind === "delivered" ? "success" : "failed";
-    const contextId = this.#contextId;
-    const about = { agent, action: "push.deliver", ...auditedSubject({ taskId, contextId, trace }) };
-    this.#context.audit({ event: "credential", outcome, time: this.#context.clock.now(), ...about });
+    const subject = auditedSubject({ taskId, contextId: this.#contextId, trace });
+    audit({ event: "credential", outcome, time: clock.now(), agent, action: "push.deliver", ...subject });
   }
 
   async #settle(answer: Answer, next: Found, refused: RefusedDelivery | undefined): Promise<Step> {
@@ -261,7 +244,7 @@ export class Delivery {
       case "refused": {
         const { reason, status, kind } = answer;
         const problem = this.#problem(reason, status);
-        // What is refused is not tried again: at most `maxRefused` lines for a webhook, until it is parked.
+        // A refused event is not retried: at most `maxRefused` lines for a webhook, until it is parked.
         if (kind === "refused") logger.info("A receiver refused a webhook", { ...this.fields, reason });
         else logger.debug("A webhook was not delivered", { ...this.fields, reason });
         if (refused !== undefined) return this.#triedAgain(refused, problem);
@@ -270,27 +253,28 @@ export class Delivery {
     }
   }
 
-  #delivered({ position, last }: Found): Promise<Step> {
-    const change: Change = (config) => {
-      const { sequence, delivered } = config;
-      return { ...moved(config, position), sequence: sequence + 1, delivered: delivered + 1 };
-    };
-    return last ? this.#rest(change, position.cursor) : this.#goOn(change);
+  #delivered(found: Found): Promise<Step> {
+    return this.#advance(found, (config) => ({ ...config, delivered: config.delivered + 1 }));
   }
 
-  #refused(problem: PushProblem, { position, event: { seq }, last }: Found): Promise<Step> {
+  #refused(problem: PushProblem, found: Found): Promise<Step> {
     if ((this.#row.config.refused ?? []).length >= maxRefused) return this.#park(problem);
-    const change: Change = (config) => {
-      const { refused = [] } = config;
-      const sequence = config.sequence + 1;
-      return { ...moved(config, position), sequence, refused: [...refused, { ...problem, seq, sequence }] };
-    };
-    return last ? this.#rest(change, position.cursor) : this.#goOn(change);
+    const { seq } = found.event;
+    return this.#advance(found, ({ refused = [], ...config }) => ({
+      ...config,
+      refused: [...refused, { ...problem, seq, sequence: config.sequence }],
+    }));
+  }
+
+  /** Moves the config behind an event, and stores a change. */
+  #advance({ position, last }: Found, change: Change): Promise<Step> {
+    const advanced: Change = (config) => change({ ...moved(config, position), sequence: config.sequence + 1 });
+    return last ? this.#rest(advanced, position.cursor) : this.#continue(advanced);
   }
 
   /** After another attempt at a refused event. `problem`: it was not delivered. */
   #triedAgain({ seq }: RefusedDelivery, problem: PushProblem | undefined): Promise<Step> {
-    return this.#goOn(({ again: wanted = [], refused = [], ...config }) => {
+    return this.#continue(({ again: wanted = [], refused = [], ...config }) => {
       const others = wanted.filter((each) => each !== seq);
       const left = refused.flatMap((each) => {
         if (each.seq !== seq) return [each];
@@ -327,17 +311,17 @@ export class Delivery {
   }
 
   /** Stores a change, and keeps the row for the next step. */
-  async #goOn(change: Change): Promise<Step> {
+  async #continue(change: Change): Promise<Step> {
     if (this.#context.stopping()) return this.#pause(0, change);
     return (await this.#claim(change)) ? again : done;
   }
 
-  /** Stores a change, and puts the row to rest, unless the log has more by now. `end`: the `seq` that was seen last. */
+  /** Stores a change and releases the row, unless the log has more by now. `end`: the last `seq` that was read. */
   async #rest(change: Change, end: number): Promise<Step> {
     const outcome = await this.#row.release(undefined, change, end);
     if (outcome === "released") return nextAgain(this.#row.config) === undefined ? done : again;
     if (outcome === "lost") return done;
-    if (this.#row.isClaimed) return this.#goOn(change);
+    if (this.#row.isClaimed) return this.#continue(change);
     this.#row.assume(change);
     return again;
   }

@@ -3,56 +3,49 @@ import type { Bytes, WebKey } from "@parley/a2a/internal/base/index";
 import {
   audienceOf,
   ed25519Key,
-  type KeySet,
   publicJwk,
-  type PublicJwk,
   signWebhook,
   signWebhookToken,
   webhookKey,
+  type KeySet,
+  type PublicJwk,
   type WebhookKey,
 } from "@parley/a2a/internal/webhooks/index";
-import { createSeal, hkdf, hkdfRoot } from "../seal/index.ts";
+import { createSeal, hkdf, hkdfRoot, type SealKey } from "../seal/index.ts";
 import type { TaskKey } from "../store/index.ts";
 import type { OpenSecrets, PushSecrets, PushSigner } from "./port.ts";
 
-/* The keys of `PushOptions.keys`: from each 32 bytes, a key that seals the secrets of configs, and one that signs. */
+/* Keys derived from `PushOptions.keys`, what seals the secrets of configs with them, and what signs deliveries. */
 
-/** What one element of `PushOptions.keys` gives. */
-export interface PushKey {
-  /** The name of the key: the `kid` of its public key. It may be stored beside what the key sealed. */
-  readonly id: string;
-  /** Seals and opens: AES-256-GCM. */
-  readonly seal: WebKey;
+/** The keys of one element of `PushOptions.keys`. `id` is the `kid` of its public key. */
+export interface PushKey extends SealKey {
   /** Signs: Ed25519. */
   readonly sign: WebKey;
   /** The public key of `sign`, for the key set. */
   readonly jwk: PublicJwk;
 }
 
-/** The keys of a server. The first one seals; the others open what they sealed. */
-export type PushKeys = readonly [PushKey, ...PushKey[]];
+/** Derives the keys once. The first one seals; the others open what they sealed. */
+export type PushKeyring = () => Promise<readonly [PushKey, ...PushKey[]]>;
 
-/** Derives the keys when it is called first, and then returns the same. */
-export type PushKeyring = () => Promise<PushKeys>;
-
-/** The keys that are derived from `PushSettings.keys`, 32 bytes each. */
+/** Keys from 32 bytes each. */
 export function pushKeyring([first, ...others]: readonly [Bytes, ...Bytes[]]): PushKeyring {
-  let derived: Promise<PushKeys> | undefined;
+  let derived: ReturnType<PushKeyring> | undefined;
   return () => (derived ??= Promise.all([derive(first), ...others.map(derive)]));
 }
 
-/** The public keys of a server, as it publishes them. */
+/** The public keys, as the server publishes them. */
 export async function keySetOf(keyring: PushKeyring): Promise<KeySet> {
   return { keys: (await keyring()).map(({ jwk }) => jwk) };
 }
 
-/** Derives with HKDF (RFC 5869), so that neither of the two derived keys tells anything about the other. */
+/** HKDF (RFC 5869): neither derived key reveals the other. */
 async function derive(bytes: Bytes): Promise<PushKey> {
   const root = await hkdfRoot(bytes);
   const aes = { name: "AES-GCM", length: 256 };
   const seal = await crypto.subtle.deriveKey(hkdf("parley push seal 1"), root, aes, false, ["encrypt", "decrypt"]);
   const seed = new Uint8Array(await crypto.subtle.deriveBits(hkdf("parley push sign 1"), root, 256));
-  // WebCrypto has no other way from a private key to its public key than a JWK, which has both.
+  // In WebCrypto a private key reveals its public key only as a JWK.
   const { x = "" } = await crypto.subtle.exportKey("jwk", await ed25519Key(seed, true));
   const jwk = await publicJwk(fromBase64Url(x) as Bytes);
   return { id: jwk.kid, seal, sign: await ed25519Key(seed), jwk };
@@ -60,18 +53,22 @@ async function derive(bytes: Bytes): Promise<PushKey> {
 
 /** Seals the secrets of configs, and opens them. */
 export interface Sealer {
-  /** Seals with the first key. */
   seal(secrets: PushSecrets, task: TaskKey, configId: string): Promise<string>;
-  /** Opens with the key that sealed. */
   readonly open: OpenSecrets;
 }
 
-/** What is sealed is bound to its agent, owner, task and config: a sealed secret that is copied into another row does not open. */
+/** Secrets are bound to agent, owner, task and config: those that are copied into another row do not open. */
 export function createSealer(keyring: PushKeyring): Sealer {
   const { seal, open } = createSeal(keyring);
+  const boundTo = ({ agent, owner, taskId }: TaskKey, configId: string): readonly string[] => [
+    agent,
+    owner,
+    taskId,
+    configId,
+  ];
   return {
     seal: (secrets, task, configId) => seal(secrets, boundTo(task, configId)),
-    open: async (text, task, configId) => {
+    async open(text, task, configId) {
       try {
         return (await open(text, boundTo(task, configId))) as PushSecrets;
       } catch (cause) {
@@ -81,7 +78,7 @@ export function createSealer(keyring: PushKeyring): Sealer {
   };
 }
 
-/** Opens for one config, and remembers the result: its events follow each other, and opening costs a tenth of a delivery. */
+/** Remembers the last result: the events of a config follow each other, and opening costs a tenth of a delivery. */
 export function rememberLast(open: OpenSecrets): OpenSecrets {
   let last: { readonly sealed: string; readonly secrets: PushSecrets } | undefined;
   return async (sealed, task, configId) => {
@@ -90,16 +87,10 @@ export function rememberLast(open: OpenSecrets): OpenSecrets {
   };
 }
 
-function boundTo({ agent, owner, taskId }: TaskKey, configId: string): readonly string[] {
-  return [agent, owner, taskId, configId];
-}
-
 /**
- * Signs with the keys of a server. `v1a` is signed with each key, so that a receiver that knows only the older key accepts a
- * delivery until that key is removed (Standard Webhooks, key rotation). A JWT names its key, so the first one signs it.
- *
- * Both use the same Ed25519 keys. What one signs is never what the other signs: the content of a webhook has at least two dots,
- * what is signed of a JWT has one.
+ * `v1a` is signed with each key, so a receiver that knows only the older key accepts deliveries until that key is removed (Standard
+ * Webhooks, key rotation). A JWT names its key: the first one. No signed text is both: that of a webhook has at least two dots, that of a
+ * JWT has one.
  *
  * @param issuer - `iss` of JWTs: the public URL of the server.
  */
@@ -109,14 +100,9 @@ export function createSigner(keyring: PushKeyring, issuer: string): PushSigner {
       const keys: readonly WebhookKey[] = (await keyring()).map(({ sign }) => ({ form: "v1a", key: sign }));
       return signWebhook(secret === undefined ? keys : [await webhookKey(secret), ...keys], signed);
     },
-    async jwt(signed, claims) {
+    async jwt(signed, { taskId, audience }) {
       const [{ sign, id }] = await keyring();
-      return signWebhookToken(sign, id, {
-        ...signed,
-        issuer,
-        taskId: claims.taskId,
-        audience: audienceOf(claims.audience),
-      });
+      return signWebhookToken(sign, id, { ...signed, issuer, taskId, audience: audienceOf(audience) });
     },
   };
 }
