@@ -1,44 +1,47 @@
 import { BoundedMap, memoryOf } from "@parley/a2a/internal/base/bounded-map";
-import { type Clock, defer, deferred, type Logger } from "@parley/a2a/internal/base/index";
+import { defer, deferred, type Clock, type Logger } from "@parley/a2a/internal/base/index";
 import type { RateTaken, StoreRates } from "../store/port.ts";
 import type { Failures } from "./guesses.ts";
+import { enough, withoutRounding } from "./memory.ts";
 import type { Rate, RateAnswer, RateLimiter } from "./port.ts";
 
-/** How long a request waits, from when it came, and a call may take, in milliseconds. Then this process decides by itself. */
+/* Limits that hold over all processes on one store (docs/decisions/rate-limits.md). */
+
+/** How long a request waits, from its arrival, and a call may take, in milliseconds. Then this process decides alone. */
 const patience = 1_000;
-/** How long the store is left alone after it has failed, in milliseconds. */
+/** How long the store is left alone after a failure, in milliseconds. */
 const awayFor = 1_000;
-/** How long a use that nobody waits for is kept, in milliseconds, so that many are reported together. */
-const gather = 100;
+/** How long a use is kept that nobody waits for, in milliseconds, so that many are reported together. */
+const gatherMs = 100;
 /** Budgets in one call. */
 const maxInCall = 500;
-/** Budgets that wait for a call. What is used of others is kept until they are used again. */
+/** Budgets that wait for a call. The use of others is kept until they are used again. */
 const maxQueued = 20_000;
 /** Time between two lines of the log, in milliseconds. */
 const quiet = 60_000;
 
 /** A budget of one caller, as this process sees it. */
-export interface Budget {
+interface Budget {
   /** Its name in the store. */
   readonly key: string;
   readonly requests: number;
   readonly per: number;
-  /** When all of it is back, on the monotonic clock of this process: as the store knew it last, and what was used here since. */
+  /** When all of it is back, on the monotonic clock: as the store knew it last, and what was used here since. */
   full: number;
-  /** What was used here, and not reported. */
+  /** Used here, and not reported. */
   used: number;
-  /** The same, under way to the store. */
+  /** Used here, and on its way to the store. */
   sent: number;
-  /** How many requests have asked the store, and still wait. */
+  /** Requests that have asked the store, and still wait. */
   asking: number;
   /** Requests that wait to ask it. */
   waiting: Set<Asked>;
-  /** Is called when the store has answered, or does not. */
-  readonly onReport?: () => void;
+  /** Called when the store has answered, or does not. */
+  readonly onReport: (() => void) | undefined;
 }
 
-/** What reports need of the server. */
-export interface ReportsHost {
+/** Server dependencies of reports. */
+interface ReportsHost {
   readonly rates: StoreRates;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -48,9 +51,8 @@ export interface ReportsHost {
 
 /** A request that waits for the store. */
 interface Asked {
-  /** It waits no longer: it has its answer. */
+  /** It has its answer. */
   isOver: boolean;
-  /** Answers it, once. */
   answer(answer: RateAnswer): void;
 }
 
@@ -60,34 +62,29 @@ interface Sent {
   readonly asked: readonly Asked[];
 }
 
-const enough: RateAnswer = { ok: true, retryAfter: 0 };
-
 /** After how many milliseconds so much more of a budget may be used, as far as this process knows. 0: now. */
-export function waitFor({ requests, per, full, asking, waiting }: Budget, more: number, now: number): number {
-  const wait = Math.max(full, now) + (asking + waiting.size + more) * (per / requests) - now - per;
-  // Less than a microsecond is an error of rounding.
-  return wait > 0.001 ? wait : 0;
+function waitFor({ requests, per, full, asking, waiting }: Budget, more: number, now: number): number {
+  return withoutRounding(Math.max(full, now) + (asking + waiting.size + more) * (per / requests) - now - per);
 }
 
 /** Counts what is used without asking the store. */
-export function use(budget: Budget, now: number): void {
+function use(budget: Budget, now: number): void {
   budget.full = Math.max(budget.full, now) + budget.per / budget.requests;
   budget.used += 1;
 }
 
 /**
  * Tells the store what was used of budgets, and asks it for more: one call at a time, for all budgets together. While the store does not
- * answer, this process counts by itself, and reports that later.
+ * answer, this process counts alone, and reports that later.
  */
 export class Reports {
   readonly #host: ReportsHost;
-  /** Budgets that somebody waits for. They go first. */
+  /** Budgets that requests wait for. They go first. */
   readonly #urgent = new Set<Budget>();
-  /** The others. */
   readonly #queue = new Set<Budget>();
   /** A call is under way, or about to be. */
   #isBusy = false;
-  /** Since the store has failed: until when it is left alone, on the monotonic clock. */
+  /** After a failure: until when the store is left alone, on the monotonic clock. */
   #awayUntil: number | undefined;
   /** When the next failure is logged. */
   #quietUntil = -Infinity;
@@ -97,12 +94,12 @@ export class Reports {
     this.#host = host;
   }
 
-  /** Whether this process counts by itself. */
+  /** Whether this process counts alone. */
   get isAway(): boolean {
     return this.#awayUntil !== undefined || this.#host.isClosed();
   }
 
-  /** Reports a budget: soon, or at once where it is `urgent`. `false`: it is not, because there are too many. */
+  /** Reports a budget: soon, or at once if it is `urgent`. `false`: it does not, because there are too many. */
   report(budget: Budget, urgent: boolean): boolean {
     if (!this.#add(budget, urgent)) return false;
     if (this.#host.isClosed() || this.#host.clock.elapsed() < (this.#awayUntil ?? -Infinity)) return true;
@@ -111,7 +108,7 @@ export class Reports {
     return true;
   }
 
-  /** Takes one more of a budget, of which this process may use no more by itself. */
+  /** Takes one more of a budget that this process may not use alone any more. */
   ask(budget: Budget): RateAnswer | Promise<RateAnswer> {
     if (this.isAway || !this.report(budget, true)) {
       use(budget, this.#host.clock.elapsed());
@@ -140,8 +137,7 @@ export class Reports {
 
   /** `false`: there are too many. */
   #add(budget: Budget, urgent: boolean): boolean {
-    if (this.#urgent.has(budget)) return true;
-    if (!urgent && this.#queue.has(budget)) return true;
+    if (this.#urgent.has(budget) || (!urgent && this.#queue.has(budget))) return true;
     const to = urgent ? this.#urgent : this.#queue;
     if (to.size >= maxQueued) return false;
     if (urgent) this.#queue.delete(budget);
@@ -151,7 +147,7 @@ export class Reports {
 
   #sendSoon(): void {
     if (this.#isBusy) return;
-    this.#clearTimer ??= this.#host.clock.after(gather, () => this.#sendNow());
+    this.#clearTimer ??= this.#host.clock.after(gatherMs, () => this.#sendNow());
   }
 
   #sendNow(): void {
@@ -171,7 +167,7 @@ export class Reports {
     if (this.#queue.size > 0 && this.#awayUntil === undefined && !this.#host.isClosed()) this.#sendSoon();
   }
 
-  /** What the next call is about. A caller that was forgotten in between may be in the queue twice. */
+  /** The budgets of the next call. A caller that was forgotten in between may be in the queue twice. */
   #next(): readonly Sent[] {
     const next = new Map<string, Sent>();
     for (const from of [this.#urgent, this.#queue]) {
@@ -238,7 +234,7 @@ export class Reports {
     if (budget.used > 0) this.#add(budget, false);
   }
 
-  /** Lets those through that still wait, as far as this process knows. */
+  /** Lets those through that still wait. */
   #letThrough(budget: Budget, asked: readonly Asked[]): void {
     for (const each of asked) {
       if (each.isOver) continue;
@@ -256,7 +252,6 @@ export class Reports {
     const { clock, logger } = this.#host;
     const now = clock.elapsed();
     this.#awayUntil = now + awayFor;
-    // Nobody waits for a store that is away.
     for (const from of [this.#urgent, this.#queue]) {
       for (const budget of from) {
         const waiting = [...budget.waiting];
@@ -270,8 +265,6 @@ export class Reports {
   }
 }
 
-/* Limits that hold over all processes on one store (docs/decisions/rate-limits.md). */
-
 /** Memory for the callers of a limit, in bytes. */
 const memory = 16 << 20;
 /** What a budget takes beside its names, in bytes. */
@@ -279,63 +272,51 @@ const budgetBytes = 200;
 
 /** Of how many requests of a budget a process may use one before the store knows of it. */
 const creditOfRequests = 50;
-/** The same for failed attempts. It is larger, because attempts that are under way count too, and most of them are right. */
+/** The same for failed attempts: fewer, because attempts under way count too, and most of them are right. */
 const creditOfFailures = 10;
 
-interface BudgetsInit {
-  readonly name: string;
-  readonly rate: Rate;
-  readonly reports: Reports;
-  readonly clock: Clock;
-  readonly onReport?: (caller: string) => void;
-}
-
-/** The budgets of the callers of a limit. What they are at in the store is kept here. A caller that is forgotten gets nothing by it. */
-class Budgets {
-  readonly #init: BudgetsInit;
-  readonly #budgets = new BoundedMap<Budget>({
+/** The budgets of the callers of a limit. A caller that is forgotten gains nothing: the store knows what it used. */
+function budgetsOf(
+  name: string,
+  { requests, per }: Rate,
+  onReport?: (caller: string) => void,
+): (caller: string) => Budget {
+  const budgets = new BoundedMap<Budget>({
     bytes: memory,
     bytesOf: (caller, { key }) => budgetBytes + memoryOf(caller, key),
   });
-
-  constructor(init: BudgetsInit) {
-    this.#init = init;
-  }
-
-  of(caller: string): Budget {
-    const { name, rate, onReport } = this.#init;
-    const { requests, per } = rate;
-    const known = this.#budgets.get(caller);
-    const budget = known ?? {
-      // Processes with other numbers, as in the middle of an upgrade, count apart.
-      key: `${name} ${requests}/${per} ${caller}`,
-      requests,
-      per,
-      full: -Infinity,
-      used: 0,
-      sent: 0,
-      asking: 0,
-      waiting: new Set(),
-      ...(onReport !== undefined && { onReport: () => onReport(caller) }),
-    };
+  const newBudget = (caller: string): Budget => ({
+    // Processes with other numbers, as during an upgrade, count apart.
+    key: `${name} ${requests}/${per} ${caller}`,
+    requests,
+    per,
+    full: -Infinity,
+    used: 0,
+    sent: 0,
+    asking: 0,
+    waiting: new Set(),
+    onReport: onReport && (() => onReport(caller)),
+  });
+  return (caller) => {
+    const budget = budgets.get(caller) ?? newBudget(caller);
     // One that is used again is kept for longer.
-    this.#budgets.set(caller, budget);
+    budgets.set(caller, budget);
     return budget;
-  }
+  };
 }
 
 /**
- * A rate limiter whose callers share their budgets with those of other processes. It answers at once while the store knows all but a
- * fiftieth of what was used here. Otherwise a request waits for the store, and pays before it goes on.
+ * A rate limiter whose callers share their budgets with other processes. It answers at once while the store knows all but a fiftieth of
+ * what was used here. Otherwise a request waits for the store.
  */
 export function sharedRateLimiter(name: string, rate: Rate, reports: Reports, clock: Clock): RateLimiter {
-  const budgets = new Budgets({ name, rate, reports, clock });
+  const budgetOf = budgetsOf(name, rate);
   const credit = Math.floor(rate.requests / creditOfRequests);
   // A caller that comes once costs no call.
   const reportFrom = Math.min(2, credit);
   return {
     take(caller) {
-      const budget = budgets.of(caller);
+      const budget = budgetOf(caller);
       const now = clock.elapsed();
       const wait = waitFor(budget, 1, now);
       if (wait > 0) {
@@ -352,8 +333,8 @@ export function sharedRateLimiter(name: string, rate: Rate, reports: Reports, cl
 }
 
 /**
- * Counts failed attempts together with other processes. An attempt waits while those of its address that failed, or are being checked,
- * and that the store does not know, are a tenth of the limit.
+ * Counts failed attempts together with other processes. An attempt waits while those of its address that failed, or are being checked, and
+ * that the store does not know, are a tenth of the limit.
  */
 export function sharedFailures(
   rate: Rate,
@@ -361,18 +342,18 @@ export function sharedFailures(
   clock: Clock,
   onReport: (address: string) => void,
 ): Failures {
-  const budgets = new Budgets({ name: "failures", rate, reports, clock, onReport });
+  const budgetOf = budgetsOf("failures", rate, onReport);
   const credit = Math.max(1, Math.floor(rate.requests / creditOfFailures));
   return {
-    wait: (address, failures) => waitFor(budgets.of(address), failures, clock.elapsed()),
+    wait: (address, failures) => waitFor(budgetOf(address), failures, clock.elapsed()),
     isOpen(address, attempts) {
-      const budget = budgets.of(address);
+      const budget = budgetOf(address);
       const { used, sent } = budget;
       if (reports.isAway || used + sent + attempts <= credit) return true;
       return used > 0 && !reports.report(budget, true);
     },
     add(address) {
-      const budget = budgets.of(address);
+      const budget = budgetOf(address);
       use(budget, clock.elapsed());
       reports.report(budget, true);
     },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { fakeClock } from "../../../testing/src/fake-clock.ts";
 import { addressBlock, callerKey } from "../../src/limits/callers.ts";
-import { memoryRateLimiter } from "../../src/limits/requests.ts";
+import { memoryRateLimiter } from "../../src/limits/memory.ts";
 
 describe("memoryRateLimiter()", () => {
   test("gives all requests at once, and then one after the other, evenly", () => {
