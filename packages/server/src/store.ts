@@ -80,7 +80,7 @@ export { eraseOwner, exportOwner } from "./store/index.ts";
 export type { Erasure, EraseOptions } from "./store/owner-data.ts";
 
 // Suspended tasks.
-export { resumeTask, suspendedTasks } from "./store/suspended.ts";
+export { resumeTask, suspendedTasks } from "./store/upkeep.ts";
 
 // Events as JSON text.
 export {

@@ -62,7 +62,7 @@ export async function step(
     const value = await tried(turn, { key, uncertain, signal: turn.signal }, run, retry);
     const json = jsonOf(name, value);
     checkSize(name, json, memory.room(name));
-    // Also where the turn has begun to wait meanwhile, or another agent has asked: it was done.
+    // Also if the turn has begun to wait meanwhile, or another agent has asked: it was done.
     turn.signal.throwIfAborted();
     await stored(turn, memory.remember(scope, name, json));
     memory.had.add(id);
@@ -153,7 +153,7 @@ function pause({ clock, signal }: TurnBase, ms: number): Promise<void> {
   });
 }
 
-/** Where the turn is over, this is what the agent is told, and not that its row could not be stored. */
+/** If the turn is over, this is what the agent is told, and not that its row could not be stored. */
 async function stored<T>(turn: TurnBase, storing: Promise<T>): Promise<T> {
   try {
     const result = await storing;

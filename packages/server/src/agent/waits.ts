@@ -122,12 +122,12 @@ async function* wait(
       yield { kind: "wait", waits: [{ key, wait: open }] };
     }
   } finally {
-    // Where the turn lets go of the process, the wait goes on.
+    // If the turn lets go of the process, the wait goes on.
     if (!isOver && !memory.leaving && !turn.signal.aborted) memory.leave(key);
   }
 }
 
-/** The data as the schema reads it; `undefined` where it does not fit. */
+/** The data as the schema reads it; `undefined` if it does not fit. */
 async function fits<Output>(
   { logger }: TurnBase,
   name: string,

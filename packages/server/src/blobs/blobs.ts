@@ -199,7 +199,7 @@ export class Blobs extends BlobReader {
       await store.put(key, body);
     } finally {
       this.#unfinished.delete(file);
-      // Also where it failed: an answer can be lost. What fails here is deleted later, as anything that no task has.
+      // Also if it failed: an answer can be lost. What fails here is deleted later, as anything that no task has.
       if (file.isErased) await store.delete([key]).catch(() => {});
     }
     if (file.isErased) throw new A2AError("Unavailable", "The owner of the file was erased");

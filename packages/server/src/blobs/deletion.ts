@@ -73,7 +73,7 @@ export async function marked(
 }
 
 /**
- * Whether a store of files is that of a database: `false` where another one has marked it. `undefined`: no server has marked it so far,
+ * Whether a store of files is that of a database: `false` if another one has marked it. `undefined`: no server has marked it so far,
  * which one does when it first looks for unused files. Nothing is changed.
  *
  * @example

@@ -20,7 +20,7 @@ export interface BlobRange {
 
 /** A blob that is read. */
 export interface BlobContent {
-  /** Size of the whole blob in bytes, also where a range is read. */
+  /** Size of the whole blob in bytes, also if a range is read. */
   readonly size: number;
   /** The bytes in pieces, once. Iterate it, or call `return()` of its iterator: else what it reads from stays open. */
   readonly body: AsyncIterable<Bytes>;
@@ -65,14 +65,14 @@ export interface BlobStore {
   /** Most bytes of memory that one `put` holds of its body. A server stores as many files at a time as its limit has room for. Default 1 MiB. */
   readonly uploadBytes?: number;
   /**
-   * Stores a blob. Resolves when it is durable. Where `body` throws, or the process dies, there is no blob under the key. At most a
+   * Stores a blob. Resolves when it is durable. If `body` throws, or the process dies, there is no blob under the key. At most a
    * bounded part of the body is in memory.
    */
   put(key: string, body: AsyncIterable<Bytes>): Promise<void>;
   /** Reads a blob, or a range of it. `undefined`: there is none under the key. A range that begins beyond the end has no bytes. */
   get(key: string, range?: BlobRange): Promise<BlobContent | undefined>;
   /**
-   * Gives a blob another key. It may be under both for a moment, and never under none. Rejects where there is no blob under `from`. Absent:
+   * Gives a blob another key. It may be under both for a moment, and never under none. Rejects if there is no blob under `from`. Absent:
    * the server reads the blob and stores it again.
    */
   move?(from: string, to: string): Promise<void>;

@@ -47,7 +47,7 @@ export function refUrl({ hash, size, key, about }: BlobRef): string {
   return `${blobScheme}${hash}.${size}/${key}:${said}`;
 }
 
-/** The reference of a URL; `undefined` where it is none. */
+/** The reference of a URL; `undefined` if it is none. */
 export function refOf(url: string | undefined): BlobRef | undefined {
   const [, hash, size, key, said] = whole.exec(url ?? "") ?? [];
   if (hash === undefined || size === undefined || key === undefined || said === undefined) return undefined;

@@ -259,7 +259,7 @@ function unavailable(thrown: unknown): A2AError {
 }
 
 /**
- * The bytes of a stream, without the first `skip`. `return()` of the iterator cancels the stream also where nothing was read of it, which
+ * The bytes of a stream, without the first `skip`. `return()` of the iterator cancels the stream also if nothing was read of it, which
  * that of a generator would not.
  */
 export function bodyOf(

@@ -17,7 +17,7 @@ export function lazyAuthorizations(settings: InTaskSettings, host: InTaskHost): 
     open: async (init, turn) => (await load()).open(init, turn),
     isAwaited: async (task) => (await host.store.features(task, task.taskId, inTaskFeature)).length > 0,
     take: async (message, answer) => (await load()).take(message, answer),
-    // Where it is not loaded, nothing waits.
+    // If it is not loaded, nothing waits.
     changed: (task) => loaded?.changed(task),
     callback: async (request, bodies) => (await load()).callback(request, bodies),
   };

@@ -35,7 +35,7 @@ export interface InTaskOptions {
 
 /** The options with their defaults. `server/features.ts` makes them. */
 export interface InTaskSettings extends Pick<InTaskOptions, "identify"> {
-  /** 32 bytes each. Throws where the server has none: the error says what to set. */
+  /** 32 bytes each. Throws if the server has none: the error says what to set. */
   readonly keys: () => readonly [Bytes, ...Bytes[]];
   /** The URL of the callback, as clients reach it. */
   readonly url: string;
@@ -94,7 +94,7 @@ export interface TakenAnswer {
   readonly message: Message;
   /** Name of the request that it answers. */
   readonly id: string;
-  /** What has to be stored with the message. Rejects with `InvalidParams` where the task has no such open request. */
+  /** What has to be stored with the message. Rejects with `InvalidParams` if the task has no such open request. */
   effects(task: TaskKey): Promise<readonly FeatureEffect[]>;
   /** It was stored with the message. */
   stored(task: TaskKey): void;
@@ -111,7 +111,7 @@ export function audited(
   audit?.({ event: "credential", time: clock.now(), ...about, ...record });
 }
 
-/** The context of a task, for the audit. `undefined` where there is no audit, or no such task. */
+/** The context of a task, for the audit. `undefined` if there is no audit, or no such task. */
 export async function auditedContext(
   { audit, store }: Pick<InTaskHost, "audit" | "store">,
   task: TaskKey,

@@ -131,7 +131,7 @@ export type Answer =
   | { readonly kind: "redirect"; readonly parameters: string }
   | { readonly kind: "denied" };
 
-/** Why a credential is not one for this form; `undefined` where it is. */
+/** Why a credential is not one for this form; `undefined` if it is. */
 export function problemOf(form: StoredRequest["form"], value: JsonValue | undefined): string | undefined {
   if (value === undefined) return "is required";
   if (utf8Length(JSON.stringify(value)) > maxCredentialBytes) return `takes more than ${maxCredentialBytes} bytes`;

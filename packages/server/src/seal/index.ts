@@ -25,7 +25,7 @@ export interface Seal {
    * the sealed bytes, with a dot between them.
    */
   seal(value: unknown, bound: readonly string[]): Promise<string>;
-  /** Opens with the key that sealed. Rejects where the text was changed, was sealed for something else, or with an unknown key. */
+  /** Opens with the key that sealed. Rejects if the text was changed, was sealed for something else, or with an unknown key. */
   open(text: string, bound: readonly string[]): Promise<unknown>;
 }
 

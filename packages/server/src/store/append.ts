@@ -42,9 +42,9 @@ export interface StoredRun {
   readonly deaths?: number;
   /** How many of `deaths` it has outlived: it went on for a while after the last of these, so it is not taken for their cause. Absent: none. */
   readonly outlived?: number;
-  /** Set where the run was taken over alone, to find out whether it crashes the process. */
+  /** Set if the run was taken over alone, to find out whether it crashes the process. */
   readonly alone?: true;
-  /** Set where the run is suspended: no process takes it over until an operator resumes it (`resumeTask`). */
+  /** Set if the run is suspended: no process takes it over until an operator resumes it (`resumeTask`). */
   readonly suspended?: true;
 }
 
@@ -89,7 +89,7 @@ export interface TaskAppend {
   readonly task: TaskKey;
   /**
    * Creates the task in this conversation. The first record is then of kind `task`, without artifacts. The item fails as
-   * `exists` where the agent has a task with this id. An item without `create` fails as `missing` where the owner has no such task.
+   * `exists` if the agent has a task with this id. An item without `create` fails as `missing` if the owner has no such task.
    */
   readonly create?: { readonly contextId: string };
   /** The `seq` that the last record of the task must have. Else it fails as `stale`. */
@@ -127,7 +127,7 @@ export type ContextEffect = ContextStateEffect | ContextMessageEffect | OnceEffe
  * Changes who executes a task.
  *
  * - `acquire` takes a lease that is free or has expired (`until` ≤ `now`), and raises the fence by one. Else it fails as `leased`.
- * - `renew` extends the lease. It goes with `fence`, and fails as `fenced` where the lease was released.
+ * - `renew` extends the lease. It goes with `fence`, and fails as `fenced` if the lease was released.
  * - `release` gives the lease back. It goes with `fence`.
  * - `revoke` takes the lease away from its holder, and raises the fence by one.
  */
@@ -173,7 +173,7 @@ export interface TaskStateEffect {
 }
 
 /**
- * Stores an idempotency key, unique for its owner. Fails as `duplicate` where the key exists and has not expired at `now`. The
+ * Stores an idempotency key, unique for its owner. Fails as `duplicate` if the key exists and has not expired at `now`. The
  * key is deleted with its task or its conversation.
  */
 export interface OnceEffect {
@@ -204,7 +204,7 @@ export interface ContextStateEffect {
  * task and feature, and is deleted with its task. A row with `due` is returned by `dueFeatures` from then on.
  *
  * - `set` stores a row. Without `due` it has none afterwards.
- * - `delete` deletes a row. Where there is none, nothing happens.
+ * - `delete` deletes a row. If there is none, nothing happens.
  * - `wake` makes every row of the feature in this task that has no `due` due at this time. It costs nothing where the task has
  *   no rows.
  *

@@ -1,17 +1,7 @@
-import { A2AError, type TaskState } from "@parley/a2a/internal/model/index";
-import type { EraseOptions, Erasure } from "./owner-data.ts";
-import {
-  defaultPageBytes,
-  roomless,
-  type ListQuery,
-  type Owner,
-  type Room,
-  type Store,
-  type SweepOptions,
-  type Upkeep,
-} from "./port.ts";
+import { A2AError } from "@parley/a2a/internal/model/index";
+import { defaultPageBytes, roomless, type ListQuery, type Room } from "./queries.ts";
 
-/** How much a store reads and returns at once, the errors of what cannot be returned, and how long it keeps what it has. */
+/* How much a store reads and returns at once, and the errors of what cannot be returned. */
 
 /** What a store returns or builds at once, in bytes. */
 export interface StoreBounds {
@@ -140,70 +130,4 @@ export async function withRoom<T>(room: Room | undefined, read: (most: number) =
       await room.reserve(most);
     }
   }
-}
-
-/** The states in which a sweep deletes tasks. */
-export const sweptStates: readonly TaskState[] = [
-  "TASK_STATE_COMPLETED",
-  "TASK_STATE_FAILED",
-  "TASK_STATE_CANCELED",
-  "TASK_STATE_REJECTED",
-];
-
-type Times = Pick<SweepOptions, "deleteBefore" | "rules">;
-
-/**
- * Tasks of an agent in a state are deleted where their status is older than this. `state` absent: conversations of the agent that have no
- * task. `-Infinity`: none.
- */
-export function deletesBefore({ deleteBefore, rules = [] }: Times, agent: string, state?: TaskState): number {
-  const rule = rules.find(
-    (each) => (each.agent === undefined || each.agent === agent) && (each.state === undefined || each.state === state),
-  );
-  return rule?.deleteBefore ?? deleteBefore ?? -Infinity;
-}
-
-/** Every terminal task with an older status is deleted, whatever its agent and state are. `-Infinity`: none is for sure. */
-export function deletesAllBefore({ deleteBefore, rules = [] }: Times): number {
-  return Math.min(deleteBefore ?? -Infinity, ...rules.map((rule) => rule.deleteBefore));
-}
-
-/** Loads the code of an `upkeep` when it is first used: most programs never do. `load` is called each time. */
-export function lazyUpkeep(load: () => Promise<Upkeep>): Upkeep {
-  return {
-    owners: async (query) => (await load()).owners(query),
-    count: async (selection) => (await load()).count(selection),
-    find: async (selection, limit) => (await load()).find(selection, limit),
-    remove: async (selection, limit) => (await load()).remove(selection, limit),
-    contexts: async (owner, page) => (await load()).contexts(owner, page),
-    replies: async (context, page) => (await load()).replies(context, page),
-    forget: async (owner, limit) => (await load()).forget(owner, limit),
-    scrub: async () => (await load()).scrub(),
-  };
-}
-
-/**
- * Deletes all that an owner has: its tasks, after those that are not over were canceled, its conversations, keys, and its name. Each
- * transaction is short. Files of the database may still have remains: see `Upkeep.scrub`.
- *
- * @throws A2AError `Unavailable` where the owner goes on creating tasks, so that it never ends: withdraw its access first.
- */
-export async function eraseOwner(store: Store, owner: Owner, options?: EraseOptions): Promise<Erasure> {
-  const { erase } = await import("./owner-data.ts");
-  return erase(store, owner, options);
-}
-
-/**
- * All that an owner has, as JSON Lines (docs/retention.md): its conversations with their direct replies, and its tasks. Yields pieces of text,
- * so that no task has to be in one string. Without the last line, of type `end`, the export is not complete.
- *
- * @param agents - The agents whose tasks are meant, by their ids.
- */
-export async function* exportOwner(
-  store: Store,
-  owner: string,
-  agents: readonly string[],
-): AsyncGenerator<string, void, void> {
-  const { exported } = await import("./owner-data.ts");
-  yield* exported(store, owner, agents);
 }

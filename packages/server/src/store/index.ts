@@ -16,3 +16,4 @@ export * from "./bounds.ts";
 export * from "./conversation.ts";
 export * from "./task-text.ts";
 export * from "./transition.ts";
+export * from "./upkeep.ts";

@@ -56,7 +56,7 @@ export interface Store {
 
   /**
    * Applies the items in order, in one transaction. An item whose conditions do not hold changes nothing, and only this item
-   * fails. Where several conditions do not hold, the reason is `duplicate` before all others, then the first in the order of
+   * fails. If several conditions do not hold, the reason is `duplicate` before all others, then the first in the order of
    * the members of `TaskAppend`, and those of features last. Resolves after the commit: the data then survives a crash of the process, and every read
    * that begins later sees it. Calls take effect in the order in which they are made.
    *
@@ -70,7 +70,7 @@ export interface Store {
   /**
    * The task as the fold of its log. The cost depends on what is asked for: without history no message is read.
    *
-   * @throws A2AError `UnsupportedOperation` where the answer is larger than the store allows (`StoreBounds.text`).
+   * @throws A2AError `UnsupportedOperation` if the answer is larger than the store allows (`StoreBounds.text`).
    */
   load(scope: Scope, taskId: string, options: LoadOptions): Promise<Snapshot | undefined>;
 
@@ -102,7 +102,7 @@ export interface Store {
   /** Counts the runs that no process holds at `now`, of agents that are not in `agents`: this process cannot take them over. At most `limit` agents. */
   stranded(query: Pick<ClaimQuery, "now" | "agents" | "limit">): Promise<readonly StrandedRuns[]>;
 
-  /** The rows that a feature keeps with a task, in the order in which their keys were stored. Empty where the scope has no such task. */
+  /** The rows that a feature keeps with a task, in the order in which their keys were stored. Empty if the scope has no such task. */
   features(scope: Scope, taskId: string, feature: string): Promise<readonly FeatureRow[]>;
 
   /**
@@ -138,8 +138,8 @@ export interface Store {
 
   /**
    * What can be done with the store now. Probes ask it, about once a second: it is cheap, changes nothing that anybody reads, and
-   * repeats nothing that fails. Where the last write has failed, it may find out by a write of its own whether the store can be written.
-   * Rejects where the store cannot be read. `signal`: nobody waits for the answer any more. Absent: a server reads the head of a task that
+   * repeats nothing that fails. If the last write has failed, it may find out by a write of its own whether the store can be written.
+   * Rejects if the store cannot be read. `signal`: nobody waits for the answer any more. Absent: a server reads the head of a task that
    * nobody has.
    */
   check?(signal?: AbortSignal): Promise<StoreCondition>;
@@ -171,7 +171,7 @@ export interface StoreNodes {
    * not known is asked again, or is given up some time later.
    *
    * @param within - Milliseconds until the answer must be there. A store with another way to its database tries that then, for as long
-   * again, and rejects where it does not answer either. Default: as long as any call may take.
+   * again, and rejects if it does not answer either. Default: as long as any call may take.
    */
   beat(node: string, within?: number): Promise<readonly StoreNode[]>;
   /** Forgets processes: one that stops, and those that have been dead for long. */
@@ -227,7 +227,7 @@ export interface StoreRates {
    * Counts what was used of budgets, and takes more of them. One answer for each, in the same order. A budget that nobody has used is
    * whole. It need not survive a crash of the store: then it is whole again.
    *
-   * What was used counts also where it was not left. Such a debt is paid back by what comes back, and is never larger than the budget,
+   * What was used counts also if it was not left. Such a debt is paid back by what comes back, and is never larger than the budget,
    * so that nobody waits for longer than twice `per`.
    *
    * @param uses - At most 1,000, of different budgets.

@@ -5,7 +5,7 @@ import type { FeatureState, TaskHead, TaskKey } from "./append.ts";
 
 /** Memory for a large result. A reader reserves it before it reads. The context of a server's call implements it (`CallContext`). */
 export interface Room {
-  /** Resolves when there is room for this many bytes of JSON in all. Where it rejects, the read rejects with the same error. */
+  /** Resolves when there is room for this many bytes of JSON in all. If it rejects, the read rejects with the same error. */
   reserve(bytes: number): Promise<void>;
 }
 
@@ -99,7 +99,7 @@ export interface ListQuery {
 export interface ListPosition {
   /** Its status time then, in milliseconds since the Unix epoch. */
   readonly statusTime: number;
-  /** Its id. Where the task was deleted since, the next page begins with the first task of that time. */
+  /** Its id. If the task was deleted since, the next page begins with the first task of that time. */
   readonly taskId: string;
 }
 
@@ -118,7 +118,7 @@ export interface ConversationOptions {
   /** Most entries, the newest ones. 0: none. */
   readonly limit: number;
   /**
-   * Most bytes of JSON of these entries. The newest entry is returned also where it alone is larger. An artifact that does not
+   * Most bytes of JSON of these entries. The newest entry is returned also if it alone is larger. An artifact that does not
    * fit is cut to its newest chunks. Default `defaultPageBytes`.
    */
   readonly bytes?: number;
@@ -150,7 +150,7 @@ export interface SaidArtifact {
   readonly taskId: string;
   /** The artifact. */
   readonly artifact: Artifact;
-  /** Set where the beginning of the artifact was left out. */
+  /** Set if the beginning of the artifact was left out. */
   readonly cut?: true;
 }
 

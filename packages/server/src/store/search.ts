@@ -16,7 +16,7 @@ export interface TaskSearch {
    * history at once, and artifacts when their task is interrupted or over. Nothing of the index is kept of a task that was deleted.
    * While it is off, nothing is indexed; when it is switched on again, what is missing is added.
    *
-   * @throws A2AError `Unavailable` where the store cannot have an index.
+   * @throws A2AError `Unavailable` if the store cannot have an index.
    */
   use(on: boolean): Promise<void>;
   /**
@@ -204,7 +204,7 @@ export const maxSearchWords = 64;
 
 /**
  * What a query asks for: its words, texts in quotes as phrases, and beginnings of words, which end in `*`. Anything else in it separates
- * words, so no text is a wrong query. Empty where it has no word. There may be more than `maxSearchTerms`.
+ * words, so no text is a wrong query. Empty if it has no word. There may be more than `maxSearchTerms`.
  *
  * @example
  * ```ts

@@ -34,7 +34,7 @@ function* findTerm(words: readonly string[], { words: wanted, prefix = false }: 
 const snippetLength = 160;
 const maxMarks = 20;
 
-/** A part of a text around the first place where a term is. `undefined` where none is in it. */
+/** A part of a text around the first place where a term is. `undefined` if none is in it. */
 function snippetOf(
   { text, messageId, artifactId }: SearchText,
   terms: readonly SearchTerm[],

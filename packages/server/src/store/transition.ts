@@ -15,11 +15,9 @@ import type {
   TaskHead,
 } from "./port.ts";
 
-/**
- * The rules for items of `append`. They are the same in every store: what an item may contain, and how it changes the head of
- * its task.
- */
+/* The rules for items of `append`, the same in every store: what an item may contain, and how it changes the head of its task. */
 
+/** Why an item is refused. */
 export type Refusal = Extract<AppendOutcome, { readonly ok: false }>["reason"];
 
 /** A record with what a store needs to know about it, so that its JSON is read once. */
@@ -51,9 +49,7 @@ export interface ReadItem {
 
 const noFeatures: readonly FeatureEffect[] = [];
 
-/**
- * Reads an item before anything is stored. Throws a `TypeError` for a malformed one.
- */
+/** Reads an item before anything is stored. Throws a `TypeError` for a malformed one. */
 export function readItem(item: TaskAppend): ReadItem {
   const first = item.records[0];
   if (item.create !== undefined && first?.kind !== "task") {
@@ -74,8 +70,8 @@ export function readItem(item: TaskAppend): ReadItem {
 }
 
 /**
- * Reads the items of an append before anything is stored, as every store does. Times that have a fraction become the next whole
- * millisecond, so that nothing is over too early: not every database stores fractions. Throws a `TypeError` for a malformed item.
+ * Reads the items of an append before anything is stored. Times are rounded up to whole milliseconds, so that nothing expires too early:
+ * not every database stores fractions. Throws a `TypeError` for a malformed item.
  */
 export function readItems(items: readonly AppendItem[]): readonly (ReadItem | ContextAppend)[] {
   return items.map((item) => {
@@ -93,44 +89,42 @@ export function readItems(items: readonly AppendItem[]): readonly (ReadItem | Co
 /** When something was, and until when it lasts. The moment at which an item is decided stays as it is. */
 const times = ["time", "until"] as const;
 
-/** The same list where all times are whole, as nearly always. */
-function wholeTimes<T extends object>(list: readonly T[]): readonly T[] {
-  return list.every(isWhole) ? list : list.map(rounded);
-}
+type Times = { readonly [Name in (typeof times)[number]]?: unknown };
 
-function isWhole(value: { readonly time?: unknown; readonly until?: unknown }): boolean {
-  return !isFraction(value.time) && !isFraction(value.until);
+/** The same list if all times are whole, as nearly always. */
+function wholeTimes<T extends object>(list: readonly T[]): readonly T[] {
+  const hasFraction = (value: Times): boolean => times.some((name) => isFraction(value[name]));
+  return list.some(hasFraction) ? list.map(rounded) : list;
 }
 
 function isFraction(time: unknown): boolean {
-  return typeof time === "number" && Number.isFinite(time) && !Number.isInteger(time);
+  return Number.isFinite(time) && !Number.isInteger(time);
 }
 
 function rounded<T extends object>(value: T): T {
-  const copy: T & { time?: unknown; until?: unknown } = { ...value };
+  const copy: T & { -readonly [Name in keyof Times]: unknown } = { ...value };
   for (const name of times) if (isFraction(copy[name])) copy[name] = Math.ceil(copy[name] as number);
   return copy;
 }
 
+const knownEffects: readonly string[] = [
+  "lease",
+  "run",
+  "checkpoint",
+  "taskState",
+  "once",
+  "contextState",
+  "feature",
+] satisfies readonly TaskEffect["effect"][];
+
 function checkEffect(effect: TaskEffect, { fence }: TaskAppend): void {
-  switch (effect.effect) {
-    case "lease":
-      if ((effect.op === "renew" || effect.op === "release") && fence === undefined) {
-        throw new TypeError("A lease is renewed and released with a fence");
-      }
-      break;
-    case "feature":
-      checkFeature(effect);
-      break;
-    case "run":
-    case "checkpoint":
-    case "taskState":
-    case "once":
-    case "contextState":
-      break;
-    default:
-      // An effect that was ignored would be missing without a trace.
-      throw new TypeError(`This store knows no effect ${JSON.stringify((effect as { effect: unknown }).effect)}`);
+  // An effect that was ignored would be missing without a trace.
+  if (!knownEffects.includes(effect.effect)) {
+    throw new TypeError(`This store knows no effect ${JSON.stringify(effect.effect)}`);
+  }
+  if (effect.effect === "feature") checkFeature(effect);
+  if (effect.effect === "lease" && (effect.op === "renew" || effect.op === "release") && fence === undefined) {
+    throw new TypeError("A lease is renewed and released with a fence");
   }
 }
 
@@ -162,63 +156,34 @@ export function decide({ item, records }: ReadItem, head: TaskHead | undefined):
     if (head !== undefined) return "exists";
   } else if (head === undefined) return "missing";
 
-  const next = draftOf(head ?? newHead(item));
-  if (item.expect !== undefined && item.expect !== next.seq) return "stale";
-  if (item.fence !== undefined && item.fence !== next.fence) return "fenced";
-  if (item.run !== undefined && textOfRun(item.run) !== textOfRun(next.run)) return "stale";
+  const before = head ?? newHead(item);
+  if (item.expect !== undefined && item.expect !== before.seq) return "stale";
+  if (item.fence !== undefined && item.fence !== before.fence) return "fenced";
+  if (item.run !== undefined && textOfRun(item.run) !== textOfRun(before.run)) return "stale";
 
-  let over = head !== undefined && isTerminal(head.state);
-  for (const { record, bytes } of records) {
+  let { state, statusTime, seq, generation, bytes, run } = before;
+  let over = head !== undefined && isTerminal(state);
+  for (const { record, bytes: added } of records) {
     if (over) return "terminal";
-    next.seq += 1;
-    next.bytes += bytes;
-    if (countsInGeneration(record.kind)) next.generation += 1;
+    seq += 1;
+    bytes += added;
+    if (countsInGeneration(record.kind)) generation += 1;
     if (record.kind !== "task" && record.kind !== "statusUpdate") continue;
-    next.state = record.state ?? next.state;
-    next.statusTime = record.time;
-    over = isTerminal(next.state);
+    state = record.state ?? state;
+    statusTime = record.time;
+    over = isTerminal(state);
   }
-  if (records.length > 0 && item.maxBytes !== undefined && next.bytes > item.maxBytes) return "full";
+  if (records.length > 0 && item.maxBytes !== undefined && bytes > item.maxBytes) return "full";
+  let lease: Lease = before;
   for (const effect of item.effects ?? []) {
-    if (effect.effect === "lease") {
-      const refusal = changeLease(next, effect);
-      if (refusal !== undefined) return refusal;
-    } else if (effect.effect === "run") {
-      next.run = effect.run === null ? undefined : runOf(effect.run);
-    }
+    if (effect.effect === "run") run = effect.run === null ? undefined : runOf(effect.run);
+    if (effect.effect !== "lease") continue;
+    const changed = leaseAfter(lease, effect);
+    if (typeof changed === "string") return changed;
+    lease = changed;
   }
-  return headOf(next);
-}
-
-/** A head that can be changed. All members are present, because `delete` would make the object slow. */
-type Changing = "holder" | "leaseUntil" | "run" | "checkpoint";
-type Draft = { -readonly [Name in Exclude<keyof TaskHead, Changing | "taskState">]: TaskHead[Name] } & {
-  [Name in Changing]: TaskHead[Name] | undefined;
-};
-
-function draftOf(head: TaskHead): Draft {
-  const { task, contextId, state, statusTime, seq, firstSeq, generation, bytes, fence } = head;
-  const { holder, leaseUntil, run, checkpoint } = head;
-  return {
-    task,
-    contextId,
-    state,
-    statusTime,
-    seq,
-    firstSeq,
-    generation,
-    bytes,
-    fence,
-    holder,
-    leaseUntil,
-    run,
-    checkpoint,
-  };
-}
-
-function headOf(draft: Draft): TaskHead {
-  const { task, contextId, state, statusTime, seq, firstSeq, generation, bytes, fence } = draft;
-  const { holder, leaseUntil, run, checkpoint } = draft;
+  const { task, contextId, firstSeq, checkpoint } = before;
+  const { fence, holder, leaseUntil } = lease;
   return Object.freeze({
     task,
     contextId,
@@ -253,12 +218,11 @@ function textOfRun(run: StoredRun | null | undefined): string {
 }
 
 /** A task before its first record. */
-function newHead(item: TaskAppend): TaskHead {
-  const { agent, owner, taskId } = item.task;
+function newHead({ task: { agent, owner, taskId }, create }: TaskAppend): TaskHead {
   return {
     // Not a spread: on Node 20 each frozen copy by spread gets a hidden class of its own, 180 bytes. Row `task-memory`.
     task: Object.freeze({ agent, owner, taskId }),
-    contextId: item.create?.contextId ?? "",
+    contextId: create?.contextId ?? "",
     state: "TASK_STATE_SUBMITTED",
     statusTime: 0,
     seq: 0,
@@ -269,47 +233,39 @@ function newHead(item: TaskAppend): TaskHead {
   };
 }
 
-function changeLease(head: Draft, effect: LeaseEffect): Refusal | undefined {
+type Lease = Pick<TaskHead, "fence" | "holder" | "leaseUntil">;
+
+function leaseAfter({ fence, holder, leaseUntil }: Lease, effect: LeaseEffect): Lease | Refusal {
   switch (effect.op) {
     case "acquire":
-      if (head.leaseUntil !== undefined && head.leaseUntil > effect.now) return "leased";
-      head.holder = effect.holder;
-      head.leaseUntil = effect.until;
-      head.fence += 1;
-      return undefined;
+      if (leaseUntil !== undefined && leaseUntil > effect.now) return "leased";
+      return { fence: fence + 1, holder: effect.holder, leaseUntil: effect.until };
     case "renew":
-      // It was released: the caller no longer has it.
-      if (head.holder === undefined) return "fenced";
-      head.leaseUntil = effect.until;
-      return undefined;
+      // Without a holder it was released: the caller no longer has it.
+      return holder === undefined ? "fenced" : { fence, holder, leaseUntil: effect.until };
     case "release":
-      head.holder = undefined;
-      head.leaseUntil = undefined;
-      return undefined;
+      return { fence };
     case "revoke":
-      head.holder = undefined;
-      head.leaseUntil = undefined;
-      head.fence += 1;
-      return undefined;
+      return { fence: fence + 1 };
   }
 }
 
-/** The rules for the rows that features keep with a task. They are the same in every store. */
+/* The rules for the rows that features keep with a task, the same in every store. */
 
-/** Rows of delegations that are open. */
+/** Rows of open delegations. */
 export const delegationFeature = "delegation";
 /** Rows of delegations that are over. */
 export const delegatedFeature = "delegation.over";
 
 /** Results of steps and waits, and the names of steps that have begun. */
 export const stepFeature = "step";
-/** Waits that are not over, and events that nobody has taken. What may let a task go on is due. */
+/** Open waits, and events that nobody has taken. What may let a task continue is due. */
 export const waitFeature = "wait";
 
-/** Tasks that wait for a process with room for their run: a row each, whose `due` is their place in the queue. */
+/** Tasks that wait for a process with capacity for their run: a row each, whose `due` is their position in the queue. */
 export const queueFeature = "queue";
 
-/** How far the replay of a task that was lost several times has come: one row, the `seq` of the last event that was repeated. */
+/** The replay of a task that was lost several times: one row, the `seq` of the last event that was repeated. */
 export const replayFeature = "replay";
 
 /** How large the rows of features may be. All rows of a task together fit into one page (`defaultPageBytes`). */
@@ -338,25 +294,16 @@ export interface FeatureLookup {
 /** Checks an effect before anything is stored. Throws a `TypeError` for a malformed one. */
 export function checkFeature(effect: FeatureEffect): void {
   checkText("The name of a feature", effect.feature, featureBounds.name);
-  switch (effect.op) {
-    case "set":
-      checkText("The key of a feature", effect.key, featureBounds.key);
-      checkValue(effect.value);
-      if (effect.due !== undefined) checkDue(effect.due);
-      break;
-    case "delete":
-      checkText("The key of a feature", effect.key, featureBounds.key);
-      break;
-    case "wake":
-      checkDue(effect.due);
-      break;
-    default:
-      // A change that was ignored would be missing without a trace.
-      throw new TypeError(`No row of a feature is changed by ${JSON.stringify((effect as { op: unknown }).op)}`);
+  // A change that was ignored would be missing without a trace.
+  if (!["set", "delete", "wake"].includes(effect.op)) {
+    throw new TypeError(`No row of a feature is changed by ${JSON.stringify(effect.op)}`);
   }
+  if (effect.op !== "wake") checkText("The key of a feature", effect.key, featureBounds.key);
+  if (effect.op === "set") checkValue(effect.value);
+  if (effect.op === "wake" || (effect.op === "set" && effect.due !== undefined)) checkDue(effect.due);
 }
 
-function checkDue(due: number): void {
+function checkDue(due: number | undefined): void {
   if (!Number.isSafeInteger(due)) throw new TypeError("The due of a feature is in whole milliseconds");
 }
 

@@ -35,7 +35,7 @@ export class DelegatedArtifacts {
    * The artifact is complete: the same as `complete` makes it.
    */
   readonly #taken: Map<string, number>;
-  /** The content. Absent where it is too large, or began before a restart. */
+  /** The content. Absent if it is too large, or began before a restart. */
   #content: Map<string, Artifact & { readonly parts: Part[] }> | undefined;
   #bytes: number;
 
@@ -67,7 +67,7 @@ export class DelegatedArtifacts {
     return this.#bytes > this.#limit;
   }
 
-  /** The artifacts. `undefined` where they are not in memory. */
+  /** The artifacts. `undefined` if they are not in memory. */
   get whole(): readonly Artifact[] | undefined {
     return this.#content && [...this.#content.values()];
   }
@@ -99,7 +99,7 @@ export class DelegatedArtifacts {
     }
   }
 
-  /** @throws CallFailed where no store keeps its id: the delegation fails then, and not the agent that asked. */
+  /** @throws CallFailed if no store keeps its id: the delegation fails then, and not the agent that asked. */
   #take(artifact: Artifact, append: boolean, lastChunk: boolean, count: number): ArtifactEvent | undefined {
     const artifactId = `d${this.#number}-${artifact.artifactId}`;
     const checked = check(id, artifactId, "copy");

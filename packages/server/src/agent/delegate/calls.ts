@@ -115,7 +115,7 @@ export class DelegateCalls {
     return this.#promises(idempotentSendExtension);
   }
 
-  /** How many agents the message of this turn came through; `undefined` where they are too many for another one. */
+  /** How many agents the message of this turn came through; `undefined` if they are too many for another one. */
   get hops(): number | undefined {
     const before = this.#turn.metadata?.[hopsName];
     const hops = (typeof before === "number" && before > 0 ? before : 0) + 1;
@@ -151,7 +151,7 @@ export class DelegateCalls {
     return this.#again(() => this.client.getTask(taskId, this.#call()));
   }
 
-  /** What became of a message of which it is not known whether it arrived: its task, `false` where it did not arrive. */
+  /** What became of a message of which it is not known whether it arrived: its task, `false` if it did not arrive. */
   async find({ taskId, contextId, messageId, round }: OpenDelegation): Promise<string | false | undefined> {
     if (taskId !== undefined && round > 1) {
       const { history, status } = await this.task(taskId);
@@ -201,7 +201,7 @@ export class DelegateCalls {
     logger.warn("The task of another agent could not be canceled", fields);
   }
 
-  /** Waits. Rejects where the delegation is left, or its turn is over. */
+  /** Waits. Rejects if the delegation is left, or its turn is over. */
   pause(ms: number): Promise<void> {
     return abortable(pause(this.#turn.clock, ms), this.#signal);
   }

@@ -83,7 +83,7 @@ export async function* delegate(
     watch = undefined;
     throw error;
   } finally {
-    // Also where the function leaves it, and where it is ended since this task asks its question.
+    // Also if the function leaves it, or the turn ends because this task asks the question.
     watch?.onEnd?.({});
     rows.running.delete(key);
   }
@@ -120,7 +120,7 @@ export class Outgoing {
     return this.#calls.joins && !this.#hasLinks;
   }
 
-  /** The same message as before; `undefined` where it would be another one. */
+  /** The same message as before; `undefined` if it would be another one. */
   get same(): Message | undefined {
     return this.#hasLinks ? undefined : this.last;
   }
@@ -414,7 +414,7 @@ class Delegation {
     this.#cancel();
     if (kind !== "left") return;
     const failure = new DelegationFailed("canceled", `${this.#agent} was told to stop.`);
-    // Where the turn is over, nothing is stored, and nobody asks for it.
+    // If the turn is over, nothing is stored, and nobody asks for it.
     this.#rows.close(this.#key, failureRow(this.#row, failure)).catch(() => {});
   }
 

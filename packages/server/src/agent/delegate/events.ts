@@ -82,7 +82,7 @@ export function isKept(messageId: string): boolean {
 /**
  * The task that an event belongs to.
  *
- * @throws CallFailed where its ids are too long to keep.
+ * @throws CallFailed if its ids are too long to keep.
  */
 export function idsOf({
   task,
@@ -131,7 +131,7 @@ export class DelegatedResult implements Delegated {
   readonly message: Message | undefined;
   readonly #artifacts: readonly Artifact[] | undefined;
 
-  /** `artifacts`: `undefined` where they are too large. */
+  /** `artifacts`: `undefined` if they are too large. */
   constructor(of: Pick<Delegated, "task" | "message">, artifacts: readonly Artifact[] | undefined) {
     this.task = of.task;
     this.message = of.message;
@@ -175,7 +175,7 @@ const beforeOf = ({ number, agent, addresses, hash }: Before): Before => ({
   ...(addresses && { addresses }),
 });
 
-/** The row of a direct reply. `undefined` where it is too large to be kept. */
+/** The row of a direct reply. `undefined` if it is too large to be kept. */
 export function messageRow(open: Before, message: Message): ClosedDelegation | undefined {
   return fitting({ ...beforeOf(open), result: { message } });
 }
@@ -213,7 +213,7 @@ const ends: { readonly [State in Task["status"]["state"]]?: "failed" | "rejected
 
 const verbs = { failed: "could not do its part", rejected: "refused its part", canceled: "has canceled its part" };
 
-/** The error of a task that has ended without its work. `undefined` where it is done. */
+/** The error of a task that has ended without its work. `undefined` if it is done. */
 export function failureOf(agent: string, task: Task, isIdle: boolean): DelegationFailed | undefined {
   const kind = ends[task.status.state];
   if (kind === undefined) return undefined;

@@ -186,7 +186,7 @@ type Answer = boolean | undefined;
 /**
  * Identifies the call at an index. A key has the address of the agent, and an agent may have another one after a restart: nothing must be sent
  * to it twice. But agents with one name may be several, and a name and a message are then no proof. So a row with that name and message is
- * taken only where its agent has the same task, or an address in common.
+ * taken only if its agent has the same task, or an address in common.
  */
 export async function identify(
   turn: TurnBase,

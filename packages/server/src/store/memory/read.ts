@@ -39,7 +39,7 @@ export function readRecords(task: StoredTask, options: ReadOptions, most: number
   return { records, head: task.head };
 }
 
-/** A snapshot of a task. Throws where it is larger than `bounds.text`. */
+/** A snapshot of a task. Throws if it is larger than `bounds.text`. */
 export function assembleTask(task: StoredTask, options: LoadOptions, bounds: StoreBounds): SnapshotText {
   const pieces = piecesOf(task, options.history);
   if (task.head.bytes > bounds.text) {

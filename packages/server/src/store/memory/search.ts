@@ -51,7 +51,7 @@ export class MemorySearch implements TaskSearch {
   #bytes = 0;
   #on = false;
 
-  /** `tables`: throws where the store is closed. `most`: bytes of words that are kept, for tests. */
+  /** `tables`: throws if the store is closed. `most`: bytes of words that are kept, for tests. */
   constructor(tables: () => MemoryTables, most: number = maxBytes) {
     this.#tables = tables;
     this.#maxBytes = most;
