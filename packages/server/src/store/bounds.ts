@@ -5,7 +5,7 @@ import { defaultPageBytes, roomless, type ListQuery, type Room } from "./queries
 
 /** What a store returns or builds at once, in bytes. */
 export interface StoreBounds {
-  /** Largest task that is returned, with what the query asks for. A larger one is refused. */
+  /** Largest task that is returned, with what the query asks for. */
   readonly text: number;
   /** Tasks with larger logs are not compacted, because compaction holds a whole task in memory. */
   readonly compaction: number;
@@ -26,17 +26,17 @@ function mebibytes(bytes: number): number {
   return Math.ceil(bytes / (1 << 20));
 }
 
-/** The error of a store that cannot do its work now. The message may reach a client, the cause is only logged. */
+/** The error of a store that cannot work now. The message may reach a client, the cause is only logged. */
 export function unavailable(sentence: string, cause?: unknown): A2AError {
   return new A2AError("Unavailable", sentence, { cause });
 }
 
-/** Counts the bytes of a page. The first item always fits, so that no page is empty and paging comes to an end. */
+/** Counts the bytes of a page. The first item always fits, so that paging ends. */
 export class PageBudget {
   #left: number;
   #empty = true;
 
-  /** `bytes`: the largest page in bytes. */
+  /** `bytes`: of the largest page. */
   constructor(bytes: number) {
     this.#left = bytes;
   }
@@ -46,7 +46,7 @@ export class PageBudget {
     return this.#left;
   }
 
-  /** Whether an item of this many bytes fits. It is not counted. */
+  /** Whether an item of this many bytes fits, without counting it. */
   fits(bytes: number): boolean {
     return this.#empty || bytes <= this.#left;
   }
@@ -73,7 +73,7 @@ export function fitting<Item>(items: Iterable<Item>, bytes: number, bytesOf: (it
 
 /** Thrown before a read that takes more bytes than were reserved. */
 export class NeedsRoom extends Error {
-  /** How many bytes are needed. */
+  /** How many. */
   readonly bytes: number;
 
   /** `bytes`: how many bytes are needed. */
@@ -102,11 +102,7 @@ export class PageRoom {
     return this.#most < Infinity;
   }
 
-  /**
-   * Counts bytes that were read.
-   *
-   * @throws NeedsRoom where the page may need more than `most` bytes.
-   */
+  /** Counts bytes that were read. Throws `NeedsRoom` if the page may need more than `most` bytes. */
   take(bytes: number): void {
     this.#taken += bytes;
     if (this.#taken <= this.#most) return;
@@ -116,10 +112,7 @@ export class PageRoom {
   }
 }
 
-/**
- * Calls `read`. If it throws `NeedsRoom`, reserves the bytes that it needs and calls it again. That may happen several times,
- * because the data may have grown meanwhile.
- */
+/** Calls `read`. If it throws `NeedsRoom`, reserves the bytes and calls it again. The data may grow meanwhile, so that may happen several times. */
 export async function withRoom<T>(room: Room | undefined, read: (most: number) => T | Promise<T>): Promise<T> {
   for (let most = room === undefined ? Infinity : roomless; ;) {
     try {

@@ -38,33 +38,30 @@ export interface Store {
   /** Whether the data survives a restart of the process. */
   readonly durable: boolean;
   /**
-   * Whether only this process can have the data open. A run that another process began is then lost, and is taken over without waiting
-   * for its lease to end. Default false.
+   * Whether only this process can have the data open. A run that another process began is then lost, and is taken over before its lease
+   * expires. Default false.
    */
   readonly exclusive?: boolean;
-  /**
-   * The most bytes of JSON that a record can have, and a checkpoint or the state of a context. A server lowers its limits to that.
-   * Absent: as many as its limits allow.
-   */
+  /** Maximum bytes of JSON of a record, a checkpoint and the state of a context. A server lowers its limits to it. Absent: no maximum. */
   readonly recordBytes?: number;
 
   /**
-   * The clock of the database, for what is stored there: leases, times of status, rows that are due. So the wall clocks of the nodes have no
-   * effect. A clock that a server is given comes first. Absent: the clock of the process.
+   * The clock of the database, for what is stored there: leases, times of status, rows that are due. The wall clocks of the nodes then have no
+   * effect. A clock in the options of a server takes precedence. Absent: the clock of the process.
    */
   readonly clock?: Clock;
 
   /**
-   * Applies the items in order, in one transaction. An item whose conditions do not hold changes nothing, and only this item
-   * fails. If several conditions do not hold, the reason is `duplicate` before all others, then the first in the order of
-   * the members of `TaskAppend`, and those of features last. Resolves after the commit: the data then survives a crash of the process, and every read
-   * that begins later sees it. Calls take effect in the order in which they are made.
+   * Applies the items in order, in one transaction. An item whose conditions do not hold changes nothing, and only this item fails. If several
+   * conditions do not hold, the reason is `duplicate` before all others, then the first in the order of the members of `TaskAppend`, and those
+   * of features last. Resolves after the commit: the data then survives a crash of the process, and every later read sees it. Calls take
+   * effect in the order in which they are made.
    *
-   * @throws TypeError where an item is malformed, or has an effect that the store does not know.
+   * @throws TypeError if an item is malformed, or has an effect that the store does not know.
    */
   append(items: readonly AppendItem[]): Promise<readonly AppendOutcome[]>;
 
-  /** What is needed to change a task, without its messages and artifacts. `undefined`: the scope has no such task. */
+  /** The head of a task. `undefined`: the scope has no such task. */
   head(scope: Scope, taskId: string): Promise<TaskHead | undefined>;
 
   /**
@@ -96,32 +93,32 @@ export interface Store {
    */
   conversation(context: ContextKey, options: ConversationOptions): Promise<StoredConversation>;
 
-  /** Tasks with a run that no process holds, oldest lease first. Another process takes them over. The cost depends only on the page. */
+  /** Tasks with a run that no process holds, oldest lease first, to take them over. The cost depends only on the page. */
   claimable(query: ClaimQuery): Promise<ClaimPage>;
 
-  /** Counts the runs that no process holds at `now`, of agents that are not in `agents`: this process cannot take them over. At most `limit` agents. */
+  /** Counts the runs that no process holds at `now`, of agents that are not in `agents`. At most `limit` agents. */
   stranded(query: Pick<ClaimQuery, "now" | "agents" | "limit">): Promise<readonly StrandedRuns[]>;
 
-  /** The rows that a feature keeps with a task, in the order in which their keys were stored. Empty if the scope has no such task. */
+  /** The rows that a feature keeps with a task, in the order in which their keys were first stored. Empty if the scope has no such task. */
   features(scope: Scope, taskId: string, feature: string): Promise<readonly FeatureRow[]>;
 
   /**
-   * Rows of a feature that are due, in the order of `due`, then in the order in which their keys were stored. Several processes
-   * may read the same row. A process claims a row before it acts on it: it sets the row with a later `due`, `if` the row is
-   * what was read. One process succeeds. The others get `changed`. The cost depends only on the page, and on the number of agents.
+   * Rows of a feature that are due, by `due`, then in the order in which their keys were first stored. Several processes may read the same
+   * row. A process claims a row before it acts on it: it sets the row with a later `due`, `if` the row is what was read. One process succeeds,
+   * the others get `changed`. The cost depends only on the page, and on the number of agents.
    */
   dueFeatures(query: FeatureQuery): Promise<readonly DueFeature[]>;
 
   /** Full text search. Absent: the store has none. */
   readonly search?: TaskSearch;
 
-  /** The processes that use the store, which say all the time that they are alive. Absent: each task has a lease that is renewed. */
+  /** The processes that use the store, with heartbeats. Absent: each task has a lease that is renewed. */
   readonly nodes?: StoreNodes;
 
-  /** Budgets of callers that the processes share. Absent: each process counts by itself. */
+  /** Budgets of callers that the processes share. Absent: each process counts alone. */
   readonly rates?: StoreRates;
 
-  /** What the processes know and tell each other. Absent: each process learns by itself. */
+  /** What the processes know and tell each other. Absent: each process learns alone. */
   readonly notes?: StoreNotes;
 
   /** Deletion and export for operators. Absent: the store has none, and retention does not know agents and states. */
@@ -131,16 +128,15 @@ export interface Store {
   sweep(options: SweepOptions): Promise<SweepReport>;
 
   /**
-   * Calls `listener` when another process has appended, where the store can tell. Without a `taskId` any task may have changed.
-   * It is only a hint, which may be late, missing or repeated. The returned function stops it.
+   * Calls `listener` when another process has appended, if the store can tell. Without a `taskId` any task may have changed. It is a hint:
+   * late, missing or repeated. The returned function stops it.
    */
   watch?(listener: (taskId?: string) => void): () => void;
 
   /**
-   * What can be done with the store now. Probes ask it, about once a second: it is cheap, changes nothing that anybody reads, and
-   * repeats nothing that fails. If the last write has failed, it may find out by a write of its own whether the store can be written.
-   * Rejects if the store cannot be read. `signal`: nobody waits for the answer any more. Absent: a server reads the head of a task that
-   * nobody has.
+   * What can be done with the store now. Probes ask about once a second: it is cheap, changes nothing that is read, and repeats nothing that
+   * fails. After a failed write it may test with a write whether the store can be written. Rejects if the store cannot be read. `signal`: the
+   * answer is not needed any more. Absent: a server reads the head of a task that does not exist.
    */
   check?(signal?: AbortSignal): Promise<StoreCondition>;
 
@@ -152,26 +148,25 @@ export interface Store {
 export interface StoreCondition {
   /** Whether it can be written, as far as that shows without writing. */
   readonly writable: boolean;
-  /** Why it cannot, in a sentence for the log of the server. Nobody else reads it. */
+  /** Why it cannot, in a sentence for the log of the server. */
   readonly reason?: string;
   /**
-   * How this process hears of what others append. `told`: by wake-ups. `polled`: it looks from time to time, so it hears of it later.
-   * `unseen`: neither works now. Absent: it hears of it, or there are no others.
+   * How this process learns of appends of others. `told`: by wake-ups. `polled`: later, because it polls. `unseen`: neither works now. Absent:
+   * it learns of them, or there are no others.
    */
   readonly changes?: "told" | "polled" | "unseen";
 }
 
 /**
- * The processes that use a store, by the names that they have in their leases. One short statement for each process and heartbeat takes the
- * place of the renewal of each lease: a process that runs a thousand tasks costs what an idle one costs.
+ * The processes that use a store, by their names in leases. One short statement per process and heartbeat replaces the renewal of each lease:
+ * a process that runs a thousand tasks costs what an idle one costs.
  */
 export interface StoreNodes {
   /**
-   * Notes that a process is alive. Resolves to all processes that are known, with this one. It need not survive a crash of the store: who is
-   * not known is asked again, or is given up some time later.
+   * Notes that a process is alive. Resolves to all known processes, with this one. It need not survive a crash of the store.
    *
-   * @param within - Milliseconds until the answer must be there. A store with another way to its database tries that then, for as long
-   * again, and rejects if it does not answer either. Default: as long as any call may take.
+   * @param within - Milliseconds until it must answer. A store with another connection to its database then tries that, for as long again, and
+   * rejects if that does not answer either. Default: no limit.
    */
   beat(node: string, within?: number): Promise<readonly StoreNode[]>;
   /** Forgets processes: one that stops, and those that have been dead for long. */
@@ -189,8 +184,8 @@ export interface StoreNode {
 }
 
 /**
- * Short notes that processes on one store leave for each other, such as what one has learned of a receiver of webhooks. They are hints: a
- * store may lose them when it crashes, and a process that finds none learns by itself.
+ * Short notes that processes on one store leave for each other, such as what one has learned about a receiver of webhooks. They are hints: a
+ * store may lose them when it crashes.
  */
 export interface StoreNotes {
   /**
@@ -200,7 +195,7 @@ export interface StoreNotes {
    */
   read(keys: readonly string[], now: number): Promise<ReadonlyMap<string, string>>;
   /**
-   * Stores notes, each in place of the one before it. Deletes expired ones, so that the store holds only those that are still written.
+   * Stores notes, each in place of the one before it, and deletes expired ones.
    *
    * @param notes - At most 1,000, under different keys.
    */
@@ -209,7 +204,7 @@ export interface StoreNotes {
 
 /** A note under a key. */
 export interface StoreNote {
-  /** At most 128 characters of printable ASCII. It names nobody: whoever may be a person is hashed. */
+  /** At most 128 characters of printable ASCII. It identifies nobody: names of persons are hashed. */
   readonly key: string;
   /** At most 1,024 characters of printable ASCII. */
   readonly value: string;
@@ -218,17 +213,16 @@ export interface StoreNote {
 }
 
 /**
- * Budgets that the processes which use a store share, such as the requests of a caller. A budget has so many, which come back evenly:
- * of 600 in a minute one every 100 ms. Time is that of the store. A process asks rarely, and answers its callers by itself
- * meanwhile (docs/decisions/rate-limits.md).
+ * Budgets that the processes on one store share, such as the requests of a caller. A budget comes back evenly: of 600 in a minute one every
+ * 100 ms. Time is that of the store. A process asks rarely, and answers its callers alone meanwhile (docs/decisions/rate-limits.md).
  */
 export interface StoreRates {
   /**
-   * Counts what was used of budgets, and takes more of them. One answer for each, in the same order. A budget that nobody has used is
-   * whole. It need not survive a crash of the store: then it is whole again.
+   * Counts what was used of budgets, and takes more of them. One answer each, in the same order. An unused budget is whole. It need not survive
+   * a crash of the store: then it is whole again.
    *
-   * What was used counts also if it was not left. Such a debt is paid back by what comes back, and is never larger than the budget,
-   * so that nobody waits for longer than twice `per`.
+   * What was used counts even if it was not left. Such a debt is paid back by what comes back, and never exceeds the budget, so nobody waits
+   * for longer than twice `per`.
    *
    * @param uses - At most 1,000, of different budgets.
    */
@@ -257,7 +251,7 @@ export interface RateTaken {
   readonly back: number;
 }
 
-/** What operators do with stored data: delete some of it, delete or export all data of an owner. */
+/* What operators do with stored data: delete some of it, delete or export all data of an owner. */
 
 /** Which tasks. What is absent excludes none. */
 export interface TaskSelection {
@@ -279,7 +273,7 @@ export interface OwnerQuery {
   readonly owner?: string;
   /** Only owners after this one: the last of the page before. */
   readonly after?: Owner;
-  /** Most owners. */
+  /** Maximum owners. */
   readonly limit: number;
 }
 
@@ -316,8 +310,8 @@ export interface Removed {
 }
 
 /**
- * A part of a store, for operators: retention, deletion and export. Each call that deletes is one short transaction, so servers go on
- * meanwhile. Every method rejects as those of `Store`.
+ * Retention, deletion and export, for operators. Each call that deletes is one short transaction, so servers continue meanwhile. Every method
+ * rejects as those of `Store`.
  */
 export interface Upkeep {
   /** Owners that have data, by agent and name, in an order of the store. */
@@ -330,9 +324,9 @@ export interface Upkeep {
   find(selection: TaskSelection, limit: number): Promise<readonly TaskHead[]>;
 
   /**
-   * Deletes tasks with all that belongs to them, those with the oldest status first, at most `limit`. Tasks with a run stay: some process
-   * may be executing them. Then deletes conversations without a task, at most `limit`: each is selected like a completed task whose status
-   * has the time at which the conversation was last used. One stays while an idempotency key of it has yet to expire.
+   * Deletes tasks with all that belongs to them, oldest status first, at most `limit`. Tasks with a run stay: a process may be executing them.
+   * Then deletes conversations without a task, at most `limit`: each is selected like a completed task whose status has the time of its last
+   * use. One stays until its idempotency keys have expired.
    */
   remove(selection: TaskSelection, limit: number): Promise<RemovedTasks>;
 
@@ -350,13 +344,13 @@ export interface Upkeep {
 
   /**
    * Deletes what an owner has beside tasks: conversations with their states and messages, keys, and at last its name. While it has tasks,
-   * nothing is deleted, and there is `more`. An owner that comes back later begins anew. Deletes at most `limit` rows of a kind.
+   * nothing is deleted, and there is `more`. Deletes at most `limit` rows of a kind.
    */
   forget(owner: Owner, limit: number): Promise<Removed>;
 
   /**
-   * Overwrites what the files of the database have left of deleted data. SQLite copies its file: it may take long, and other processes
-   * cannot write meanwhile. Call it in a quiet hour. PostgreSQL does it by itself (`VACUUM`), so there it does nothing.
+   * Overwrites what the files of the database have left of deleted data. SQLite copies its file: it may take long, and blocks writes of other
+   * processes. Does nothing in PostgreSQL, which does it with `VACUUM`.
    */
   scrub(): Promise<void>;
 }

@@ -3,7 +3,7 @@ import { deepFreeze } from "@parley/a2a/internal/base/index";
 import type { Task } from "@parley/a2a/internal/model/index";
 import type { ListedTask, Snapshot, TaskHead } from "./port.ts";
 
-/** A JSON text in fragments that are not joined yet. */
+/** A JSON text in fragments that are not joined. */
 export type Fragments = readonly string[];
 
 /** A text of more characters is returned in pieces. */
@@ -39,7 +39,7 @@ export function taskFrom(fragments: Fragments): TaskText {
   return isLarge(fragments) ? new PiecedTask(piecesOf(fragments)) : new TextTask(fragments.join(""));
 }
 
-/** The text of a task, in pieces where it is large. `task` is read only if its text is not known, because reading it may parse it. */
+/** The text of a task, in pieces if it is large. `task` is read only if its text is unknown, because reading it may parse it. */
 export function taskJson(listed: ListedTask): JsonText {
   return listed.pieces ?? listed.json ?? JSON.stringify(listed.task);
 }
@@ -67,7 +67,7 @@ class TextSnapshot extends TextTask implements SnapshotText {
   }
 }
 
-/** A large task. A joined text is not kept, because it would take as much memory again. */
+/** A large task. A joined text is not kept: it would take as much memory again. */
 class PiecedTask implements TaskText {
   readonly pieces: readonly string[];
   #task: Task | undefined;

@@ -15,8 +15,8 @@ export const sweptStates: readonly TaskState[] = [
 type Times = Pick<SweepOptions, "deleteBefore" | "rules">;
 
 /**
- * Tasks of an agent in a state are deleted where their status is older than this. `state` absent: conversations of the agent that have no
- * task. `-Infinity`: none.
+ * Tasks of an agent in a state are deleted if their status is older than this. `state` absent: conversations of the agent that have no task.
+ * `-Infinity`: none.
  */
 export function deletesBefore({ deleteBefore, rules = [] }: Times, agent: string, state?: TaskState): number {
   const rule = rules.find(
@@ -25,12 +25,12 @@ export function deletesBefore({ deleteBefore, rules = [] }: Times, agent: string
   return rule?.deleteBefore ?? deleteBefore ?? -Infinity;
 }
 
-/** Every terminal task with an older status is deleted, whatever its agent and state are. `-Infinity`: none is for sure. */
+/** Every terminal task with an older status is deleted, of any agent and in any state. `-Infinity`: not certain for any. */
 export function deletesAllBefore({ deleteBefore, rules = [] }: Times): number {
   return Math.min(deleteBefore ?? -Infinity, ...rules.map((rule) => rule.deleteBefore));
 }
 
-/** Loads the code of an `upkeep` when it is first used: most programs never do. `load` is called each time. */
+/** Loads the code of an `upkeep` on use: most programs never do. `load` is called each time. */
 export function lazyUpkeep(load: () => Promise<Upkeep>): Upkeep {
   return {
     owners: async (query) => (await load()).owners(query),
@@ -45,10 +45,10 @@ export function lazyUpkeep(load: () => Promise<Upkeep>): Upkeep {
 }
 
 /**
- * Deletes all that an owner has: its tasks, after those that are not over were canceled, its conversations, keys, and its name. Each
- * transaction is short. Files of the database may still have remains: see `Upkeep.scrub`.
+ * Deletes all that an owner has: its tasks, after canceling those that are not over, its conversations, keys, and its name. Each transaction is
+ * short. Files of the database may still have remains: see `Upkeep.scrub`.
  *
- * @throws A2AError `Unavailable` if the owner goes on creating tasks, so that it never ends: withdraw its access first.
+ * @throws A2AError `Unavailable` if the owner keeps creating tasks: withdraw its access first.
  */
 export async function eraseOwner(store: Store, owner: Owner, options?: EraseOptions): Promise<Erasure> {
   const { erase } = await import("./owner-data.ts");
@@ -57,9 +57,9 @@ export async function eraseOwner(store: Store, owner: Owner, options?: EraseOpti
 
 /**
  * All that an owner has, as JSON Lines (docs/retention.md): its conversations with their direct replies, and its tasks. Yields pieces of text,
- * so that no task has to be in one string. Without the last line, of type `end`, the export is not complete.
+ * so that no task has to fit into one string. Without the last line, of type `end`, the export is incomplete.
  *
- * @param agents - The agents whose tasks are meant, by their ids.
+ * @param agents - Ids of the agents whose tasks are exported.
  */
 export async function* exportOwner(
   store: Store,
@@ -70,7 +70,7 @@ export async function* exportOwner(
   yield* exported(store, owner, agents);
 }
 
-/** Runs of one page, and agents whose runs are looked at. */
+/** Runs of one page, and agents with runs. */
 const [pageSize, maxAgents] = [500, 1_000];
 /** By this time every lease has expired. */
 const ever = Number.MAX_SAFE_INTEGER;
@@ -95,8 +95,8 @@ export async function* suspendedTasks(store: Store, agent?: string): AsyncGenera
 }
 
 /**
- * Resumes a suspended task: a process takes it over, and its crashes are counted from 0. Processes are told, as of a task that was left, so
- * they need not wait for their next look.
+ * Resumes a suspended task: a process takes it over, and its crashes are counted from 0. Processes are told as of a free run, so they do not
+ * wait for their next poll.
  *
  * @param agent - Its agent, by `id`.
  * @returns Whether the task was suspended.
