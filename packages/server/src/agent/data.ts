@@ -27,10 +27,10 @@ export async function messageData<Output>(
   throw new MessageRefused(checked.fields.length === 0 ? missing : checked.fields, { ask: question });
 }
 
-/** As deep as requests may nest by default (`limits.depth`). */
+/** The default of `limits.depth`. */
 const maxDepth = 64;
 
-/** The object of a message that is one text, and all of it a JSON object: many clients can send text alone. */
+/** Of a message that is one text, and all of it a JSON object: many clients can send only text. */
 function objectInText({ parts }: TurnBase["message"]): readonly FoundData[] {
   const [part, ...others] = parts;
   const text = part?.text?.trim() ?? "";
@@ -45,17 +45,17 @@ function objectInText({ parts }: TurnBase["message"]): readonly FoundData[] {
 /** The media type of JSON Schema (draft 2020-12 §14.1). */
 const mediaType = "application/schema+json";
 
-/** A larger form would say more than the question, and could be too large for an event. */
+/** Larger forms could exceed an event. */
 const maxBytes = 64 << 10;
 
-/** Libraries that give JSON Schema have this member too (Standard JSON Schema, https://standardschema.dev/json-schema). */
+/** Libraries with JSON Schema have this member too (Standard JSON Schema, https://standardschema.dev/json-schema). */
 interface GivesJsonSchema {
   readonly jsonSchema?: { readonly input?: (options: { readonly target: string }) => unknown };
 }
 
 /**
- * A question with the JSON Schema of the data that it asks for, as one more part. It stays as it is where it has data of its own, where
- * the library gives no JSON Schema, and where the client reads text alone.
+ * A question with the JSON Schema of its data as one more part, unless it has data already, the library has no JSON Schema, or the client
+ * reads only text.
  *
  * @param modes - `acceptedOutputModes` of the request.
  */
@@ -73,7 +73,7 @@ function jsonSchemaOf(schema: StandardSchema): JsonValue | undefined {
     const form = JSON.parse(text) as JsonValue;
     return isObject(form) ? form : undefined;
   } catch {
-    // Libraries throw for what JSON Schema cannot say, such as a date as an object. The question is then the text alone.
+    // Libraries throw for what JSON Schema cannot express, such as a date as an object.
     return undefined;
   }
 }

@@ -47,10 +47,7 @@ import type {
 import type { DelegateCall } from "./delegate/keys.ts";
 import { createWriter, streamText } from "./writer.ts";
 
-/**
- * What is known about a message, from the turn that the engine passes. It is a class because one is created for each
- * message: a class costs one allocation, and an object literal would copy twenty members.
- */
+/** The facts of a turn. A class, because one is created for each message: an object literal would copy twenty members. */
 class FactsOfTurn {
   protected readonly base: TurnBase;
 
@@ -156,19 +153,19 @@ class FactsOfTurn {
 }
 
 /**
- * Tells the waits of a turn apart, in the same way in each attempt. One after the other, they are known by their order. The generators of
- * `turn.all()` race: steps that are remembered change who comes first. There a wait is known by what it waits for.
+ * Identifies the waits of a turn, in the same way in each attempt: sequential ones by their order. The generators of `turn.all()` race, and
+ * remembered steps change who comes first. There a wait is identified by what it waits for.
  */
 class WaitPlaces {
   readonly #base: Pick<TurnBase, "count">;
-  /** How many `turn.all()` are under way, one within the other. */
+  /** How many `turn.all()` are under way, nested. */
   #depth = 0;
 
   constructor(base: Pick<TurnBase, "count">) {
     this.#base = base;
   }
 
-  /** A `turn.all()` begins. The result is called when it is over. */
+  /** Begins a `turn.all()`. The returned function ends it. */
   race(): () => void {
     this.#depth += 1;
     return () => {
@@ -178,23 +175,22 @@ class WaitPlaces {
   }
 
   /**
-   * What a wait is known by. It is numbered when that is asked for, which is when its function begins to wait: a checkpoint that is saved
-   * before does not count it.
+   * The identity of a wait. It is numbered when its function begins to wait: a checkpoint that is saved before does not count it.
    *
-   * @param ordered - What it is, where the order tells the rest.
-   * @param raced - What it is, in `turn.all()`.
-   * @param key - Of the agent.
+   * @param ordered - What it waits for, if the order tells the rest.
+   * @param raced - What it waits for, in `turn.all()`.
+   * @param key - Given by the agent.
    */
   place(ordered: string, raced: string, key: string | undefined): () => string {
     if (key !== undefined) return () => `=${key}`;
     const base = this.#base;
-    // Each `turn.all()` has numbers of its own: how far another one came is not the same in each attempt.
+    // Each `turn.all()` has its own numbers: the progress of another one differs between attempts.
     const of = this.#depth === 0 ? ordered : `a${base.count(races, 0) + 1}.${raced}`;
     return () => `${of}#${base.count(of, 1)}`;
   }
 }
 
-/** Counts the `turn.all()` that are over. */
+/** Counts the ended `turn.all()`. */
 const races = "a";
 
 interface StatusOptions<Metadata> {
@@ -203,7 +199,7 @@ interface StatusOptions<Metadata> {
   readonly messageMetadata?: JsonObject;
 }
 
-/** Metadata without a content makes a message without parts, which is refused with what is missing. */
+/** Metadata without content makes a message without parts, which is rejected with what is missing. */
 function messageOf(content?: Content, metadata?: JsonObject): { readonly message?: AgentMessage } {
   if (metadata !== undefined) return { message: { parts: content === undefined ? [] : partsOf(content), metadata } };
   return content === undefined ? {} : { message: { parts: partsOf(content) } };
@@ -232,9 +228,9 @@ function appendTo(artifactId: string, parts: readonly Part[], last: boolean): Ar
   };
 }
 
-/** A turn with builders of events, around the turn that the engine passes. */
+/** A turn with builders of events, around the turn of the engine. */
 export class AuthorTurn extends FactsOfTurn implements Turn {
-  /** The calls of `delegate()`, in their order. */
+  /** The calls of `delegate()`, in order. */
   #calls: DelegateCall[] | undefined;
   /** Made with the first wait, or the first `all()`. */
   #places: WaitPlaces | undefined;
@@ -268,7 +264,7 @@ export class AuthorTurn extends FactsOfTurn implements Turn {
     return this.base.requestAuthorization(init);
   }
 
-  // Few agents ask for authorizations, so the others do not load how.
+  // Loaded only by agents that ask for authorizations.
   async *authorize<Init extends AuthorizationInit>(
     init: Init,
   ): AsyncGenerator<AgentYield, Credentials[Init["form"]], void> {
@@ -318,14 +314,14 @@ export class AuthorTurn extends FactsOfTurn implements Turn {
 
   step(name: string, run: (call: StepCall) => unknown, options?: StepOptions): Promise<never> {
     const done = import("./steps.ts").then(({ step }) => step(this.base, name, run, options) as Promise<never>);
-    // One that nobody waits for must not end the process when its turn is over.
+    // If nobody awaits it, it must not end the process when its turn is over.
     done.catch(() => {});
     return done;
   }
 
   sleep(until: Date | number, { key }: KeyedWait = {}): AsyncGenerator<AgentYield, void, void> {
     const base = this.base;
-    // Times of a calendar are computed: two dates are told apart by their order.
+    // Dates are computed, so two of them are identified by their order.
     const place = this.#waitPlaces().place("s", typeof until === "number" ? `s${until}` : "d", key);
     return (async function* () {
       const which = place();
@@ -351,7 +347,6 @@ export class AuthorTurn extends FactsOfTurn implements Turn {
     return (this.#places ??= new WaitPlaces(this.base));
   }
 
-  // Nor how data is checked.
   async data<Output>(schema: StandardSchema<Output>, options?: { ask?: Content }): Promise<Output> {
     const { messageData } = await import("./data.ts");
     return messageData(this, schema, options?.ask);
@@ -390,7 +385,7 @@ export class AuthorTurn extends FactsOfTurn implements Turn {
     return streamText(source, options.artifactId ?? this.makeId(), options as WriterOptions, this.clock);
   }
 
-  // Loaded by agents of files alone.
+  // Loaded only by agents that send files.
   async *file(source: ByteSource, init: FileInit): AsyncGenerator<AgentEvent, SentFile, void> {
     const artifactId = init.artifactId ?? this.makeId();
     const { sendFile } = await import("@parley/a2a/internal/files/send");

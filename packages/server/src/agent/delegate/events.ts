@@ -28,18 +28,18 @@ import { CallFailed } from "./calls.ts";
 
 /* What events of another agent mean for this task. */
 
-/** Characters of the id of a task or a context. They are kept in a row, which is small. */
+/** Characters of an id of a task or a context. A row is small. */
 export const maxId = 1024;
 
-/** What a status is shown for. */
+/** The delegation of a shown status. */
 interface ShowingDelegation {
   readonly key: string;
   readonly options: Pick<DelegateOptions, "progress">;
-  /** The requests for an authorization that this task shows, of all delegations. */
+  /** The requests for authorizations that this task shows, of all delegations. */
   readonly authorizations: Map<string, AgentMessage | undefined>;
 }
 
-/** What of a status is shown, a request for an authorization or progress, and the row after it. */
+/** What to show of a status, a request for an authorization or progress, and the row after it. */
 export function shownOf(
   status: TaskStatus,
   row: OpenDelegation,
@@ -58,7 +58,7 @@ export function shownOf(
   if (auth === true) {
     authorizations.delete(key);
     const other = [...authorizations.values()].at(-1);
-    // The task goes on waiting for the others.
+    // The task still waits for the others.
     if (other !== undefined) events.push(authRequired(other));
     else if (authorizations.size === 0) events.push(working);
   }
@@ -74,16 +74,12 @@ export function shownOf(
   return { events, row: { ...unsaid, ...(isKept(message.messageId) && { said: message.messageId }) } };
 }
 
-/** Whether the id of a message is kept, so that the message is known when it comes again. A row is small. */
+/** Whether the id of a message is stored, to recognize the message when it comes again. A row is small. */
 export function isKept(messageId: string): boolean {
   return messageId.length <= 256;
 }
 
-/**
- * The task that an event belongs to.
- *
- * @throws CallFailed if its ids are too long to keep.
- */
+/** The task that an event belongs to. Throws `CallFailed` if its ids are too long to store. */
 export function idsOf({
   task,
   statusUpdate,
@@ -122,10 +118,10 @@ export function isIdle(state: TaskState, task: Task | undefined): boolean {
   return (state === "TASK_STATE_SUBMITTED" || state === "TASK_STATE_REJECTED") && artifacts.length === 0;
 }
 
-/** Most bytes of a row. The store takes 32 KiB. */
+/** Of 32 KiB that the store takes. */
 const maxRowBytes = 24 << 10;
 
-/** What a delegation returned. */
+/** The result of a delegation. */
 export class DelegatedResult implements Delegated {
   readonly task: Task | undefined;
   readonly message: Message | undefined;
@@ -160,12 +156,12 @@ export class DelegatedResult implements Delegated {
   }
 }
 
-/** A task without what may be large. */
+/** A task without its large members. */
 export function briefOf({ id, contextId, status, metadata }: Task): Task {
   return { id, status, ...(contextId !== undefined && { contextId }), ...(metadata !== undefined && { metadata }) };
 }
 
-/** What the row of a delegation that is over has of the open one. */
+/** What a closed row keeps of the open one. */
 type Before = Pick<OpenDelegation, "number" | "agent" | "addresses" | "hash">;
 
 const beforeOf = ({ number, agent, addresses, hash }: Before): Before => ({
@@ -180,7 +176,7 @@ export function messageRow(open: Before, message: Message): ClosedDelegation | u
   return fitting({ ...beforeOf(open), result: { message } });
 }
 
-/** The row of a task. What does not fit is read again when it is needed. */
+/** The row of a task. What does not fit is read again on use. */
 export function taskRow(
   open: Before,
   task: Task,
@@ -213,7 +209,7 @@ const ends: { readonly [State in Task["status"]["state"]]?: "failed" | "rejected
 
 const verbs = { failed: "could not do its part", rejected: "refused its part", canceled: "has canceled its part" };
 
-/** The error of a task that has ended without its work. `undefined` if it is done. */
+/** The error of a task that ended without its work. `undefined`: it is done. */
 export function failureOf(agent: string, task: Task, isIdle: boolean): DelegationFailed | undefined {
   const kind = ends[task.status.state];
   if (kind === undefined) return undefined;

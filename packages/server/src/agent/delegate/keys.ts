@@ -29,7 +29,6 @@ export interface DelegateCall {
   readonly client: DelegateClient;
   readonly message: DelegateMessage;
   readonly options: DelegateOptions;
-  /** Is told of it. */
   readonly watch?: DelegationWatch | undefined;
 }
 
@@ -38,7 +37,7 @@ export type DelegatedContent = Omit<Message, "messageId" | "role">;
 
 const maxKeyBytes = 400;
 
-/** @throws A2AError for a key that cannot be one. JavaScript callers can pass anything. */
+/** Throws for an invalid key. JavaScript callers can pass anything. */
 export function checkKey(key: unknown): void {
   if (key !== undefined && (typeof key !== "string" || key === "" || utf8Length(key) > maxKeyBytes)) {
     throw mistake(`key must be a text of 1 to ${maxKeyBytes} bytes`);
@@ -57,13 +56,13 @@ export function hashOf(content: DelegatedContent): string {
   return contentHash({ ...content, messageId: "", role: "ROLE_USER" });
 }
 
-/** What the agent is called here. */
+/** The displayed name of an agent. */
 export function nameOf({ card }: DelegateClient): string {
   return plain(card.name, 100) || "The other agent";
 }
 
-/** Which agent it is, however it is reached. Agents that share an address differ by their tenant (A2A 1.0 §8.3.2). */
-export function addressOf({ card }: DelegateClient): string {
+/** Identifies an agent. Agents that share an address differ by their tenant (A2A 1.0 §8.3.2). */
+function addressOf({ card }: DelegateClient): string {
   const first = card.supportedInterfaces?.[0];
   return first === undefined ? card.name : addressOfInterface(first);
 }
@@ -72,7 +71,7 @@ function addressOfInterface({ url, tenant }: AgentInterface): string {
   return tenant === undefined ? url : JSON.stringify([url, tenant]);
 }
 
-/** Addresses of a row, which is small. */
+/** Per row, which is small. */
 const maxAddressCount = 8;
 
 /** Hashes of the addresses of an agent. Two cards that have one in common are cards of one agent. */
@@ -81,7 +80,7 @@ export function addressHashesOf({ card }: DelegateClient): readonly string[] {
   return addresses.map(jsonHash);
 }
 
-/** Which delegations of the task they are: the same in each attempt of the turn, as long as the agents have the same addresses. */
+/** The keys of calls: the same in each attempt of the turn, while the agents keep their addresses. */
 export function keysOf(turn: TurnBase, calls: readonly DelegateCall[]): readonly string[] {
   const counts = new Map<string, number>();
   return calls.map(({ client, message, options: { key } }) => {
@@ -105,17 +104,15 @@ interface NewDelegation {
   readonly options: DelegateOptions;
   readonly content: DelegatedContent;
   readonly key: string;
-  readonly agent: string;
-  readonly address: string;
-  readonly addresses: readonly string[];
+  readonly client: DelegateClient;
 }
 
-/** How many delegations a task may have. Their rows are among those of all features. */
+/** Per task. Their rows are among those of all features. */
 const maxDelegations = 128;
 
 /** What is stored before the message is sent. */
 export async function firstRow(init: NewDelegation): Promise<OpenDelegation> {
-  const { turn, rows, content, key, agent, addresses } = init;
+  const { turn, rows, content, key, client } = init;
   const messageId = await messageIdOf(turn, rows, key, 1);
   const contextId = await contextOf(init);
   const { taskId } = content;
@@ -127,8 +124,8 @@ export async function firstRow(init: NewDelegation): Promise<OpenDelegation> {
   const numbers = [...open.values(), ...closed.values()].map(({ number }) => number);
   return {
     number: earlier?.number ?? Math.max(0, ...numbers) + 1,
-    agent,
-    addresses,
+    agent: nameOf(client),
+    addresses: addressHashesOf(client),
     hash: hashOf(content),
     round: 1,
     messageId,
@@ -162,31 +159,29 @@ export async function messageOf(
 }
 
 /** One conversation with each agent in each conversation of this one. */
-async function contextOf({ turn, rows, options, content, address }: NewDelegation): Promise<string | undefined> {
+async function contextOf({ turn, rows, options, content, client }: NewDelegation): Promise<string | undefined> {
   const { contextId = content.contextId } = options;
   if (contextId !== undefined) return contextId === false ? undefined : contextId;
-  return content.taskId === undefined ? rows.nameOf("context", turn.contextId, address) : undefined;
+  return content.taskId === undefined ? rows.nameOf("context", turn.contextId, addressOf(client)) : undefined;
 }
 
-/* Which delegation of an earlier attempt a call is, where the agent may have another address since. */
-
-/** Which delegation a call is. */
+/** Which delegation a call is, of an earlier attempt or a new one. */
 export interface Identity {
   readonly key: string;
   /**
-   * Set for a new delegation whose agent may be one that was asked already. `sent`: the row of the message that it may have, where its
-   * task is not known.
+   * Set for a new delegation whose agent may have been asked already. `sent`: the row of the message that it may have, if its task is
+   * unknown.
    */
   readonly doubt?: { readonly sent?: OpenDelegation };
 }
 
-/** Whether the agent of a call is that of a row. `undefined`: it cannot be known. */
+/** Whether the agent of a call is that of a row. `undefined`: unknown. */
 type Answer = boolean | undefined;
 
 /**
- * Identifies the call at an index. A key has the address of the agent, and an agent may have another one after a restart: nothing must be sent
- * to it twice. But agents with one name may be several, and a name and a message are then no proof. So a row with that name and message is
- * taken only if its agent has the same task, or an address in common.
+ * Identifies the call at an index. A key has the address of the agent, which may change with a restart, and nothing must be sent to an agent
+ * twice. But several agents may have one name. So a row with that name and message is taken only if its agent has the same task, or an
+ * address in common.
  */
 export async function identify(
   turn: TurnBase,
