@@ -1,6 +1,6 @@
 import { A2AError } from "@parley/a2a/internal/model/index";
 import type { Store } from "../store/index.ts";
-import type { BlobRooms, BlobSettings } from "./lazy.ts";
+import type { BlobDeps, BlobSettings } from "./lazy.ts";
 import type { BlobStore } from "./port.ts";
 import { blobFeature, blobId, placeOf, prefixOf, unknownAgent } from "./ref.ts";
 
@@ -15,8 +15,8 @@ export interface BlobScope {
 }
 
 /**
- * Deletes the blobs of an agent, of an owner, or of a task, and returns how many there were. A server deletes the blobs of deleted tasks
- * by itself, within a day and an hour. This is for what has to be gone now.
+ * Deletes the blobs of an agent, of an owner, or of a task, and returns how many there were. A server deletes the blobs of deleted tasks within
+ * a day and an hour. This is for what has to be gone now.
  *
  * @example
  * ```ts
@@ -33,7 +33,7 @@ export async function deleteBlobsOf(store: BlobStore, { agent, owner, taskId }: 
     // From the beginning each time, since the page before is gone.
     const { blobs, next } = await store.list({ prefix, limit: 1000 });
     const first = blobs[0]?.key;
-    // Otherwise this would not end where a bucket keeps what is deleted.
+    // Otherwise this would not end if a bucket keeps what is deleted.
     if (next !== undefined && (first === undefined || first === last)) {
       throw new A2AError("Unavailable", "The blob store still lists files that were deleted");
     }
@@ -44,22 +44,19 @@ export async function deleteBlobsOf(store: BlobStore, { agent, owner, taskId }: 
   }
 }
 
-/**
- * Deletes what messages of an owner have brought whose agent was not known yet: they are being received, or their server has crashed
- * meanwhile. Returns how many files there were.
- */
+/** Deletes files of an owner's messages that are still being received, or whose server crashed meanwhile. Returns how many there were. */
 export function deleteIncomingBlobs(store: BlobStore, owner: string): Promise<number> {
   return deleteBlobsOf(store, { agent: unknownAgent, owner });
 }
 
-/* Whose a store of files is: it has the id of its database as the name of a mark. */
+/* The owner of a store of files is marked: the name of the mark has the id of its database. */
 
-/** What begins the keys of marks. No key of a file begins with it. */
+/** The prefix of the keys of marks. No key of a file has it. */
 const marks = "~~database/";
-/** The key that the id of the database is stored under. It never expires. */
+/** The owner of the key with the id of the database. It never expires. */
 const database = { agent: "~~files", owner: "~~files" };
 
-/** The mark of a store of files, and that of a database. One that nobody has marked gets it. */
+/** The mark of a store of files, and that of a database. An unmarked store gets it. */
 export async function marked(
   files: BlobStore,
   store: Store,
@@ -67,14 +64,14 @@ export async function marked(
 ): Promise<{ readonly own: string; readonly mark: string | undefined }> {
   const own = marks + (await idOf(store, now));
   if ((await marksOf(files)).length === 0) await files.put(own, nothing());
-  // Another one may have marked it at the same time: then it is nobody's.
+  // If another database has marked it at the same time, it is neither's.
   const found = await marksOf(files);
   return { own, mark: found.find((key) => key !== own) ?? found[0] };
 }
 
 /**
- * Whether a store of files is that of a database: `false` if another one has marked it. `undefined`: no server has marked it so far,
- * which one does when it first looks for unused files. Nothing is changed.
+ * Whether a store of files is that of a database: `false` if another one has marked it. `undefined`: unmarked, until a server first searches for
+ * unused files. Nothing is changed.
  *
  * @example
  * ```ts
@@ -96,7 +93,7 @@ async function marksOf(files: BlobStore): Promise<readonly string[]> {
 
 async function* nothing(): AsyncGenerator<never, void, void> {}
 
-/** The id of a database. Whoever asks first makes it. */
+/** The id of a database, which is made on first use. */
 async function idOf(store: Store, now: number): Promise<string> {
   const known = await store.once(database, "id", now);
   if (known !== undefined) return known.hash;
@@ -108,35 +105,35 @@ async function idOf(store: Store, now: number): Promise<string> {
   return first.hash;
 }
 
-/** Entries of a page when unused blobs are searched for. */
+/** Entries of a page. */
 const pageSize = 500;
-/** By so much the clock may go wrong between two searches without being set, in milliseconds. */
+/** How far the clock may drift between two searches without being set, in milliseconds. */
 const drift = 60_000;
 
 /**
- * Deletes the blobs that no task has. What it deletes is gone for good, so it does nothing where it cannot know: in a store of files that
- * another database has marked, and after the clock was set.
+ * Deletes the blobs that no task has. Deletion is final, so it does nothing when it cannot know: in a store of files that another database has
+ * marked, and after the clock was set.
  */
 export class Collector {
   readonly #settings: BlobSettings;
-  readonly #rooms: BlobRooms;
-  /** Wall time without the monotonic time. */
+  readonly #deps: BlobDeps;
+  /** Wall time minus monotonic time. */
   #offset: number;
   /** Nothing is deleted before; monotonic time. */
   #notBefore = -Infinity;
 
-  constructor(settings: BlobSettings, rooms: BlobRooms) {
+  constructor(settings: BlobSettings, deps: BlobDeps) {
     this.#settings = settings;
-    this.#rooms = rooms;
-    this.#offset = rooms.clock.now() - rooms.clock.elapsed();
+    this.#deps = deps;
+    this.#offset = deps.clock.now() - deps.clock.elapsed();
   }
 
   /** Deletes those that are old enough. `stopped`: whether to end. Returns how many there were. */
   async collect(stopped: () => boolean): Promise<number> {
-    const { logger } = this.#rooms;
+    const { logger } = this.#deps;
     const { store } = this.#settings;
-    // Read before anything is waited for: the clock may be set at any time after it was looked at.
-    const before = this.#rooms.clock.now() - this.#settings.keepUnused;
+    // Read before anything is awaited: the clock may be set later.
+    const before = this.#deps.clock.now() - this.#settings.keepUnused;
     if (this.#clockWasSet() || !(await this.#isOwn(store))) return 0;
     let deleted = 0;
     let failure: { readonly thrown: unknown } | undefined;
@@ -148,7 +145,7 @@ export class Collector {
         await store.delete(unused);
         deleted += unused.length;
       } catch (thrown) {
-        // The pages after it do not wait for it.
+        // The other pages still follow.
         failure ??= { thrown };
       }
       if (next !== undefined && seen.has(next)) {
@@ -163,9 +160,9 @@ export class Collector {
     return deleted;
   }
 
-  /** A clock that was set makes files look old that are about to be named by a record. */
+  /** After the clock was set, files look old that a record is about to name. */
   #clockWasSet(): boolean {
-    const { clock, logger } = this.#rooms;
+    const { clock, logger } = this.#deps;
     const offset = clock.now() - clock.elapsed();
     const by = offset - this.#offset;
     this.#offset = offset;
@@ -177,7 +174,7 @@ export class Collector {
   }
 
   async #isOwn(store: BlobStore): Promise<boolean> {
-    const { logger, tasks, clock } = this.#rooms;
+    const { logger, tasks, clock } = this.#deps;
     const { own, mark } = await marked(store, tasks, clock.now());
     if (mark === own) return true;
     logger.error("The files belong to another database, so those that this one does not know are not deleted", {
@@ -187,7 +184,7 @@ export class Collector {
     return false;
   }
 
-  /** Those of the keys that no row of their task names. What is no key of a server is left alone. */
+  /** Those of the keys that no row of their task names. Other keys than those of servers are ignored. */
   async #unused(keys: readonly string[]): Promise<readonly string[]> {
     const unused: string[] = [];
     let task = "";
@@ -198,7 +195,7 @@ export class Collector {
       const { agent, taskId } = place;
       const name = key.slice(0, key.lastIndexOf("/"));
       if (name !== task) {
-        const rows = await this.#rooms.tasks.features({ agent }, taskId, blobFeature);
+        const rows = await this.#deps.tasks.features({ agent }, taskId, blobFeature);
         used = new Set(rows.map(({ key: id }) => id));
         task = name;
       }

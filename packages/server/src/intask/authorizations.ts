@@ -6,7 +6,7 @@ import {
   type Part,
 } from "@parley/a2a/internal/model/index";
 import { authorizationMember, isAuthorizationAnswer, memberOf } from "@parley/a2a/internal/protocol/index";
-import { createSeal, receiptOf, sealKeyring } from "../seal/index.ts";
+import { createSeal, receiptOf, sealKeyring, type SealKeyring } from "../seal/index.ts";
 import { answerCallback } from "./callback.ts";
 import {
   audited,
@@ -18,25 +18,23 @@ import {
   type TakenAnswer,
 } from "./port.ts";
 import { openRequest, Waits } from "./request.ts";
-import { type Answer, answered, findRequest, inTaskFeature, isOpen, problemOf } from "./row.ts";
+import { type Answer, answered, findRequest, isOpen, problemOf } from "./row.ts";
 
-/** Puts the parts together. */
-export function createAuthorizations(settings: InTaskSettings, host: InTaskHost): Authorizations {
-  const seal = createSeal(() => keyring()());
-  let derived: ReturnType<typeof sealKeyring> | undefined;
-  const keyring = () => (derived ??= sealKeyring(settings.keys(), "parley authorization seal 1"));
+export function createAuthorizations(settings: InTaskSettings, host: InTaskHost): Omit<Authorizations, "isAwaited"> {
+  let keyring: SealKeyring | undefined;
+  // On use: without keys it throws.
+  const seal = createSeal(() => (keyring ??= sealKeyring(settings.keys(), "parley authorization seal 1"))());
   const waits = new Waits(host);
   const parts = { settings, host, seal, waits };
   return {
     open: (init, turn) => openRequest(parts, init, turn),
-    isAwaited: async (task) => (await host.store.features(task, task.taskId, inTaskFeature)).length > 0,
     take: (message, answer) => takeAnswer(parts, message, answer),
     changed: (task) => waits.changed(task),
     callback: (request, bodies) => answerCallback(parts, request, bodies),
   };
 }
 
-/* A credential in a message (A2A 1.0 §7.6.3, 0.3 §4.5): it is taken out before anything is stored. */
+/* A credential in a message (A2A 1.0 §7.6.3, 0.3 §4.5) is taken out before anything is stored. */
 
 /** Takes the credential out of a message. `answer`: the part that has it. */
 export async function takeAnswer(parts: InTaskParts, message: Message, answer: Part): Promise<TakenAnswer> {
@@ -78,7 +76,7 @@ export async function takeAnswer(parts: InTaskParts, message: Message, answer: P
   };
 }
 
-/** A retry of the message has the same receipt, and a message with another credential has another one. */
+/** A retry has the same receipt, a message with another credential has another one. */
 function receipt({ settings }: InTaskParts, credential: JsonValue): Promise<string> {
   return receiptOf(settings.keys()[0], "parley authorization receipt 1")(JSON.stringify(credential));
 }

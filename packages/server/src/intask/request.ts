@@ -22,13 +22,13 @@ import {
   type StoredRequest,
 } from "./row.ts";
 
-/* A request of a turn: it is opened, and the turn waits for the answer. */
+/* A turn opens a request, and waits for its answer. */
 
 const usualLifetime = 10 * 60_000;
 const longestLifetime = 24 * 60 * 60_000;
 const longestReason = 2000;
 
-/** Opens a request, or finds the one that the turn had opened before a restart. */
+/** Opens a request, or finds the one that the turn opened before a restart. */
 export async function openRequest<Init extends AuthorizationInit>(
   parts: InTaskParts,
   init: Init,
@@ -105,7 +105,7 @@ class Wait {
     } finally {
       this.#turn.rest(false);
     }
-    // The row goes before the agent gets the credential, so that nothing gets it twice.
+    // Deleted before the agent gets the credential, so that nothing gets it twice.
     await this.#turn.keep([deleteRequest(this.#id)]);
     return this.#credentialOf(found.request);
   }
@@ -146,7 +146,7 @@ class Wait {
     return new AuthorizationNotGiven(kind, sentences[kind]);
   }
 
-  /** The turn is over. Its row goes, unless another process continues with it. */
+  /** The turn is over. Deletes its row, unless another process continues with it. */
   async #aborted(): Promise<unknown> {
     const { reason } = this.#turn.signal;
     const goesOn = reason === undefined || /^(?:shutdown|leaseLost|storeFailed)$/.test(reason.kind);
@@ -200,7 +200,7 @@ const sentences = {
   message: "The caller sent another message.",
 } as const;
 
-/** `left`: milliseconds until the request ends. A message that came first counts more than nothing, and less than an answer. */
+/** `left`: milliseconds until the request expires. An answer takes precedence over a message, and that over the expiry. */
 function problemOf({ row, request }: FoundRequest, left: number): AuthorizationNotGiven["kind"] | undefined {
   if (request.state === "given") return undefined;
   if (request.state === "denied") return "denied";
@@ -245,24 +245,24 @@ interface Timer {
   readonly clear: () => void;
 }
 
-/** Rows of one look. */
+/** Rows of one poll. */
 const pageSize = 1000;
 
 /**
- * The turns of this process that wait, by task. What this process stores wakes them at once. For what other processes stored it looks
- * at the rows that have a `due`, every `pollInterval`, however many turns wait, and not at all while none does.
+ * The waiting turns of this process, by task. What this process stores wakes them at once. For what other processes store it polls the rows with
+ * a `due` every `pollInterval`, once for all turns, and not while none waits.
  */
 export class Waits {
   readonly #host: Looking;
   readonly #waiting = new Map<string, Set<() => void>>();
-  /** The timer of the next look; absent where nobody waits. */
+  /** The timer of the next poll. */
   #timer: Timer | undefined;
 
   constructor(host: Looking) {
     this.#host = host;
   }
 
-  /** Calls `run` when something of the task was stored. The returned function ends it. */
+  /** Calls `run` when something of the task was stored. The returned function stops it. */
   on(task: TaskKey, run: () => void): () => void {
     const name = nameOf(task);
     const waiting = this.#waiting.get(name) ?? new Set();
@@ -302,7 +302,7 @@ export class Waits {
     } catch (cause) {
       logger.warn("Answers to requests for authorizations could not be looked up, and will be again", { cause });
     }
-    // Nobody may wait any more, or somebody again with a timer of their own.
+    // Unless the last wait ended meanwhile: a later one has its own timer.
     if (this.#timer === timer) this.#timer = this.#later();
   }
 }

@@ -18,7 +18,7 @@ import {
   type WebhooksParams,
 } from "@parley/a2a/internal/webhooks/names";
 import type { Codec } from "@parley/a2a/internal/wire/codec";
-import { lazyBlobs, type BlobRooms, type BlobSettings, type LazyBlobs } from "../blobs/lazy.ts";
+import { lazyBlobs, type BlobDeps, type BlobSettings, type LazyBlobs } from "../blobs/lazy.ts";
 import type { BlobOptions } from "../blobs/port.ts";
 import type { Authorizations, InTaskOptions, InTaskSettings } from "../intask/index.ts";
 import type { Outbox, OutboxHost, PushOptions, PushSettings } from "../push/index.ts";
@@ -269,7 +269,7 @@ type BlobHost = Pick<InTaskHost, "publicUrl" | "pushKeys">;
 export function blobsOf(
   options: BlobOptions | undefined,
   around: BlobHost,
-): ((rooms: BlobRooms) => LazyBlobs) | undefined {
+): ((rooms: BlobDeps) => LazyBlobs) | undefined {
   if (options === undefined) return undefined;
   const settings = settingsOf(options, around);
   return (rooms) => lazyBlobs(settings, rooms);
