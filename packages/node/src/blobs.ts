@@ -70,7 +70,7 @@ async function stored<T>(work: () => Promise<T>): Promise<T> {
 
 /** The code alone: a message of the file system has a path. */
 function unavailable(thrown: unknown): A2AError {
-  return new A2AError("Unavailable", `The blob store did not do it: ${codeOf(thrown) ?? "unknown"}`);
+  return new A2AError("Unavailable", `Blob store request failed: ${codeOf(thrown) ?? "unknown"}`);
 }
 
 function codeOf(thrown: unknown): string | undefined {

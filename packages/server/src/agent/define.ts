@@ -99,7 +99,7 @@ export function defineAgent<Types extends AgentTypes<Types> = object>(definition
   ];
   if (fields.length > 0) {
     const list = fields.map((violation) => `${violation.field} ${violation.description}`).join(", ");
-    throw new A2AError("InvalidParams", `The agent is not complete: ${list}`, { fields });
+    throw new A2AError("InvalidParams", `The agent is incomplete: ${list}`, { fields });
   }
   return Object.freeze({
     ...rest,

@@ -40,7 +40,7 @@ export async function step(
 ): Promise<unknown> {
   checkName("step", name);
   if (typeof run !== "function") throw stepMistake("step", `${quoted(name)} has no function`);
-  if (scope !== "turn" && scope !== "task") throw stepMistake("step", `scope is "turn" or "task"`);
+  if (scope !== "turn" && scope !== "task") throw stepMistake("step", `scope must be "turn" or "task"`);
   checkRetry(retry);
   const memory = await turn.memory();
   const id = `${scope} ${name}`;
@@ -76,7 +76,7 @@ function checkRetry(retry: StepRetry | undefined): void {
   if (retry === undefined) return;
   const { attempts, delay = 0, maxDelay = 0 } = retry;
   if (Number.isInteger(attempts) && attempts > 0 && delay >= 0 && maxDelay >= 0) return;
-  throw stepMistake("step", "retry.attempts is a whole number from 1 on, and its times are in milliseconds");
+  throw stepMistake("step", "retry.attempts must be a whole number from 1, and its times milliseconds");
 }
 
 /** The longest time of a timer. A longer one would fire at once. */
@@ -108,7 +108,7 @@ function valueOf(json: string): unknown {
 function checkSize(name: string, json: string, room: number): void {
   const bytes = utf8Length(json);
   const { result, results } = stepBounds;
-  const advice = "keep it elsewhere, and return where it is";
+  const advice = "store it elsewhere, and return a reference";
   if (bytes > result) {
     throw stepMistake("step", `the result of ${quoted(name)} takes ${bytes} bytes of at most ${result}: ${advice}`);
   }

@@ -84,8 +84,7 @@ export async function* waitFor<Output>(
   const { data } = yield* wait(turn, memory, key, first, take);
   if (data === undefined) return undefined;
   const value = fitting ?? (await fits(turn, name, data, schema));
-  if (value === undefined)
-    throw stepMistake("waitFor", `the event that came in an earlier attempt does not fit the schema`);
+  if (value === undefined) throw stepMistake("waitFor", `the event of an earlier attempt does not match the schema`);
   return value.value;
 }
 
@@ -138,6 +137,6 @@ async function fits<Output>(
   const checked = await checkData([{ field: "data", value: data }], schema);
   if (checked.fits) return checked;
   const fields = checked.fields.map(({ field, description }) => `${field} ${description}`);
-  logger.error("An event does not fit its schema, and is dropped", { name, fields });
+  logger.error("Event does not match its schema; dropped", { name, fields });
   return undefined;
 }

@@ -283,8 +283,8 @@ function takeEarlier(room: BlobRoom, hash: ByteHash): string | undefined {
 
 function tooLarge({ sender }: BlobRoom, limit: string, bytes: number): A2AError {
   return sender === "client"
-    ? new A2AError("RequestTooLarge", `A file of the message does not fit: ${limit} is ${bytes}`)
-    : new A2AError("InvalidAgentResponse", `A file does not fit: ${limit} is ${bytes}`);
+    ? new A2AError("RequestTooLarge", `A file of the message exceeds a limit: ${limit} is ${bytes}`)
+    : new A2AError("InvalidAgentResponse", `A file exceeds a limit: ${limit} is ${bytes}`);
 }
 
 async function* asAsync(pieces: Iterable<Bytes>): AsyncGenerator<Bytes, void, void> {

@@ -35,7 +35,7 @@ export async function deleteBlobsOf(store: BlobStore, { agent, owner, taskId }: 
     const first = blobs[0]?.key;
     // Otherwise this would not end if a bucket keeps what is deleted.
     if (next !== undefined && (first === undefined || first === last)) {
-      throw new A2AError("Unavailable", "The blob store still lists files that were deleted");
+      throw new A2AError("Unavailable", "The blob store still lists deleted files");
     }
     last = first;
     await store.delete(blobs.map(({ key }) => key));
@@ -101,7 +101,7 @@ async function idOf(store: Store, now: number): Promise<string> {
   const [outcome] = await store.append([{ context: { ...database, contextId: "database" }, effects: [once] }]);
   if (outcome?.ok === true) return once.hash;
   const first = outcome?.once ?? (await store.once(database, "id", now));
-  if (first === undefined) throw new A2AError("Unavailable", "The database has no id for its files");
+  if (first === undefined) throw new A2AError("Unavailable", "The database has no id to mark its files with");
   return first.hash;
 }
 
@@ -149,13 +149,13 @@ export class Collector {
         failure ??= { thrown };
       }
       if (next !== undefined && seen.has(next)) {
-        throw new A2AError("Unavailable", "The blob store lists the same page again and again");
+        throw new A2AError("Unavailable", "The blob store keeps listing the same page");
       }
       if (next !== undefined) seen.add(next);
       after = next;
       more = next !== undefined;
     }
-    if (deleted > 0) logger.info("Files that no task has were deleted", { files: deleted });
+    if (deleted > 0) logger.info("Deleted unused files", { files: deleted });
     if (failure !== undefined) throw failure.thrown;
     return deleted;
   }
@@ -168,7 +168,7 @@ export class Collector {
     this.#offset = offset;
     if (Math.abs(by) > drift) {
       this.#notBefore = clock.elapsed() + this.#settings.keepUnused;
-      logger.warn("The clock was set: unused files are deleted later", { by, later: this.#settings.keepUnused });
+      logger.warn("Wall clock jumped; unused files are deleted later", { by, later: this.#settings.keepUnused });
     }
     return clock.elapsed() < this.#notBefore;
   }
@@ -177,7 +177,7 @@ export class Collector {
     const { logger, tasks, clock } = this.#deps;
     const { own, mark } = await marked(store, tasks, clock.now());
     if (mark === own) return true;
-    logger.error("The files belong to another database, so those that this one does not know are not deleted", {
+    logger.error("Files belong to another database; unused files are not deleted", {
       mark,
       own,
     });

@@ -81,7 +81,7 @@ export class Receiving implements IncomingFiles {
       this.#slowFor = sender.isAwaited && this.#lately < least ? this.#slowFor + 1 : 0;
       this.#lately = 0;
       if (this.#slowFor < slowIntervals || this.#budget.waiting === 0) return this.watch(sender);
-      const what = "The request comes too slowly for a server this busy";
+      const what = "The request arrives too slowly for a busy server";
       sender.refuse(new A2AError("Unavailable", what, { retryAfter: 5 }));
     });
   }
@@ -171,7 +171,7 @@ export async function moveBlob(store: BlobStore, from: string, to: string): Prom
     return to;
   }
   const found = await store.get(from);
-  if (found === undefined) throw new A2AError("Unavailable", "A file of the message is missing in the blob store");
+  if (found === undefined) throw new A2AError("Unavailable", "A file of the message is missing from the blob store");
   await store.put(to, found.body);
   // If this fails, the collector deletes it later.
   await store.delete([from]).catch(() => {});

@@ -187,7 +187,7 @@ export class BlobReader {
 
   async *read(ref: BlobRef): AsyncGenerator<Bytes, void, void> {
     const body = await this.open(ref);
-    if (body === undefined) throw new A2AError("Unavailable", "A file of the task is missing in the blob store");
+    if (body === undefined) throw new A2AError("Unavailable", "A file of the task is missing from the blob store");
     yield* body;
   }
 

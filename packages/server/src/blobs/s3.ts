@@ -163,7 +163,7 @@ function contentOf(
   const size = Number((isPart ? all : response.headers.get("content-length")) ?? Number.NaN);
   if (!Number.isSafeInteger(size) || (isPart && Number(from) !== start)) {
     void response.body?.cancel().catch(() => {});
-    throw Object.assign(new Error("The answer is not what was asked for"), { code: "WrongRange" });
+    throw Object.assign(new Error("The response does not match the requested range"), { code: "WrongRange" });
   }
   // A server that ignores the range sends all of it.
   const skip = isPart ? 0 : start;
@@ -255,7 +255,7 @@ function isMissing(thrown: unknown): boolean {
 function unavailable(thrown: unknown): A2AError {
   const { code, name } = (thrown ?? {}) as { readonly code?: unknown; readonly name?: unknown };
   const what = [statusOf(thrown), code ?? name].filter((each) => typeof each === "number" || typeof each === "string");
-  return new A2AError("Unavailable", `The blob store did not do it: ${what.join(" ") || "no answer"}`);
+  return new A2AError("Unavailable", `Blob store request failed: ${what.join(" ") || "no answer"}`);
 }
 
 /** The bytes of a stream, without the first `skip`. Unlike a generator's, `return()` cancels the stream even if nothing was read. */

@@ -41,7 +41,7 @@ export async function takeAnswer(parts: InTaskParts, message: Message, answer: P
   const at = message.parts.indexOf(answer);
   const { id, credential, denied } = memberOf(answer) ?? {};
   const field = `message.parts[${at}].data`;
-  if (message.taskId === undefined) throw refused(field, "belongs to a task: set message.taskId");
+  if (message.taskId === undefined) throw refused(field, "requires message.taskId");
   if (typeof id !== "string") throw refused(`${field}.id`, "must be the id of the request");
   if (message.parts.filter(isAuthorizationAnswer).length > 1)
     throw refused(field, "must be the only answer of a message");
@@ -56,11 +56,11 @@ export async function takeAnswer(parts: InTaskParts, message: Message, answer: P
       const { host } = parts;
       const found = await findRequest(host.store, task, id);
       if (found === undefined || !isOpen(found, host.clock.now())) {
-        throw refused(`${field}.id`, "is not that of a request for an authorization that is open");
+        throw refused(`${field}.id`, "must be the id of an open authorization request");
       }
       const { form, inMessage } = found.request;
       if (credential !== undefined && inMessage !== true) {
-        throw refused(`${field}.credential`, "is not taken in a message: open the link of the request");
+        throw refused(`${field}.credential`, "is not accepted in a message: open the link of the request");
       }
       const problem = credential === undefined ? undefined : problemOf(form, credential);
       if (problem !== undefined) throw refused(`${field}.credential`, problem);

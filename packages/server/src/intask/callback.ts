@@ -125,7 +125,7 @@ async function postedJson(
   const { form } = link.found.request;
   const problem = given?.denied === true ? undefined : problemOf(form, given?.credential);
   if (given === undefined || problem !== undefined || (form === "oauth" && given.denied !== true)) {
-    return json(400, { error: `credential ${problem ?? "is not taken here"}` });
+    return json(400, { error: `credential ${problem ?? "is not accepted here"}` });
   }
   const answer: Answer =
     given.denied === true ? { kind: "denied" } : { kind: "credential", value: given.credential as JsonValue };
@@ -199,7 +199,7 @@ async function isOfPrincipal(
     return principal !== undefined && host.ownerOf(principal) === owner;
   } catch (cause) {
     if (hasCode(cause, "TooManyRequests")) throw cause;
-    host.logger.debug("The sender of a link is not known", { cause });
+    host.logger.debug("Failed to identify the sender of a link", { cause });
     return false;
   }
 }

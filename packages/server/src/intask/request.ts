@@ -156,7 +156,7 @@ class Wait {
       await host.store.append([item]).catch((cause: unknown) => {
         const { contextId } = this.#turn;
         const about = taskFields({ ...item.task, contextId });
-        host.logger.warn("A request for an authorization could not be deleted", { ...about, cause });
+        host.logger.warn("Failed to delete authorization request", { ...about, cause });
       });
     }
     return reason;
@@ -300,7 +300,7 @@ export class Waits {
         after = rows.at(-1)?.due;
       }
     } catch (cause) {
-      logger.warn("Answers to requests for authorizations could not be looked up, and will be again", { cause });
+      logger.warn("Authorization poll failed; retrying", { cause });
     }
     // Unless the last wait ended meanwhile: a later one has its own timer.
     if (this.#timer === timer) this.#timer = this.#later();

@@ -65,7 +65,9 @@ export class OpenStreams {
     const caller = callerKey(principal, address);
     const open = this.#open.get(caller) ?? 0;
     if (open >= this.#maxStreams) {
-      throw new A2AError("TooManyRequests", `A caller may have ${this.#maxStreams} streams at a time`, { retryAfter });
+      throw new A2AError("TooManyRequests", `A caller may have at most ${this.#maxStreams} concurrent streams`, {
+        retryAfter,
+      });
     }
     this.#open.set(caller, open + 1);
     let isOpen = true;

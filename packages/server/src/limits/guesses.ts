@@ -125,7 +125,7 @@ export class Guesses {
 }
 
 function tooManyFailures(wait: number): A2AError {
-  return new A2AError("TooManyRequests", "Too many requests with wrong or no credentials came from this address", {
+  return new A2AError("TooManyRequests", "Too many requests from this address had wrong or no credentials", {
     retryAfter: Math.ceil(wait / 1000),
   });
 }

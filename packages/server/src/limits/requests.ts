@@ -81,7 +81,7 @@ function limiterOf(
   const failed = (cause: unknown): void => {
     if (clock.elapsed() < quietUntil) return;
     quietUntil = clock.elapsed() + 60_000;
-    logger.error("A rate limiter failed, and requests are not limited", { limit: `limits.rate.${name}`, cause });
+    logger.error("Rate limiter failed; requests are not limited", { limit: `limits.rate.${name}`, cause });
   };
   return (key) => {
     let answer: RateAnswer | Promise<RateAnswer>;

@@ -201,7 +201,7 @@ export class Reports {
     };
     const cancel = clock.after(patience, () => {
       isLate = true;
-      giveUp(new Error(`The store has not answered for ${patience} ms`));
+      giveUp(new Error(`The store did not answer within ${patience} ms`));
     });
     try {
       const uses = sent.map(({ budget: { key, requests, per }, used, asked }) => {
@@ -261,7 +261,7 @@ export class Reports {
     }
     if (now < this.#quietUntil || this.#host.isClosed()) return;
     this.#quietUntil = now + quiet;
-    logger.error("Rates cannot be counted together with other processes now: this one counts by itself", { cause });
+    logger.error("Shared rate limits unavailable; this process counts alone", { cause });
   }
 }
 

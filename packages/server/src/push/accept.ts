@@ -49,16 +49,16 @@ export async function acceptConfig(given: GivenConfig, deps: AcceptDeps): Promis
   if (extensions.reduce((sum, uri) => sum + utf8Length(uri), 0) > maxBytes.extensions) {
     throw new A2AError(
       "RequestTooLarge",
-      `The URIs of the extensions of a webhook may take ${maxBytes.extensions} bytes`,
+      `The extension URIs of a webhook must not take more than ${maxBytes.extensions} bytes`,
     );
   }
   refuse(path, violationsOf(config, task, settings));
   const { url, authentication } = config;
   const scheme = authentication?.scheme;
   const problem = await addressProblem(url, settings.net, settings.dialer, clock);
-  if (problem !== undefined) refuse(path, [{ field: "url", description: `is refused: ${problem}` }]);
+  if (problem !== undefined) refuse(path, [{ field: "url", description: `must not be called: ${problem}` }]);
   if (settings.challenge && !(await challenge(url, scheme))) {
-    refuse(path, [{ field: "url", description: "did not answer the challenge with the same challenge" }]);
+    refuse(path, [{ field: "url", description: "did not echo the challenge" }]);
   }
   const id = present(config.id) ?? ids.next();
   const [token, credentials] = [present(config.token), present(authentication?.credentials)];
@@ -114,7 +114,7 @@ function tooLong(text: string | undefined, bytes: number): string | undefined {
 function unfit(text: string | undefined): string | undefined {
   if (text === undefined || text === "") return undefined;
   const fits = /^[\x20-\x7e]+$/.test(text) && !text.startsWith(" ") && !text.endsWith(" ");
-  return fits ? undefined : "must be visible ASCII characters, which a header can carry";
+  return fits ? undefined : "must be visible ASCII characters, without spaces at the ends";
 }
 
 /** HTTP schemes whose credentials depend on the single request, so nobody can register them. */
@@ -124,7 +124,7 @@ const perRequest =
 function schemeProblem(scheme: string, url: string, { mutualTls }: PushSettings): string | undefined {
   if (!/^[\w!#$%&'*+.^`|~-]+$/.test(scheme)) return "is not the name of an HTTP authentication scheme";
   if (perRequest.includes(scheme.toLowerCase())) {
-    return "is not supported: its credentials depend on the single request";
+    return "is not supported: its credentials depend on each request";
   }
   if (!isScheme(scheme, mutualTlsScheme)) return undefined;
   if (mutualTls === undefined) return "is not supported: this server has no client certificate";
@@ -137,7 +137,7 @@ function credentialsProblem(scheme: string, credentials: string | undefined): st
   if (credentials === undefined) {
     return isMutualTls || isScheme(scheme, "Bearer") ? undefined : `are required for the scheme ${scheme}`;
   }
-  if (isMutualTls) return "must be absent: the client certificate of the server is used";
+  if (isMutualTls) return "must be absent: the server uses its client certificate";
   if (isScheme(scheme, standardWebhooksScheme) && !isWebhookSecret(credentials)) {
     return "must be whsec_ and 24 to 64 random bytes in base64";
   }
@@ -167,7 +167,7 @@ export function challenges(fetchFor: FetchFor, maxRequests: number): Challenge {
   };
   return async (url, scheme) => {
     if (running >= maxRequests) {
-      throw new A2AError("Unavailable", "The server is asking too many other webhooks", { retryAfter: 1 });
+      throw new A2AError("Unavailable", "Too many webhook challenges are under way", { retryAfter: 1 });
     }
     running += 1;
     // The reason of a failure would reveal networks that only the server sees.

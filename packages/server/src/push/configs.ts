@@ -227,7 +227,7 @@ function afterToken(token: string, task: TaskKey): Position {
   const created = Number(time);
   // The number has one spelling.
   if (sum !== checksum(created, id, task) || String(created) !== time) {
-    throw invalidParams([{ field: "pageToken", description: "is not one that this list gave out" }]);
+    throw invalidParams([{ field: "pageToken", description: "was not issued by this list" }]);
   }
   return [created, id];
 }

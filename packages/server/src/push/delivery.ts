@@ -61,8 +61,8 @@ type Found = Extract<Next, { readonly kind: "event" }>;
 const noExtensions: DeliveredExtensions = { uris: [], deliver: undefined };
 const done: Step = { more: false };
 const again: Step = { more: true };
-const unwritten = "The server could not write the request: its log says why";
-const unread = "The server could not read the event: its log says why";
+const unwritten = "The server could not write the request; see its log";
+const unread = "The server could not read the event; see its log";
 
 /** The deliveries of one config, one after the other. Each step claims the row, posts at most one event, and stores the result. */
 export class Delivery {
@@ -196,7 +196,7 @@ export class Delivery {
       if (uris.length > 0) headers[codec.webhook.extensions] = uris.join(", ");
       return { body, headers };
     } catch (cause) {
-      logger.error("A webhook could not be written", { ...this.fields, cause });
+      logger.error("Failed to write webhook", { ...this.fields, cause });
       return undefined;
     }
   }
@@ -235,7 +235,7 @@ export class Delivery {
       case "aborted":
         return this.#pause(0);
       case "gone":
-        logger.info("A receiver wants no more webhooks (410)", this.fields);
+        logger.info("Webhook receiver gone (410); config deleted", this.fields);
         await this.#row.remove();
         return done;
       case "delivered":
@@ -245,8 +245,8 @@ export class Delivery {
         const { reason, status, kind } = answer;
         const problem = this.#problem(reason, status);
         // A refused event is not retried: at most `maxRefused` lines for a webhook, until it is parked.
-        if (kind === "refused") logger.info("A receiver refused a webhook", { ...this.fields, reason });
-        else logger.debug("A webhook was not delivered", { ...this.fields, reason });
+        if (kind === "refused") logger.info("Webhook receiver rejected event", { ...this.fields, reason });
+        else logger.debug("Webhook delivery failed", { ...this.fields, reason });
         if (refused !== undefined) return this.#triedAgain(refused, problem);
         return kind === "failed" ? this.#failed(problem, answer.retryAfter) : this.#refused(problem, next);
       }
@@ -299,13 +299,13 @@ export class Delivery {
   async #unreadable(error: unknown): Promise<Step> {
     // The store is down, or there is no memory for the task now: neither is the event's fault.
     if (error instanceof A2AError && error.code === "Unavailable") throw error;
-    this.#context.logger.error("The events of a webhook could not be read", { ...this.fields, cause: error });
+    this.#context.logger.error("Failed to read webhook events", { ...this.fields, cause: error });
     return this.#failed(this.#problem(unread), undefined);
   }
 
   async #park(problem: PushProblem, attempts?: number): Promise<Step> {
     const fields = { ...this.fields, reason: problem.reason };
-    this.#context.logger.warn("A webhook is parked: nothing more is sent until an operator says so", fields);
+    this.#context.logger.warn("Webhook parked; nothing is sent until an operator retries it", fields);
     await this.#row.park((config) => ({ ...config, ...(attempts !== undefined && { attempts }), problem }));
     return done;
   }

@@ -72,7 +72,7 @@ export function createSealer(keyring: PushKeyring): Sealer {
       try {
         return (await open(text, boundTo(task, configId))) as PushSecrets;
       } catch (cause) {
-        throw new Error(`The secrets of this webhook: ${(cause as Error).message}`, { cause });
+        throw new Error(`Cannot open the secrets of this webhook: ${(cause as Error).message}`, { cause });
       }
     },
   };

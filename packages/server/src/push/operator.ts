@@ -66,7 +66,7 @@ export function pushOperator(store: Rows, options: PushOperatorOptions = {}): Pu
   return {
     async list({ agent, state, limit = 100 } = {}) {
       if (!Number.isInteger(limit) || limit < 1 || limit > maxListed) {
-        throw new A2AError("InvalidParams", `The limit of a list of webhooks is a whole number from 1 to ${maxListed}`);
+        throw new A2AError("InvalidParams", `limit must be a whole number from 1 to ${maxListed}`);
       }
       const found: PushEntry[] = [];
       for (const feature of features) {
@@ -157,7 +157,7 @@ async function change(
     // The task was deleted in between.
     if (outcome?.reason === "missing") return false;
   }
-  throw new A2AError("Unavailable", "The webhook is being changed by other processes all the time");
+  throw new A2AError("Unavailable", "Other processes keep changing the webhook; try again");
 }
 
 function retried([found]: readonly Found[], seq: number | undefined, now: number): Change {

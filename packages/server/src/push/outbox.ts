@@ -73,7 +73,7 @@ export class Worker implements Outbox {
       fetchFor: fetches(settings, clock),
       requests: new Set(),
       events: { store, policy, bodyBytes, mergeTextParts },
-      budget: new ByteBudget(concurrency * bodyBytes, clock, "There is no room for the events of this task now"),
+      budget: new ByteBudget(concurrency * bodyBytes, clock, "No memory for the events of this task now"),
       open,
       signer,
       codecOf: (version) => versions.get(version) ?? codecs[0],
@@ -153,7 +153,7 @@ export class Worker implements Outbox {
       // What is due is delivered in between.
       if (more) this.look();
     } catch (cause) {
-      if (!this.#stopping) this.#host.logger.error("Looking for webhooks failed and will be tried again", { cause });
+      if (!this.#stopping) this.#host.logger.error("Webhook poll failed; retrying", { cause });
     }
     this.#polling = false;
     const { clock, pollInterval } = this.#host;
@@ -214,7 +214,7 @@ export class Worker implements Outbox {
   async #logUnreadable({ task, key }: DueFeature): Promise<void> {
     const head = await this.#host.store.head(task, task.taskId).catch(() => undefined);
     const about = taskFields({ ...task, contextId: head?.contextId });
-    this.#host.logger.error("The row of a webhook cannot be read", { ...about, configId: key });
+    this.#host.logger.error("Webhook row is not readable", { ...about, configId: key });
   }
 
   #drop(delivery: Delivery): void {
@@ -241,7 +241,7 @@ export class Worker implements Outbox {
       end({});
       // The row stays due, or its claim expires: a later poll finds it.
       const fields = { ...delivery.fields, cause };
-      this.#host.logger.error("A webhook could not be delivered now and will be tried again", fields);
+      this.#host.logger.error("Webhook step failed; retrying", fields);
     }
     if (more && !this.#stopping) this.#origins.add(origin, delivery);
     else if (more) await this.#release(delivery, 0);
@@ -266,7 +266,7 @@ export class Worker implements Outbox {
     try {
       await delivery.release(wait);
     } catch (cause) {
-      this.#host.logger.warn("The row of a webhook could not be given back: its claim ends by itself", { cause });
+      this.#host.logger.warn("Failed to release webhook claim; it will expire", { cause });
     }
     this.#drop(delivery);
   }

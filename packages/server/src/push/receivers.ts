@@ -49,7 +49,7 @@ export class Receivers<Job extends { readonly task: { readonly owner: string } }
       for (const [at, origin] of asked.entries()) this.#origins.learn(origin, readKnown(found.get(keys[at] ?? "")));
     } catch (cause) {
       for (const origin of asked) this.#origins.learn(origin, undefined);
-      this.#host.logger.debug("Failed to read what other processes know of receivers; going on without", { cause });
+      this.#host.logger.debug("Failed to read notes about webhook receivers; continuing without them", { cause });
     }
   }
 
@@ -76,7 +76,7 @@ export class Receivers<Job extends { readonly task: { readonly owner: string } }
         await notes?.write(await Promise.all(page.map(([name, known]) => noteOf(name, known, now))), now);
       }
     } catch (cause) {
-      this.#host.logger.debug("Failed to tell other processes about receivers; going on without", { cause });
+      this.#host.logger.debug("Failed to write notes about webhook receivers; continuing without them", { cause });
     }
   }
 }

@@ -38,15 +38,14 @@ export function createSeal(keyring: SealKeyring): Seal {
     async open(text, bound) {
       const [id, ...rest] = text.split(".");
       const key = (await keyring()).find((each) => each.id === id);
-      if (key === undefined) throw new Error("It was sealed with a key that this server does not have");
+      if (key === undefined) throw new Error("sealed with a key that this server does not have");
       const [iv, sealed, ...more] = rest.map(fromCanonicalBase64);
-      if (iv === undefined || sealed === undefined || more.length > 0)
-        throw new Error("It is not spelled as it was sealed");
+      if (iv === undefined || sealed === undefined || more.length > 0) throw new Error("the sealed text is malformed");
       try {
         const plain = await crypto.subtle.decrypt(algorithm(iv, bound), key.seal, sealed);
         return JSON.parse(new TextDecoder().decode(plain)) as unknown;
       } catch (cause) {
-        throw new Error("It does not open: it was changed, or belongs to something else", { cause });
+        throw new Error("it was changed, or sealed for something else", { cause });
       }
     },
   };

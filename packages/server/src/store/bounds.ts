@@ -18,7 +18,7 @@ export const defaultStoreBounds: StoreBounds = { text: 256 << 20, compaction: 32
 export function tooLarge(taskId: string, bytes: number, most: number): A2AError {
   return new A2AError(
     "UnsupportedOperation",
-    `Task ${taskId} is too large to be given as it was asked for: about ${mebibytes(bytes)} MiB, at most ${mebibytes(most)} are possible. Ask without its artifacts, or for less history`,
+    `Task ${taskId} is too large to return: about ${mebibytes(bytes)} MiB, at most ${mebibytes(most)}; request it without artifacts, or with less history`,
   );
 }
 

@@ -61,7 +61,7 @@ export function pickNewest<TaskRef>(
   bounds: Bounds,
 ): Picked {
   const step = pickNewestSteps(messages, chunks, bounds).next();
-  if (step.done !== true) throw new TypeError("These chunks are read with pickNewestSteps()");
+  if (step.done !== true) throw new TypeError("Chunks with ready() are read with pickNewestSteps()");
   return step.value;
 }
 

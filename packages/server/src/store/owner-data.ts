@@ -51,13 +51,13 @@ export function upkeepOf({ upkeep }: Store): Upkeep {
   if (upkeep !== undefined) return upkeep;
   throw new A2AError(
     "UnsupportedOperation",
-    "This store cannot delete or export what an owner has: it has no `upkeep`",
+    "This store cannot delete or export the data of an owner: it has no `upkeep`",
   );
 }
 
 /** The error of a deletion that does not end. */
 export function goesOn(): A2AError {
-  return unavailable("The owner goes on creating tasks: withdraw its access first");
+  return unavailable("The owner keeps creating tasks: revoke its access first");
 }
 
 /** All items of a list with pages. `read` gets the last item of the page before. */

@@ -53,7 +53,7 @@ const noFeatures: readonly FeatureEffect[] = [];
 export function readItem(item: TaskAppend): ReadItem {
   const first = item.records[0];
   if (item.create !== undefined && first?.kind !== "task") {
-    throw new TypeError("The first record of a new task is of kind task");
+    throw new TypeError("The first record of a new task must be of kind task");
   }
   let features: FeatureEffect[] | undefined;
   for (const effect of item.effects ?? []) {
@@ -62,7 +62,7 @@ export function readItem(item: TaskAppend): ReadItem {
   }
   const records = item.records.map((record, index) => {
     if (record.kind === "task" && (index > 0 || item.create === undefined)) {
-      throw new TypeError("A record of kind task stands first in its log, and once");
+      throw new TypeError("A record of kind task must be the first of its log");
     }
     return readRecord(record);
   });
@@ -120,11 +120,11 @@ const knownEffects: readonly string[] = [
 function checkEffect(effect: TaskEffect, { fence }: TaskAppend): void {
   // An effect that was ignored would be missing without a trace.
   if (!knownEffects.includes(effect.effect)) {
-    throw new TypeError(`This store knows no effect ${JSON.stringify(effect.effect)}`);
+    throw new TypeError(`Unknown effect ${JSON.stringify(effect.effect)}`);
   }
   if (effect.effect === "feature") checkFeature(effect);
   if (effect.effect === "lease" && (effect.op === "renew" || effect.op === "release") && fence === undefined) {
-    throw new TypeError("A lease is renewed and released with a fence");
+    throw new TypeError("fence is required to renew or release a lease");
   }
 }
 
@@ -137,12 +137,12 @@ function readRecord(record: NewRecord): ReadRecord {
       return { record, inHistory: mayBeHistory, hasMetadata: false, bytes };
     case "task": {
       const task = membersOf(record.json);
-      if (record.state === undefined) throw new TypeError("A record of a task says its state");
-      if (task.has("artifacts")) throw new TypeError("A task begins without artifacts");
+      if (record.state === undefined) throw new TypeError("A record of kind task must have a state");
+      if (task.has("artifacts")) throw new TypeError("A new task must not have artifacts");
       return { record, inHistory: mayBeHistory && messagesOfTask(task).length > 0, hasMetadata: false, bytes };
     }
     case "statusUpdate": {
-      if (record.state === undefined) throw new TypeError("A record of a status says its state");
+      if (record.state === undefined) throw new TypeError("A record of kind statusUpdate must have a state");
       const update = membersOf(record.json);
       const inHistory = mayBeHistory && messagesOfStatus(update.get("status")).length > 0;
       return { record, inHistory, hasMetadata: update.has("metadata"), bytes };
@@ -296,7 +296,7 @@ export function checkFeature(effect: FeatureEffect): void {
   checkText("The name of a feature", effect.feature, featureBounds.name);
   // A change that was ignored would be missing without a trace.
   if (!["set", "delete", "wake"].includes(effect.op)) {
-    throw new TypeError(`No row of a feature is changed by ${JSON.stringify(effect.op)}`);
+    throw new TypeError(`Unknown change of a feature's row: ${JSON.stringify(effect.op)}`);
   }
   if (effect.op !== "wake") checkText("The key of a feature", effect.key, featureBounds.key);
   if (effect.op === "set") checkValue(effect.value);
@@ -304,16 +304,16 @@ export function checkFeature(effect: FeatureEffect): void {
 }
 
 function checkDue(due: number | undefined): void {
-  if (!Number.isSafeInteger(due)) throw new TypeError("The due of a feature is in whole milliseconds");
+  if (!Number.isSafeInteger(due)) throw new TypeError("due of a feature must be in whole milliseconds");
 }
 
 /** Databases refuse or change other text: a NUL, a lone surrogate. The transaction would then fail with the items of others. */
 function checkValue(value: string): void {
   if (typeof value === "string" && utf8Length(value) > featureBounds.value) {
-    throw new TypeError(`The value of a feature takes more than ${featureBounds.value} bytes`);
+    throw new TypeError(`The value of a feature must not take more than ${featureBounds.value} bytes`);
   }
   if (typeof value !== "string" || wellFormed(value) !== value || !isJson(value)) {
-    throw new TypeError("The value of a feature is JSON text, as JSON.stringify() returns it");
+    throw new TypeError("The value of a feature must be JSON text, as JSON.stringify() returns it");
   }
 }
 
@@ -327,9 +327,9 @@ function isJson(text: string): boolean {
 }
 
 function checkText(what: string, text: string, most: number): void {
-  if (typeof text !== "string") throw new TypeError(`${what} is a string`);
+  if (typeof text !== "string") throw new TypeError(`${what} must be a string`);
   const bytes = utf8Length(text);
-  if (bytes === 0 || bytes > most) throw new TypeError(`${what} takes 1 to ${most} bytes, and this one ${bytes}`);
+  if (bytes === 0 || bytes > most) throw new TypeError(`${what} must take 1 to ${most} bytes; got ${bytes}`);
 }
 
 /** Why the effects of an item are refused. `undefined`: they are not. */

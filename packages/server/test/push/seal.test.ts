@@ -34,7 +34,7 @@ describe("sealed secrets of webhooks", () => {
   ])("do not open for another %s", async (_, other, config) => {
     const sealer = sealerOf(1);
     const sealed = await sealer.seal(secrets, task, "c-1");
-    await expect(sealer.open(sealed, other, config)).rejects.toThrow("belongs to something else");
+    await expect(sealer.open(sealed, other, config)).rejects.toThrow("sealed for something else");
   });
 
   test("open with each key of the list, and are sealed with the first one: a key is replaced without a gap", async () => {

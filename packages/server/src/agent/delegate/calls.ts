@@ -198,7 +198,7 @@ export class DelegateCalls {
       }
     }
     const fields = { delegate: row.agent, delegated: taskId, ...(cause !== undefined && { cause }) };
-    logger.warn("The task of another agent could not be canceled", fields);
+    logger.warn("Failed to cancel the task of another agent", fields);
   }
 
   /** Waits. Rejects if the delegation is left, or its turn is over. */

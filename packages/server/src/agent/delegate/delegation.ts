@@ -152,7 +152,10 @@ class Delegation {
     if (stored === undefined) {
       this.#isIdle = this.#content.taskId === undefined;
       if (this.#calls.hops !== undefined) return this.#sendFirst();
-      throw new DelegationFailed("loop", `${this.#agent} was not asked: the request has come through too many agents.`);
+      throw new DelegationFailed(
+        "loop",
+        `${this.#agent} was not asked: the request has passed through too many agents.`,
+      );
     }
     this.#take(stored);
     if (stored.auth === true) this.#rows.authorizations.set(this.#key, undefined);

@@ -138,7 +138,7 @@ export class DelegatedResult implements Delegated {
     if (this.#artifacts !== undefined) return this.#artifacts;
     throw new A2AError(
       "UnsupportedOperation",
-      "The artifacts of the other agent are larger than the result may be: set resultBytes of turn.delegate(), or read them from the task",
+      "The artifacts of the other agent exceed resultBytes: raise it in turn.delegate(), or read them from the task",
     );
   }
 
