@@ -119,7 +119,13 @@ export interface ContextAppend {
 
 /** What can be stored together with the records of a task. */
 export type TaskEffect =
-  LeaseEffect | RunEffect | CheckpointEffect | TaskStateEffect | OnceEffect | ContextStateEffect | FeatureEffect;
+  | LeaseEffect
+  | RunEffect
+  | CheckpointEffect
+  | TaskStateEffect
+  | OnceEffect
+  | ContextStateEffect
+  | FeatureEffect;
 /** What can be stored with a conversation. */
 export type ContextEffect = ContextStateEffect | ContextMessageEffect | OnceEffect;
 
@@ -268,7 +274,15 @@ export type AppendOutcome =
       readonly ok: false;
       /** Why nothing was stored: the condition that did not hold. */
       readonly reason:
-        "missing" | "exists" | "stale" | "fenced" | "leased" | "terminal" | "full" | "duplicate" | "changed";
+        | "missing"
+        | "exists"
+        | "stale"
+        | "fenced"
+        | "leased"
+        | "terminal"
+        | "full"
+        | "duplicate"
+        | "changed";
       /** The task, if it exists and belongs to the owner of the item. */
       readonly head?: TaskHead;
       /** For `duplicate`: what is stored under the key. */
