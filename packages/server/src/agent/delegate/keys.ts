@@ -75,7 +75,7 @@ function addressOfInterface({ url, tenant }: AgentInterface): string {
 const maxAddressCount = 8;
 
 /** Hashes of the addresses of an agent. Two cards that have one in common are cards of one agent. */
-export function addressHashesOf({ card }: DelegateClient): readonly string[] {
+function addressHashesOf({ card }: DelegateClient): readonly string[] {
   const addresses = card.supportedInterfaces?.slice(0, maxAddressCount).map(addressOfInterface) ?? [];
   return addresses.map(jsonHash);
 }
