@@ -10,7 +10,7 @@ import {
   type TaskSelection,
   type Upkeep,
 } from "@parley/server/internal/store/index";
-import { resumeTask, suspendedTasks } from "@parley/server/internal/store/suspended";
+import { resumeTask, suspendedTasks } from "@parley/server/internal/store/upkeep";
 import type { PostgresVersion } from "@parley/sql/postgres";
 import { CommandError, UsageError } from "./errors.ts";
 import { writeNewFile } from "./files.ts";

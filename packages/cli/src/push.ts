@@ -1,7 +1,8 @@
 import { open } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { resolve } from "node:path";
-import type { PushEntry, PushOperator, PushOperatorOptions } from "@parley/server/internal/push/index";
+import type { PushEntry, PushOperator } from "@parley/server/internal/push/index";
+import type { PushOperatorOptions } from "@parley/server/internal/push/operator";
 import { defined } from "@parley/a2a/internal/base/defined";
 import { jsonLine, line } from "@parley/a2a/internal/base/display";
 import { CommandError } from "./errors.ts";
@@ -38,7 +39,7 @@ async function withOperator<T>(
   auditing: PushOperatorOptions = {},
 ): Promise<T> {
   const store = await openServed(io, name, "Pass --store with the file of the server");
-  const { pushOperator } = await import("@parley/server/internal/push/index");
+  const { pushOperator } = await import("@parley/server/internal/push/operator");
   try {
     return await run(pushOperator(store, auditing));
   } finally {

@@ -1,8 +1,7 @@
 import { access, stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { deleteBlobsOf, deleteIncomingBlobs } from "@parley/server/internal/blobs/delete";
+import { blobsBelongTo, deleteBlobsOf, deleteIncomingBlobs } from "@parley/server/internal/blobs/deletion";
 import { withBlobs } from "@parley/server/internal/blobs/deliver";
-import { blobsBelongTo } from "@parley/server/internal/blobs/mark";
 import type { BlobStore } from "@parley/server/internal/blobs/port";
 import type { Store } from "@parley/server/internal/store/index";
 import type * as sqlite from "@parley/sql/sqlite";

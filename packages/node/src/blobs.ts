@@ -8,8 +8,14 @@ import { constants, type Dirent } from "node:fs";
 import { lstat, mkdir, open, opendir, readdir, rename, rm, rmdir, stat, type FileHandle } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { A2AError } from "@parley/a2a/model";
-import { checkBlobKey } from "@parley/server/internal/blobs/segments";
-import type { BlobContent, BlobEntry, BlobPage, BlobQuery, BlobStore } from "@parley/server/internal/blobs/port";
+import {
+  type BlobContent,
+  type BlobEntry,
+  type BlobPage,
+  type BlobQuery,
+  type BlobStore,
+  checkBlobKey,
+} from "@parley/server/internal/blobs/port";
 
 /** Bytes of one read. */
 const pieceBytes = 64 << 10;
@@ -64,7 +70,7 @@ async function stored<T>(work: () => Promise<T>): Promise<T> {
 
 /** The code alone: a message of the file system has a path. */
 function unavailable(thrown: unknown): A2AError {
-  return new A2AError("Unavailable", `The blob store did not do it: ${codeOf(thrown) ?? "unknown"}`);
+  return new A2AError("Unavailable", `Blob store request failed: ${codeOf(thrown) ?? "unknown"}`);
 }
 
 function codeOf(thrown: unknown): string | undefined {

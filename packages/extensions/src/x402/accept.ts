@@ -28,7 +28,7 @@ async function submitted(
   if (!clientStatuses.includes(status)) {
     throw refused("status", `must be ${clientStatuses.join(" or ")}: the agent sets the others`);
   }
-  if (message.taskId === undefined) throw refused("status", "belongs to a task: set message.taskId");
+  if (message.taskId === undefined) throw refused("status", "requires message.taskId");
   const { charges } = paymentsOf(await rows.read());
   const other = uri === x402UriV01 ? x402UriV02 : x402UriV01;
   // The caller has activated both versions, and the agent charges with the other one.

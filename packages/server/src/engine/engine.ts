@@ -11,9 +11,8 @@ import {
   type UniversalResponse,
 } from "@parley/a2a/internal/protocol/index";
 import type { JsonValue } from "@parley/a2a/internal/model/index";
-import type { Outbox } from "../push/index.ts";
+import { lazyConfigs, type Outbox } from "../push/index.ts";
 import { pushFeature } from "../push/stored.ts";
-import { lazyConfigs } from "../push/lazy-configs.ts";
 import { queueFeature, waitFeature, type DueFeature } from "../store/index.ts";
 import { Conversations } from "./conversations/conversations.ts";
 import { gaugesOf } from "./gauges.ts";

@@ -3,7 +3,7 @@ import { checkOptions, type OptionNames } from "@parley/a2a/internal/model/index
 import type { Agent } from "@parley/a2a/internal/protocol/index";
 import { cannotServe } from "@parley/a2a/internal/transport/server/binding";
 import type { CorsOptions } from "@parley/a2a/internal/transport/server/cors";
-import type { BlobOptions } from "../blobs/options.ts";
+import type { BlobOptions } from "../blobs/port.ts";
 import type { DedupeOptions, EngineOptions, LeaseOptions, RetentionOptions, TaskTimes } from "../engine/index.ts";
 import type { InTaskOptions } from "../intask/index.ts";
 import type { Rate, RateLimits } from "../limits/index.ts";

@@ -18,8 +18,8 @@ import {
   type WebhooksParams,
 } from "@parley/a2a/internal/webhooks/names";
 import type { Codec } from "@parley/a2a/internal/wire/codec";
-import { lazyBlobs, type BlobRooms, type BlobSettings, type LazyBlobs } from "../blobs/lazy.ts";
-import type { BlobOptions } from "../blobs/options.ts";
+import { lazyBlobs, type BlobDeps, type BlobSettings, type LazyBlobs } from "../blobs/lazy.ts";
+import type { BlobOptions } from "../blobs/port.ts";
 import type { Authorizations, InTaskOptions, InTaskSettings } from "../intask/index.ts";
 import type { Outbox, OutboxHost, PushOptions, PushSettings } from "../push/index.ts";
 import { sealKeyring, type SealKeyring } from "../seal/index.ts";
@@ -118,7 +118,7 @@ export function pushOutbox(settings: PushSettings, codecs: readonly [Codec, ...C
     let stopped = false;
     let isLoaded = false;
     const load = async (): Promise<void> => {
-      const { openOutbox } = await import("../push/parts.ts");
+      const { openOutbox } = await import("../push/outbox.ts");
       outbox = openOutbox(settings, codecs, host);
       if (!stopped) outbox.start();
     };
@@ -269,7 +269,7 @@ type BlobHost = Pick<InTaskHost, "publicUrl" | "pushKeys">;
 export function blobsOf(
   options: BlobOptions | undefined,
   around: BlobHost,
-): ((rooms: BlobRooms) => LazyBlobs) | undefined {
+): ((rooms: BlobDeps) => LazyBlobs) | undefined {
   if (options === undefined) return undefined;
   const settings = settingsOf(options, around);
   return (rooms) => lazyBlobs(settings, rooms);

@@ -1,4 +1,4 @@
-import type { BlobOptions } from "../blobs/options.ts";
+import type { BlobOptions } from "../blobs/port.ts";
 import type { Authenticator, Authorizer, SkillOf } from "@parley/a2a/internal/auth/index";
 import type { DeleteOwnerOptions, EngineLimits, EngineOptions, Erasure } from "../engine/index.ts";
 import type { InTaskOptions } from "../intask/index.ts";

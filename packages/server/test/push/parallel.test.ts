@@ -60,7 +60,7 @@ describe("a receiver that does not answer delays no other", () => {
     await append("t", working("t"), completed("t"));
     outbox.start();
     await until(async () => expect(await row("t")).not.toHaveProperty("due"));
-    const attempts = () => log.filter(({ message }) => message === "A webhook was not delivered").length;
+    const attempts = () => log.filter(({ message }) => message === "Webhook delivery failed").length;
     await until(async () =>
       expect(await store.dueFeatures({ feature: "push", now: clock.now(), limit: 1 })).toEqual([]),
     );
