@@ -12,7 +12,7 @@ import {
   text,
   type Check,
 } from "./check.ts";
-import { versions, type A2uiVersion } from "./versions.ts";
+import { versions, type A2uiVersion } from "./messages.ts";
 
 /* Who can do what: `params` on the card of an agent, and `a2uiClientCapabilities` in the metadata of each message of a client. */
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from "@parley/a2a/internal/model/index";
+import type { JsonObject, StandardSchema } from "@parley/a2a/internal/model/index";
 
 /* Checks of messages. They are strict where the schemas of A2UI are: most of their objects have no other members. */
 
@@ -12,7 +12,7 @@ export interface Fault {
 export type Check = (value: unknown) => Fault | undefined;
 
 /** Checks of the members of an object. */
-export type Members = Readonly<Record<string, Check>>;
+type Members = Readonly<Record<string, Check>>;
 
 const here = (message: string): Fault => ({ path: "", message });
 
@@ -111,4 +111,24 @@ export function both(...checks: readonly Check[]): Check {
 /** A check by a condition on an object. */
 export function where(holds: (value: JsonObject) => boolean, message: string): Check {
   return (value) => (isJsonObject(value) && !holds(value) ? here(message) : undefined);
+}
+
+/** A Standard Schema of a check. `read` makes of a value that fits what its readers get. */
+export function schemaOf<Value>(check: Check, read: (value: unknown) => Value): StandardSchema<Value> {
+  return {
+    "~standard": {
+      version: 1,
+      vendor: "parley",
+      validate(value) {
+        const fault = check(value);
+        if (fault === undefined) return { value: read(value) };
+        return { issues: [{ message: fault.message, path: fault.path.split("/").slice(1).map(nameOf) }] };
+      },
+    },
+  };
+}
+
+/** A step of a JSON pointer, as the name that it stands for. */
+function nameOf(step: string): PropertyKey {
+  return /^\d+$/.test(step) ? Number(step) : step.replaceAll("~1", "/").replaceAll("~0", "~");
 }

@@ -14,15 +14,28 @@ import {
   type A2uiClientCapabilities,
   type A2uiParams,
 } from "./capabilities.ts";
-import type { A2uiAction, A2uiClientError, A2uiClientMessage } from "./messages.ts";
-import { checkEnvelope, isPartOf, readParts, writeParts } from "./parts.ts";
-import { readEvent, type A2uiEvent } from "./event.ts";
+import {
+  type A2uiAction,
+  type A2uiClientError,
+  type A2uiClientMessage,
+  type A2uiVersion,
+  versions,
+} from "./messages.ts";
+import {
+  type A2uiEvent,
+  checkEnvelope,
+  isPartOf,
+  onlyRight,
+  readEvent,
+  readParts,
+  report,
+  type Told,
+  writeParts,
+} from "./parts.ts";
 import { clientMessage } from "./schemas.ts";
-import { onlyRight, report, type Told } from "./outgoing.ts";
-import { schemaOf } from "./standard.ts";
-import { clientDataModel, type A2uiSurfaces } from "./surface.ts";
+import { schemaOf } from "./check.ts";
+import { clientDataModel, type A2uiSurfaces } from "./surfaces.ts";
 import { turnOf, type A2uiTurn } from "./turn.ts";
-import { versions, type A2uiVersion } from "./versions.ts";
 
 /** What `a2ui()` takes. */
 export interface A2uiOptions<Version extends A2uiVersion = A2uiVersion> {

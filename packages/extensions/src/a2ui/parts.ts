@@ -1,8 +1,10 @@
 import { utf8Length } from "@parley/a2a/internal/base/utf8-length";
-import type { JsonObject, JsonValue, Part } from "@parley/a2a/internal/model/index";
-import { isJsonObject, type Check, type Fault } from "./check.ts";
-import type { A2uiProblem } from "./messages.ts";
-import { mediaTypes, versions, type A2uiVersion } from "./versions.ts";
+import type { Artifact, JsonObject, JsonValue, Message, Part, StreamResponse } from "@parley/a2a/internal/model/index";
+import type { Logger } from "@parley/a2a/internal/base/index";
+import type { AppendedEvent } from "@parley/a2a/internal/protocol/index";
+import { type Check, type Fault, isJsonObject } from "./check.ts";
+import { type A2uiProblem, type A2uiServerMessageOf, type A2uiVersion, mediaTypes, versions } from "./messages.ts";
+import { serverMessage } from "./schemas.ts";
 
 /* Data parts of A2UI: from messages to parts, and from the parts of a stranger to messages. */
 
@@ -149,4 +151,128 @@ export function writeParts(
       `Message ${problem.index} is no message of A2UI ${version}: ${problem.path} ${problem.message}`,
     );
   return lists.map((data) => ({ data, mediaType, metadata: { mimeType: mediaType } }));
+}
+
+/* What an agent says, on its way out. An agent may pass on what a model has made. */
+
+/** Where the operator reads what was left out. */
+export interface Told {
+  readonly logger: Logger;
+  readonly uri: string;
+  readonly taskId: string;
+}
+
+/** Longest path in a line of the log, in characters: a stranger may give members names of a megabyte. */
+const longestPath = 200;
+
+/** Logs what was left out. A stranger may send any number of wrong messages: the first ones are enough. */
+export function report({ logger, ...facts }: Told, text: string, problems: readonly A2uiProblem[]): void {
+  for (const { path, message } of problems.slice(0, 5)) {
+    logger.warn(text, { ...facts, path: path.slice(0, longestPath), problem: message });
+  }
+}
+
+/** An event without messages that are wrong. */
+interface RightEvent {
+  readonly event: AppendedEvent;
+  /** What was left out. */
+  readonly problems: readonly A2uiProblem[];
+}
+
+/** The event without messages that are wrong. What came from another agent is as it came: clients check it anyway. */
+export function onlyRight(version: A2uiVersion, maxBytes: number, event: AppendedEvent): RightEvent {
+  if (event.kind === "delegated") return { event, problems: [] };
+  const content = event.kind === "artifact" ? event.artifact : event.message;
+  const read = content?.parts.map((part) => rightPart(version, maxBytes, part)) ?? [];
+  const problems = read.flatMap((one) => one.problems);
+  if (problems.length === 0) return { event, problems };
+  const right = { ...content, parts: read.map(({ part }) => part) };
+  return {
+    event: { ...event, [event.kind === "artifact" ? "artifact" : "message"]: right },
+    problems,
+  };
+}
+
+/** A part in which nothing is right stays, with an empty list: an artifact has at least one part. */
+function rightPart(version: A2uiVersion, maxBytes: number, part: Part) {
+  if (!isPartOf(version, part)) return { part, problems: [] };
+  const { messages, problems } = readParts<JsonObject>(version, serverMessage[version], maxBytes, [part]);
+  return { part: problems.length === 0 ? part : ({ ...part, data: messages } as Part), problems };
+}
+
+/* What a client is told. */
+
+/** The messages of one message or one artifact. */
+export interface A2uiPiece<Version extends A2uiVersion = A2uiVersion> {
+  /** Which message or artifact it is. */
+  readonly source: string;
+  /** Whether they come after others of the same artifact. */
+  readonly append: boolean;
+  /** The messages, in order. */
+  readonly messages: readonly A2uiServerMessageOf<Version>[];
+}
+
+/** What `event.ext()` gives a client. `reduceSurfaces()` takes it. */
+export interface A2uiEvent<Version extends A2uiVersion = A2uiVersion> {
+  /** All messages of the event, in order. */
+  readonly messages: readonly A2uiServerMessageOf<Version>[];
+  /** The same by what they came in. */
+  readonly pieces: readonly A2uiPiece<Version>[];
+  /** What was left out: the first 100. A client may tell the agent with `error()`. */
+  readonly problems: readonly A2uiProblem[];
+  /** Whether the event is a whole task, whose messages may have come before. */
+  readonly replay: boolean;
+}
+
+interface Source {
+  readonly source: string;
+  readonly append: boolean;
+  readonly parts: readonly Part[];
+}
+
+/** The messages of an event. */
+export function readEvent<Version extends A2uiVersion>(
+  version: Version,
+  maxBytes: number,
+  event: StreamResponse,
+): A2uiEvent<Version> {
+  const pieces: A2uiPiece<Version>[] = [];
+  const problems: A2uiProblem[] = [];
+  for (const { source, append, parts } of sourcesOf(event)) {
+    const read = readParts<A2uiServerMessageOf<Version>>(version, serverMessage[version], maxBytes, parts);
+    if (problems.length < maxProblems) problems.push(...read.problems);
+    if (read.messages.length > 0) pieces.push({ source, append, messages: read.messages });
+  }
+  return {
+    pieces,
+    messages: pieces.flatMap(({ messages }) => messages),
+    problems: problems.slice(0, maxProblems),
+    replay: event.task !== undefined,
+  };
+}
+
+/** A task has what its agent said before, then its artifacts, then its status: it does not say what came first. */
+function sourcesOf({ message, task, statusUpdate, artifactUpdate }: StreamResponse): readonly Source[] {
+  if (artifactUpdate !== undefined) {
+    const { taskId, artifact, append = false } = artifactUpdate;
+    return [{ ...ofArtifact(taskId, artifact), append }];
+  }
+  if (task === undefined) return ofMessage(message ?? statusUpdate?.status.message);
+  const { id, history = [], artifacts = [], status } = task;
+  const said = history.filter(
+    ({ role, messageId }) => role === "ROLE_AGENT" && messageId !== status.message?.messageId,
+  );
+  return [
+    ...said.flatMap(ofMessage),
+    ...artifacts.map((artifact) => ofArtifact(id, artifact)),
+    ...ofMessage(status.message),
+  ];
+}
+
+function ofMessage(message: Message | undefined): readonly Source[] {
+  return message === undefined ? [] : [{ source: `message ${message.messageId}`, append: false, parts: message.parts }];
+}
+
+function ofArtifact(taskId: string, { artifactId, parts }: Artifact): Source {
+  return { source: `artifact ${taskId} ${artifactId}`, append: false, parts };
 }

@@ -14,7 +14,7 @@ import {
   where,
   type Check,
 } from "./check.ts";
-import { versions, type A2uiVersion } from "./versions.ts";
+import { versions, type A2uiVersion } from "./messages.ts";
 
 /*
  * The message schemas of A2UI: `server_to_client.json` and `client_to_server.json` of each version. What a component may have is up to its

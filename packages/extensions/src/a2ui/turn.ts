@@ -1,19 +1,23 @@
-import type { JsonObject, JsonValue, Part } from "@parley/a2a/internal/model/index";
-import type { ExtensionTurn } from "@parley/a2a/internal/protocol/index";
+import type { Artifact, JsonObject, JsonValue, Part } from "@parley/a2a/internal/model/index";
+import type { AgentEvent, ExtensionTurn } from "@parley/a2a/internal/protocol/index";
 import type { A2uiClientCapabilities, A2uiNegotiated } from "./capabilities.ts";
-import type {
-  A2uiAction,
-  A2uiClientError,
-  A2uiClientMessage,
-  A2uiFunctionResponse,
-  A2uiProblem,
-  A2uiResponseError,
-  A2uiServerMessageOf,
+import {
+  type A2uiAction,
+  type A2uiClientError,
+  type A2uiClientMessage,
+  type A2uiComponentOf,
+  type A2uiFunctionResponse,
+  type A2uiProblem,
+  type A2uiResponseError,
+  type A2uiServerMessage,
+  type A2uiServerMessage08,
+  type A2uiServerMessageOf,
+  type A2uiVersion,
+  versions,
 } from "./messages.ts";
-import { readMessages, writeParts, type ReadMessages } from "./parts.ts";
+import { readMessages, type ReadMessages, writeParts } from "./parts.ts";
 import { serverMessage } from "./schemas.ts";
-import { versions, type A2uiVersion } from "./versions.ts";
-import { surfaceWriter, type A2uiSurfaceWriter } from "./writer.ts";
+import { entriesOf } from "./data-model.ts";
 
 /** What `turn.ext()` gives an agent. */
 export interface A2uiTurn<Version extends A2uiVersion = A2uiVersion> {
@@ -69,7 +73,7 @@ export interface A2uiTurn<Version extends A2uiVersion = A2uiVersion> {
 }
 
 /** What a message of the user has of A2UI. */
-export interface Received extends ReadMessages<A2uiClientMessage> {
+interface Received extends ReadMessages<A2uiClientMessage> {
   readonly capabilities: A2uiClientCapabilities | undefined;
   readonly catalogs: readonly A2uiNegotiated[];
   readonly dataModels: Readonly<Record<string, JsonObject>>;
@@ -109,4 +113,153 @@ export function turnOf<Version extends A2uiVersion>(
       return write([{ version: versions[version].versions[0], actionId, actionResponse: response }])[0] as Part;
     },
   };
+}
+
+/** How a surface begins. */
+export interface A2uiSurfaceInit<Version extends A2uiVersion = A2uiVersion> {
+  /** Its components. One has the id of the root. More can follow. */
+  readonly components: readonly A2uiComponentOf<Version>[];
+  /** Its data. */
+  readonly data?: JsonObject;
+  /** How it looks: `theme`, in 0.8 `styles`, in 0.10 `surfaceProperties`. The catalog says what may be in it. */
+  readonly theme?: JsonObject;
+  /** Whether the client sends the data along with each of its messages. Default false. Not in 0.8. */
+  readonly sendDataModel?: boolean;
+  /** 0.8: id of the root. Default `root`, which it is in all newer versions. */
+  readonly root?: string;
+}
+
+/** A change of a surface: components that are added or replaced, or a value at a path, or both. */
+export interface A2uiSurfaceUpdate<Version extends A2uiVersion = A2uiVersion> {
+  /** Components that are new, or replace those with their ids. */
+  readonly components?: readonly A2uiComponentOf<Version>[];
+  /** JSON pointer into the data, such as `/user/name`. Default: the whole data. */
+  readonly path?: string;
+  /** The value at that path; `undefined` removes what is there. In 0.8 an object or an array. */
+  readonly value?: JsonValue | undefined;
+}
+
+/**
+ * A surface, for the agent that shows it. What it makes are the parts of an artifact or a message. A surface lives in its client: a
+ * later turn changes it with the same id.
+ */
+export interface A2uiSurfaceWriter<Version extends A2uiVersion = A2uiVersion> {
+  /** Its id. */
+  readonly surfaceId: string;
+  /** The catalog that its components are of. */
+  readonly catalogId: string;
+  /**
+   * The parts that make it.
+   *
+   * @throws TypeError for what is no message of the version.
+   */
+  create(init: A2uiSurfaceInit<Version>): readonly Part[];
+  /** The parts that change it. Throws as `create` does. */
+  update(update: A2uiSurfaceUpdate<Version>): readonly Part[];
+  /** The part that removes it. */
+  delete(): readonly Part[];
+  /**
+   * Makes it, and changes it with each update of a source, as one artifact that grows. A run that is resumed says the same again, so do
+   * not use it in a turn that saves checkpoints: yield the parts yourself there.
+   *
+   * @example
+   * ```ts
+   * async function* show(surface: A2uiSurfaceWriter<"0.9">, percents: AsyncIterable<number>): AsyncGenerator<AgentEvent> {
+   *   async function* updates(): AsyncGenerator<A2uiSurfaceUpdate<"0.9">> {
+   *     for await (const value of percents) yield { path: "/percent", value };
+   *   }
+   *   const root = { id: "root", component: "Text", text: { path: "/percent" } };
+   *   yield* surface.stream({ components: [root], data: { percent: 0 } }, updates());
+   * }
+   * ```
+   */
+  stream(
+    init: A2uiSurfaceInit<Version>,
+    updates: AsyncIterable<A2uiSurfaceUpdate<Version>> | Iterable<A2uiSurfaceUpdate<Version>>,
+    artifact?: Pick<Artifact, "name" | "description">,
+  ): AsyncGenerator<AgentEvent, void, void>;
+}
+
+/** What a writer needs of its turn. */
+interface WriterOptions {
+  readonly version: A2uiVersion;
+  readonly surfaceId: string;
+  readonly catalogId: string;
+  /** Identifier of the artifact of `stream`. */
+  readonly artifactId: string;
+  readonly write: (messages: readonly object[]) => readonly Part[];
+}
+
+function surfaceWriter<Version extends A2uiVersion>(options: WriterOptions): A2uiSurfaceWriter<Version> {
+  const { version, surfaceId, catalogId, artifactId, write } = options;
+  const [said] = versions[version].versions;
+  const create = (init: A2uiSurfaceInit): readonly Part[] =>
+    write(said === undefined ? made08(options, init) : made(options, said, init));
+  const update = (change: A2uiSurfaceUpdate): readonly Part[] =>
+    write(said === undefined ? changed08(surfaceId, change) : changed(surfaceId, said, change));
+  return {
+    surfaceId,
+    catalogId,
+    create,
+    update,
+    delete: () => write([{ ...(said !== undefined && { version: said }), deleteSurface: { surfaceId } }]),
+    async *stream(init, updates, { name, description } = {}) {
+      const head = { ...(name !== undefined && { name }), ...(description !== undefined && { description }) };
+      yield { kind: "artifact", artifact: { artifactId, ...head, parts: create(init) } };
+      for await (const change of updates)
+        yield { kind: "artifact", artifact: { artifactId, parts: update(change) }, append: true };
+    },
+  };
+}
+
+function made(
+  { version, surfaceId, catalogId }: WriterOptions,
+  said: string,
+  { components, data, theme, sendDataModel }: A2uiSurfaceInit,
+): readonly A2uiServerMessage[] {
+  const looks = theme && { [version === "0.10" ? "surfaceProperties" : "theme"]: theme };
+  return [
+    {
+      version: said,
+      createSurface: { surfaceId, catalogId, ...looks, ...(sendDataModel !== undefined && { sendDataModel }) },
+    },
+    { version: said, updateComponents: { surfaceId, components: components as never } },
+    ...(data === undefined ? [] : [{ version: said, updateDataModel: { surfaceId, path: "/", value: data } }]),
+  ];
+}
+
+/** In 0.8 what is shown comes before the word to show it. */
+function made08(
+  { surfaceId, catalogId }: WriterOptions,
+  { components, data, theme, root = "root" }: A2uiSurfaceInit,
+): readonly A2uiServerMessage08[] {
+  return [
+    { surfaceUpdate: { surfaceId, components: components as never } },
+    ...(data === undefined ? [] : [{ dataModelUpdate: { surfaceId, contents: entriesOf(data) } }]),
+    { beginRendering: { surfaceId, root, catalogId, ...(theme !== undefined && { styles: theme }) } },
+  ];
+}
+
+function changed(surfaceId: string, version: string, change: A2uiSurfaceUpdate): readonly A2uiServerMessage[] {
+  const { components, path = "/", value } = change;
+  const setsData = "value" in change || change.path !== undefined;
+  return [
+    ...(components === undefined
+      ? []
+      : [{ version, updateComponents: { surfaceId, components: components as never } }]),
+    ...(setsData ? [{ version, updateDataModel: { surfaceId, path, ...(value !== undefined && { value }) } }] : []),
+  ];
+}
+
+function changed08(surfaceId: string, change: A2uiSurfaceUpdate): readonly A2uiServerMessage08[] {
+  const { components, path, value } = change;
+  const setsData = "value" in change || path !== undefined;
+  if (setsData && (typeof value !== "object" || value === null))
+    throw new TypeError("A2UI 0.8 sets objects and arrays: set the object that has the value");
+  return [
+    ...(components === undefined ? [] : [{ surfaceUpdate: { surfaceId, components: components as never } }]),
+    ...(setsData
+      ? [{ dataModelUpdate: { surfaceId, ...(path !== undefined && { path }), contents: entriesOf(value ?? {}) } }]
+      : []),
+  ];
 }

@@ -14,11 +14,17 @@ import {
   type DelegateOptions,
   type Turn,
 } from "@parley/a2a/internal/protocol/index";
-import { agpErrors } from "./errors.ts";
+import {
+  agpErrors,
+  agpUri,
+  type DelegationIntent,
+  delegationMediaType,
+  intentMediaType,
+  intentPart,
+  type IntentPayload,
+} from "./shapes.ts";
 import { agp, viaKey, type AgpTurn } from "./extension.ts";
-import { delegationMediaType, intentMediaType, intentPart } from "./parts.ts";
 import type { AgentGateway } from "./port.ts";
-import { agpUri, type DelegationIntent, type IntentPayload } from "./shapes.ts";
 
 /** Options of `gatewayAgent()`: what its card says, and where paths lead. */
 export interface GatewayAgentOptions

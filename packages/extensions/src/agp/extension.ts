@@ -11,24 +11,27 @@ import type {
   MetadataField,
 } from "@parley/a2a/internal/protocol/index";
 import { defineExtension, extensionMethod, type DefinedExtension } from "@parley/a2a/internal/extensions/index";
-import { delegationMediaType, intentMediaType, isDelegationPart, isIntentPart } from "./parts.ts";
-import type { AgentGateway } from "./port.ts";
 import {
   agpSchemas,
-  agpUri,
-  methodSchemas,
-  namesSchema,
-  pathListsSchema,
   type AgpTable,
+  agpUri,
   type AnnounceRequest,
   type AnnounceResponse,
   type DelegationIntent,
+  delegationMediaType,
+  intentMediaType,
   type IntentPayload,
+  isDelegationPart,
+  isIntentPart,
+  methodSchemas,
+  namesSchema,
+  pathListsSchema,
   type RouteEntry,
   type RoutesRequest,
   type WithdrawRequest,
   type WithdrawResponse,
 } from "./shapes.ts";
+import type { AgentGateway } from "./port.ts";
 
 /** What a gateway's agent reads of a message. */
 export interface AgpTurn {

@@ -1,9 +1,8 @@
-import { silentLogger, systemClock, type Clock, type Logger } from "@parley/a2a/internal/base/index";
-import { A2AError, invalidParams } from "@parley/a2a/internal/model/index";
+import { type Clock, type Logger, silentLogger, systemClock } from "@parley/a2a/internal/base/index";
+import { A2AError, invalidParams, type StandardSchema } from "@parley/a2a/internal/model/index";
 import type { Principal } from "@parley/a2a/internal/protocol/index";
-import { agpErrors } from "./errors.ts";
-import type { AgentGateway, AgentGatewayOptions, DelegationReport, GatewayPeer } from "./port.ts";
 import {
+  agpErrors,
   agpSchemas,
   type AgpTable,
   type AnnounceRequest,
@@ -14,8 +13,9 @@ import {
   type RouteEntry,
   type WithdrawRequest,
 } from "./shapes.ts";
-import { RouteTable, type Route } from "./table.ts";
-import { Telling } from "./telling.ts";
+import type { AgentGateway, AgentGatewayOptions, DelegationReport, GatewayPeer } from "./port.ts";
+import { type Route, RouteTable } from "./table.ts";
+import type { AgpTypes } from "./extension.ts";
 
 /** Least time between two refreshes, in milliseconds: strangers must not make a gateway call others. */
 const cooldown = 10_000;
@@ -281,4 +281,81 @@ function checked(announcement: unknown): CapabilityAnnouncement {
     throw invalidParams([{ field, description: issue?.message ?? "is not valid" }]);
   }
   return result.value;
+}
+
+/** Most capabilities that peers are told at a time where others have announced them. */
+const maxAtOnce = 256;
+
+/** A capability that peers are told now. */
+interface Running {
+  /** Set where it has changed since. */
+  again: readonly string[] | undefined;
+  done: Promise<void>;
+}
+
+/**
+ * Tells peers what changes. Changes of a capability that come while peers are told of it are told together, and there is a bound for all: a
+ * caller who announces all the time must not make this gateway call others all the time.
+ */
+class Telling {
+  readonly #tellNow: (capability: string, via: readonly string[]) => Promise<void>;
+  readonly #running = new Map<string, Running>();
+
+  constructor(tellNow: (capability: string, via: readonly string[]) => Promise<void>) {
+    this.#tellNow = tellNow;
+  }
+
+  /**
+   * Tells the peers what is the best route to a capability now.
+   *
+   * @param via - The gateways that the change came through.
+   * @param isBounded - Whether it is left to the next round where peers are told much already.
+   */
+  tell(capability: string, via: readonly string[], isBounded: boolean): Promise<void> {
+    const running = this.#running.get(capability);
+    if (running !== undefined) {
+      running.again = via;
+      return running.done;
+    }
+    if (isBounded && this.#running.size >= maxAtOnce) return Promise.resolve();
+    const telling: Running = { again: via, done: Promise.resolve() };
+    this.#running.set(capability, telling);
+    telling.done = this.#run(capability, telling);
+    return telling.done;
+  }
+
+  async #run(capability: string, telling: Running): Promise<void> {
+    try {
+      for (let next = telling.again; next !== undefined; next = telling.again) {
+        telling.again = undefined;
+        await this.#tellNow(capability, next);
+      }
+    } finally {
+      this.#running.delete(capability);
+    }
+  }
+}
+
+type Methods = AgpTypes["methods"];
+type RequestOf<Method> = Method extends { readonly request: StandardSchema<infer Request> } ? Request : never;
+type ResponseOf<Method> = Method extends { readonly response: StandardSchema<infer Response> } ? Response : never;
+
+/** What `gatewayPeer()` needs of a client: `client.ext(agp())` has it. */
+export interface AgpCalls {
+  /** Calls a method of the other gateway. */
+  call<Name extends keyof Methods>(method: Name, request: RequestOf<Methods[Name]>): Promise<ResponseOf<Methods[Name]>>;
+}
+
+/**
+ * Another gateway, for `peers` of `agentGateway()`.
+ *
+ * @param name - Its name.
+ * @param calls - `client.ext(agp())` of a client that is connected to it.
+ */
+export function gatewayPeer(name: string, calls: AgpCalls): GatewayPeer {
+  return {
+    name,
+    announce: (request) => calls.call("agp/announce", request),
+    withdraw: (request) => calls.call("agp/withdraw", request),
+  };
 }

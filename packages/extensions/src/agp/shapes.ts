@@ -1,4 +1,4 @@
-import type { JsonObject, StandardSchema } from "@parley/a2a/internal/model/index";
+import type { JsonObject, Part, StandardSchema } from "@parley/a2a/internal/model/index";
 import {
   boolean,
   fail,
@@ -10,13 +10,14 @@ import {
   optional,
   record,
   required,
+  type Schema,
   string,
   strings,
   struct,
-  type Schema,
 } from "@parley/a2a/internal/model/schema";
 import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
 import { jsonBytes, withoutOthers } from "@parley/a2a/internal/extensions/strict";
+import { extensionError, type ExtensionError } from "@parley/a2a/internal/extensions/errors";
 
 /* The shapes of the Agent Gateway Protocol (AGP 1.0.0), with its names. */
 
@@ -257,3 +258,69 @@ export const namesSchema: StandardSchema<readonly string[]> = standardSchema(lis
 export const pathListsSchema: StandardSchema<readonly (readonly string[])[]> = standardSchema(
   list(list(text(longestPath))),
 );
+
+/** Media type of a data part with an intent. */
+export const intentMediaType = "application/vnd.agp.intent+json";
+
+/** Media type of a data part with a delegation. */
+export const delegationMediaType = "application/vnd.agp.delegation+json";
+
+/* The data parts. 0.3 has no media types for data, so a part without one is known by its members. */
+
+/** Whether a data part holds an intent. */
+export function isIntentPart(part: Part): boolean {
+  return holds(part, intentMediaType, "target_capability");
+}
+
+/** Whether a data part holds a delegation. */
+export function isDelegationPart(part: Part): boolean {
+  return holds(part, delegationMediaType, "sub_intents");
+}
+
+function holds({ data, mediaType }: Part, own: string, member: string): boolean {
+  if (data === undefined) return false;
+  if (mediaType === own) return true;
+  const isPlain = mediaType === undefined || mediaType === "application/json";
+  return isPlain && isObject(data) && Object.hasOwn(data, member);
+}
+
+/** A data part with an intent. */
+export function intentPart(value: IntentPayload): Part {
+  return { data: value as unknown as JsonObject, mediaType: intentMediaType };
+}
+
+/** A data part with a delegation. */
+export function delegationPart(value: DelegationIntent): Part {
+  return { data: value as unknown as JsonObject, mediaType: delegationMediaType };
+}
+
+/** The errors of AGP (AGP §5). `is()` recognizes them at a client. */
+export const agpErrors: {
+  /** Nobody has announced the capability. */
+  readonly routeNotFound: ExtensionError;
+  /** There are routes, and none satisfies the constraints of the intent. */
+  readonly policyViolation: ExtensionError;
+  /** The routes have expired, and could not be refreshed. */
+  readonly tableStale: ExtensionError;
+} = {
+  routeNotFound: extensionError(agpUri, {
+    reason: "AGP_ROUTE_NOT_FOUND",
+    jsonrpc: -32200,
+    code: "UnsupportedOperation",
+    http: 404,
+    grpc: "NOT_FOUND",
+    message: "Nobody has announced this capability",
+  }),
+  policyViolation: extensionError(agpUri, {
+    reason: "AGP_POLICY_VIOLATION",
+    jsonrpc: -32201,
+    code: "UnsupportedOperation",
+    message: "No route satisfies the constraints",
+  }),
+  tableStale: extensionError(agpUri, {
+    reason: "AGP_TABLE_STALE",
+    jsonrpc: -32202,
+    code: "Unavailable",
+    message: "The routes have expired",
+  }),
+};

@@ -1,9 +1,127 @@
-import type { EventReads, ExtensionTypes, MetadataField } from "@parley/a2a/internal/protocol/index";
-import { defineExtension, type DefinedExtension } from "@parley/a2a/internal/extensions/index";
+import { A2AError, type JsonValue, type StandardSchema } from "@parley/a2a/internal/model/index";
+import {
+  type AgentYield,
+  AuthorizationNotGiven,
+  type EventReads,
+  type ExtensionTurn,
+  type ExtensionTypes,
+  type MetadataField,
+} from "@parley/a2a/internal/protocol/index";
+import { type DefinedExtension, defineExtension } from "@parley/a2a/internal/extensions/index";
 import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
-import { TurnPresentations, type Presentations } from "./authorize.ts";
-import { metadataSchema, oid4vpUri, paramsSchema, type Oid4vpMetadata } from "./request.ts";
-import { WalletSchemes, type WalletSchemesOptions } from "./schemes.ts";
+import {
+  metadataSchema,
+  type Oid4vpMetadata,
+  type Oid4vpRequest,
+  oid4vpUri,
+  paramsSchema,
+  validRequest,
+  WalletSchemes,
+  type WalletSchemesOptions,
+} from "./request.ts";
+
+/** What `authorize()` takes. */
+export interface PresentationInit<Outcome = JsonValue> {
+  /** What is asked for and why, for a person: the text of the status message. At most 2000 characters. */
+  readonly reason: string;
+  /**
+   * Makes the request at the verifier. It is not called again after a restart. The verifier posts its outcome to `callbackUrl`:
+   * `{"credential": …}` with any JSON, such as the claims that it has verified, or `{"denied": true}`. Whoever knows this URL can answer, so
+   * give it to the verifier alone.
+   */
+  readonly request: (callbackUrl: string) => Oid4vpRequest | Promise<Oid4vpRequest>;
+  /** What the outcome has to be. Another one counts as a refusal. Default: any JSON. */
+  readonly outcome?: StandardSchema<Outcome>;
+  /** How long the request is open, in milliseconds. Default 10 minutes, at most one day. */
+  readonly lifetime?: number;
+  /** Names the request in its turn: at most 80 letters, digits and `.:_-`. Default: its number. */
+  readonly id?: string;
+}
+
+/** What `turn.ext()` gives for OID4VP. */
+export interface Presentations {
+  /**
+   * Asks for a presentation of credentials, and waits until the verifier has said what came of it: the task is AUTH_REQUIRED with the request,
+   * streams stay open, and then the task is WORKING again. The wallet talks to the verifier, so no credential passes through A2A. The wait
+   * survives a restart: the function is then called again from its beginning, and comes to the same request.
+   *
+   * @returns the outcome, as the verifier has posted it.
+   * @throws AuthorizationNotGiven where it was refused, or nothing came in time, or the caller sent another message. There is no need to
+   * catch it.
+   */
+  authorize<Outcome = JsonValue>(init: PresentationInit<Outcome>): AsyncGenerator<AgentYield, Outcome, void>;
+}
+
+/** The presentations of a turn. */
+class TurnPresentations implements Presentations {
+  readonly #turn: ExtensionTurn;
+  readonly #schemes: WalletSchemes;
+  #count = 0;
+
+  constructor(turn: ExtensionTurn, schemes: WalletSchemes) {
+    this.#turn = turn;
+    this.#schemes = schemes;
+  }
+
+  async *authorize<Outcome = JsonValue>(init: PresentationInit<Outcome>): AsyncGenerator<AgentYield, Outcome, void> {
+    const { rows, number } = this.#turn;
+    this.#count += 1;
+    const { id = String(this.#count), reason, lifetime } = init;
+    if (!/^[\w.:-]{1,80}$/.test(id)) throw mistake("id must be 1 to 80 letters, digits and .:_-");
+    const key = `request ${number} ${id}`;
+    let made: Oid4vpRequest | undefined;
+    const open = await this.#turn.requestAuthorization({
+      form: "callback",
+      reason,
+      id: `oid4vp-${id}`,
+      ...(lifetime !== undefined && { lifetime }),
+      // The link of this request is for the verifier, and is not shown. The request that is shown goes into a row of its own.
+      link: async (callbackUrl) => {
+        made = valid(await init.request(callbackUrl), this.#schemes);
+        await rows.store([{ op: "set", key, value: JSON.stringify(made) }]);
+        return callbackUrl;
+      },
+    });
+    yield shown(reason, made ?? (await this.#stored(key)));
+    const given = await open.credential();
+    await rows.store([{ op: "delete", key }]);
+    const outcome = await outcomeOf(given, init.outcome);
+    yield { kind: "status", state: "TASK_STATE_WORKING" };
+    return outcome;
+  }
+
+  /** The request that a run before a restart has shown. */
+  async #stored(key: string): Promise<Oid4vpRequest> {
+    const row = (await this.#turn.rows.read()).find((each) => each.key === key);
+    if (row === undefined) throw mistake("the request of this turn is not stored");
+    return JSON.parse(row.value) as Oid4vpRequest;
+  }
+}
+
+function shown(reason: string, request: Oid4vpRequest): AgentYield {
+  const metadata = { [oid4vpUri]: { authorizationRequest: { ...request } } };
+  const message = { parts: [{ text: reason }], metadata, extensions: [oid4vpUri] };
+  return { kind: "status", state: "TASK_STATE_AUTH_REQUIRED", message };
+}
+
+async function outcomeOf<Outcome>(given: JsonValue, schema: StandardSchema<Outcome> | undefined): Promise<Outcome> {
+  if (schema === undefined) return given as Outcome;
+  const result = await schema["~standard"].validate(given);
+  if (result.issues === undefined) return result.value;
+  const cause = new Error(result.issues.map(({ message }) => message).join("; "));
+  throw new AuthorizationNotGiven("denied", "The outcome of the verifier is not what the agent needs", { cause });
+}
+
+function valid(request: Oid4vpRequest, schemes: WalletSchemes): Oid4vpRequest {
+  const checked = validRequest(request, schemes);
+  if (checked !== undefined) return checked;
+  throw mistake("request() must give a client_id, and either an absolute request_uri or a request, of the same client");
+}
+
+/** A mistake of the agent: the operator reads it, and the task fails. */
+function mistake(text: string): A2AError {
+  return new A2AError("InvalidAgentResponse", `authorize(): ${text}`);
+}
 
 /** The types of the OID4VP extension. */
 interface Oid4vpTypes extends ExtensionTypes {

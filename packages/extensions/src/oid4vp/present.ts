@@ -1,6 +1,5 @@
 import type { SendMessageRequest, StreamResponse } from "@parley/a2a/internal/model/index";
-import { readOid4vpRequest, type Oid4vpRequest } from "./request.ts";
-import type { WalletSchemesOptions } from "./schemes.ts";
+import { type Oid4vpRequest, readOid4vpRequest, type WalletSchemesOptions } from "./request.ts";
 
 /* Clients that present credentials: a wallet gets what the agent asks for, and talks to the verifier itself. */
 

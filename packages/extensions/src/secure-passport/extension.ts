@@ -17,7 +17,15 @@ import type {
 } from "@parley/a2a/internal/protocol/index";
 import { defineExtension, type DefinedExtension } from "@parley/a2a/internal/extensions/index";
 import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
-import { audienceOf } from "./audience.ts";
+import {
+  audienceOf,
+  checkKey,
+  type PassportProblem,
+  type PassportVerdict,
+  type PrivatePassportKey,
+  signPassport,
+  verifyPassport,
+} from "./signature.ts";
 import {
   callerContextSchema,
   malformed,
@@ -27,16 +35,7 @@ import {
   type CallerContext,
   type PassportParams,
 } from "./context.ts";
-import { memoryNonces, type PassportNonces } from "./nonces.ts";
-import {
-  checkKey,
-  signPassport,
-  verifyPassport,
-  type PassportProblem,
-  type PassportVerdict,
-  type PrivatePassportKey,
-} from "./signature.ts";
-import type { PassportTrust } from "./trust.ts";
+import { memoryNonces, type PassportNonces, type PassportTrust } from "./trust.ts";
 
 /** A passport, as an agent reads it. It is a copy: a change of it does not change the message. */
 export interface Passport extends Omit<CallerContext, "signature"> {

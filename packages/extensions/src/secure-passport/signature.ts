@@ -1,5 +1,5 @@
 import { fromBase64Url, isBase64Url } from "@parley/a2a/internal/base/base64";
-import { systemClock, type Clock } from "@parley/a2a/internal/base/index";
+import { type Clock, systemClock } from "@parley/a2a/internal/base/index";
 import { canonicalJson } from "@parley/a2a/internal/jws/jcs";
 import {
   acceptedAlgorithms,
@@ -10,11 +10,11 @@ import {
   isSigningKey,
   makeKey,
   outdated,
-  publicJwk,
   type PrivateJwk,
+  publicJwk,
   type SigningAlgorithm,
 } from "@parley/a2a/internal/jws/keys";
-import { A2AError, hasCode, invalidParams } from "@parley/a2a/internal/model/index";
+import { A2AError, type AgentInterface, hasCode, invalidParams } from "@parley/a2a/internal/model/index";
 import { isObject } from "@parley/a2a/internal/model/schema";
 import type { CallerContext } from "./context.ts";
 import type { PassportKey, PassportKeySet, PassportTrust } from "./trust.ts";
@@ -288,4 +288,12 @@ async function byTrustedKey(
     }
   }
   return "invalid";
+}
+
+/**
+ * For whom a passport is that is sent to an interface: its URL. Agents with one gRPC address have a tenant each (A2A 1.0 §8.3.2), which is a
+ * part of it: else a passport for one of them would be good for the others.
+ */
+export function audienceOf({ url, tenant }: Pick<AgentInterface, "url" | "tenant">): string {
+  return tenant === undefined || tenant === "" ? url : `${url}#${tenant}`;
 }

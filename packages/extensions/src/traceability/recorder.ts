@@ -1,8 +1,14 @@
 import { utf8Length, type Clock } from "@parley/a2a/internal/base/index";
 import { A2AError, type JsonObject, type JsonValue } from "@parley/a2a/internal/model/index";
 import type { ExtensionRow } from "@parley/a2a/internal/protocol/index";
-import { writeStep, type TraceShape } from "./shapes.ts";
-import { readTrace, type CallType, type ResponseTrace, type TraceStep as Step } from "./trace.ts";
+import {
+  type CallType,
+  readTrace,
+  type ResponseTrace,
+  type TraceShape,
+  type TraceStep as Step,
+  writeStep,
+} from "./trace.ts";
 
 /** What is known of a step when it begins. */
 export interface StepInit {

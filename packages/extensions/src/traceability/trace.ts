@@ -1,4 +1,12 @@
-import type { JsonObject, JsonValue, StandardSchema } from "@parley/a2a/internal/model/index";
+import type {
+  Artifact,
+  JsonObject,
+  JsonValue,
+  Part,
+  StandardSchema,
+  StreamResponse,
+  Task,
+} from "@parley/a2a/internal/model/index";
 import {
   anything,
   list,
@@ -7,10 +15,10 @@ import {
   oneName,
   optional,
   required,
+  type Schema,
   string,
   struct,
   timestamp,
-  type Schema,
 } from "@parley/a2a/internal/model/schema";
 import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
 
@@ -182,4 +190,149 @@ function attributesOf(step: Fields, attributes: unknown): Fields {
 
 function present(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
+}
+
+/** How a trace is written: as the sample of the extension does, or as its specification says. */
+export type TraceShape = "sample" | "specification";
+
+/** A trace as JSON. */
+export function writeTrace({ traceId, steps }: ResponseTrace, shape: TraceShape): JsonObject {
+  return { trace_id: traceId, steps: steps.map((step) => writeStep(step, shape)) };
+}
+
+/** A step as JSON. */
+export function writeStep(step: TraceStep, shape: TraceShape): JsonObject {
+  return shape === "sample" ? asSample(step) : asSpecified(step);
+}
+
+/** The sample has each member, with `null` for what is not known. It knows no trace of another agent: that is added as the specification names it. */
+function asSample(step: TraceStep): JsonObject {
+  const { responseTrace, agentUrl } = step;
+  return {
+    step_id: step.stepId,
+    trace_id: step.traceId ?? null,
+    parent_step_id: step.parentStepId ?? null,
+    call_type: step.callType ?? null,
+    name: step.name ?? null,
+    parameters: step.parameters ?? null,
+    requests: step.requests ?? null,
+    step_type: step.stepType ?? null,
+    cost: step.cost ?? null,
+    total_tokens: step.totalTokens ?? null,
+    additional_attributes: step.attributes ?? {},
+    latency: step.latency ?? null,
+    start_time: step.startTime ?? null,
+    end_time: step.endTime ?? null,
+    error: step.error ?? null,
+    ...(agentUrl !== undefined && { agent_url: agentUrl }),
+    ...(responseTrace !== undefined && { response_trace: writeTrace(responseTrace, "sample") }),
+  };
+}
+
+/** The specification has whole numbers, texts as attributes, and no members for an error, a type of step, or a call of the host. */
+function asSpecified(step: TraceStep): JsonObject {
+  const { callType, name, cost, error, stepType, attributes = {} } = step;
+  const isHost = callType !== "AGENT" && callType !== "TOOL";
+  const additional = {
+    ...attributes,
+    ...(error !== undefined && { error }),
+    ...(stepType !== undefined && { step_type: stepType }),
+    ...(isHost && name !== undefined && { name }),
+    ...(cost !== undefined && !Number.isInteger(cost) && { cost }),
+  };
+  return {
+    step_id: step.stepId,
+    trace_id: step.traceId ?? "",
+    parent_step_id: step.parentStepId ?? "",
+    ...(!isHost && { call_type: callType, step_action: actionOf(step) }),
+    ...(cost !== undefined && { cost: Math.round(cost) }),
+    ...(step.totalTokens !== undefined && { total_tokens: Math.round(step.totalTokens) }),
+    additional_attributes: Object.fromEntries(Object.entries(additional).map(([key, value]) => [key, textOf(value)])),
+    ...(step.latency !== undefined && { latency: Math.round(step.latency) }),
+    ...(step.startTime !== undefined && { start_time: step.startTime }),
+    ...(step.endTime !== undefined && { end_time: step.endTime }),
+  };
+}
+
+function actionOf({
+  callType,
+  name = "",
+  parameters = {},
+  requests,
+  agentUrl = "",
+  responseTrace,
+}: TraceStep): JsonObject {
+  if (callType === "TOOL") return { tool_invocation: { tool_name: name, parameters } };
+  return {
+    agent_invocation: {
+      agent_url: agentUrl,
+      agent_name: name,
+      requests: structOf(requests),
+      ...(responseTrace !== undefined && { response_trace: writeTrace(responseTrace, "specification") }),
+    },
+  };
+}
+
+/** A request that is no object, in one. */
+function structOf(requests: JsonValue | undefined): JsonObject {
+  if (requests === undefined || requests === null) return {};
+  return typeof requests === "object" && !Array.isArray(requests) ? (requests as JsonObject) : { request: requests };
+}
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : JSON.stringify(value ?? null);
+}
+
+/** Longest text that is read as a trace, in characters. */
+const longestText = 1 << 20;
+
+/**
+ * The trace in what an agent says. The specification has it in metadata of a message or an artifact, or as an artifact of its own; agents
+ * that follow the sample have it in metadata of the status update, from where it becomes metadata of the task, or as a text of the artifact.
+ */
+export function findTrace(event: StreamResponse, key: string): ResponseTrace | undefined {
+  for (const value of candidates(event, key)) {
+    const trace = value === undefined ? undefined : readTrace(value);
+    if (trace !== undefined) return trace;
+  }
+  return undefined;
+}
+
+function* candidates(event: StreamResponse, key: string): Generator<unknown> {
+  const { message, statusUpdate, artifactUpdate, task } = event;
+  const at = (metadata: JsonObject | undefined): unknown =>
+    metadata !== undefined && Object.hasOwn(metadata, key) ? metadata[key] : undefined;
+  yield at(message?.metadata);
+  yield at(statusUpdate?.status.message?.metadata);
+  yield at(statusUpdate?.metadata);
+  if (artifactUpdate !== undefined) {
+    yield at(artifactUpdate.metadata);
+    yield* ofArtifact(artifactUpdate.artifact, at);
+  }
+  if (task !== undefined) yield* ofTask(task, at);
+}
+
+type At = (metadata: JsonObject | undefined) => unknown;
+
+/** The message of its status is the newest of its places. */
+function* ofTask({ status, metadata, artifacts = [] }: Task, at: At): Generator<unknown> {
+  yield at(status.message?.metadata);
+  yield at(metadata);
+  for (const artifact of artifacts.toReversed()) yield* ofArtifact(artifact, at);
+}
+
+function* ofArtifact({ metadata, parts }: Artifact, at: At): Generator<unknown> {
+  yield at(metadata);
+  for (const part of parts) yield ofPart(part);
+}
+
+function ofPart({ text, data }: Part): unknown {
+  if (data !== undefined) return data;
+  if (text === undefined || text.length > longestText || !/^\s*\{/.test(text) || !/"trace_?id"/i.test(text))
+    return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

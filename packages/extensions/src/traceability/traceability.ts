@@ -10,10 +10,8 @@ import type {
   MetadataField,
 } from "@parley/a2a/internal/protocol/index";
 import { defineExtension, type DefinedExtension } from "@parley/a2a/internal/extensions/index";
-import { findTrace } from "./find.ts";
+import { findTrace, type ResponseTrace, traceSchema, type TraceShape, writeTrace } from "./trace.ts";
 import { nameOfError, TraceRecorder, type Trace } from "./recorder.ts";
-import { traceSchema, type ResponseTrace } from "./trace.ts";
-import { writeTrace, type TraceShape } from "./shapes.ts";
 
 /** URI of the Traceability extension. */
 export const traceabilityUri = "https://github.com/a2aproject/a2a-samples/extensions/traceability/v1";

@@ -6,6 +6,8 @@ import { guardedFetch, type GuardedFetch } from "@parley/a2a/internal/net/index"
 import type { ExtensionTurn } from "@parley/a2a/internal/protocol/index";
 import { fitting, receiptSchema } from "./schemas.ts";
 import type { PaymentErrorCode, PaymentPayload, PaymentReceipt, PaymentRequirements } from "./types.ts";
+import { fingerprint, matchPayment, nonceNames, type PaymentProblem } from "./match.ts";
+import type { PaymentRows, StoredCharge, StoredPayment } from "./stored.ts";
 
 /* Who verifies and settles payments for an agent. */
 
@@ -102,7 +104,7 @@ const longestAnswer = 60_000;
  *
  * @param until - Aborted when the answer is no longer wanted. Default: it is always wanted.
  */
-export async function asked<T>(
+async function asked<T>(
   ask: (signal: AbortSignal) => Promise<T>,
   clock: ExtensionTurn["clock"],
   until?: AbortSignal,
@@ -162,7 +164,7 @@ export function errorCodeOf(reason: string | undefined, otherwise: PaymentErrorC
 }
 
 /** The receipt as it may be kept and shown: the facilitator wrote its texts. */
-export function keptReceipt(receipt: PaymentReceipt, network: string): PaymentReceipt {
+function keptReceipt(receipt: PaymentReceipt, network: string): PaymentReceipt {
   const { success, transaction = "", payer, errorReason } = receipt;
   return {
     success: success === true,
@@ -171,4 +173,134 @@ export function keptReceipt(receipt: PaymentReceipt, network: string): PaymentRe
     ...(payer !== undefined && { payer: plain(payer, 256) }),
     ...(errorReason !== undefined && { errorReason: plain(errorReason, 300) }),
   };
+}
+
+/** What a payment is verified with. */
+interface Verifying {
+  readonly turn: ExtensionTurn;
+  readonly rows: PaymentRows;
+  readonly facilitator: Facilitator;
+  /** Name of the charge. */
+  readonly id: string;
+}
+
+/** How long a nonce stays taken where the payment does not say how long it is good, in milliseconds. */
+const usualHold = 30 * 24 * 60 * 60_000;
+/** A nonce stays taken for a while after its payment has expired: clocks differ. */
+const grace = 60 * 60_000;
+
+/**
+ * Verifies a payment (v0.2 §10): it is for an option that was offered for this task, the facilitator finds it good, and no task of the
+ * agent had it before. Nothing is taken before the facilitator has seen the signature, so nobody can use up the nonces of others.
+ *
+ * @throws what aborted the turn.
+ */
+export async function verify(
+  payload: PaymentPayload,
+  charge: StoredCharge,
+  { turn, rows, facilitator, id }: Verifying,
+): Promise<StoredPayment | PaymentProblem> {
+  const { clock, signal, logger, taskId } = turn;
+  const matched = await matchPayment(payload, charge.accepts, { now: clock.now(), offeredAt: charge.offeredAt });
+  if ("code" in matched) return matched;
+  const { facts, options } = matched;
+  let problem: PaymentProblem | undefined;
+  for (const requirements of options) {
+    try {
+      const ask = (until: AbortSignal) => facilitator.verify({ payment: payload, requirements, signal: until });
+      const { isValid, invalidReason } = await asked(ask, clock, signal);
+      if (isValid !== true) {
+        const code = errorCodeOf(invalidReason, "INVALID_SIGNATURE");
+        problem = { code, reason: sentences[code] };
+        logger.info("A payment was not accepted", { taskId, reason: invalidReason });
+        continue;
+      }
+    } catch (cause) {
+      signal.throwIfAborted();
+      logger.error("The facilitator could not verify a payment", { taskId, cause });
+      return { code: "INVALID_SIGNATURE", reason: "The payment could not be verified now." };
+    }
+    const until = facts.validBefore === undefined ? clock.now() + usualHold : facts.validBefore + grace;
+    // A time that is too far away is cut: stores keep whole milliseconds.
+    const held = Math.min(Math.ceil(until), clock.now() + 10 * usualHold);
+    for (const name of await nonceNames(payload, facts)) {
+      if (!(await rows.claim(name, held))) return { code: "DUPLICATE_NONCE", reason: sentences.DUPLICATE_NONCE };
+    }
+    return { payload, requirements, key: await fingerprint([taskId, id, facts.nonce]) };
+  }
+  return problem ?? { code: "INVALID_SIGNATURE", reason: sentences.INVALID_SIGNATURE };
+}
+
+/** What the client reads. */
+export const sentences = {
+  INSUFFICIENT_FUNDS: "The wallet does not have enough funds.",
+  INVALID_SIGNATURE: "The payment could not be verified.",
+  EXPIRED_PAYMENT: "The payment has expired.",
+  DUPLICATE_NONCE: "The payment was used before.",
+  NETWORK_MISMATCH: "The payment is for another network.",
+  INVALID_AMOUNT: "The payment does not have the amount that was asked for.",
+  SETTLEMENT_FAILED: "The payment could not be settled.",
+} as const;
+
+/** The outcome of a settlement. */
+interface Settled {
+  readonly receipt: PaymentReceipt;
+  /** Why it has failed. */
+  readonly code?: PaymentErrorCode;
+}
+
+/** How often the facilitator is asked in one run. */
+const maxTries = 3;
+
+/**
+ * Settles a payment. Where the outcome of a call is not known, the facilitator is asked again under the same key. A cancel does not stop a call
+ * that is under way: its receipt would be lost.
+ *
+ * @throws what aborted the turn, before a call or between two.
+ */
+export async function settle(
+  { payload, requirements, key }: StoredPayment,
+  { clock, signal, logger, taskId }: ExtensionTurn,
+  facilitator: Facilitator,
+): Promise<Settled> {
+  for (let tries = 1; ; tries += 1) {
+    signal.throwIfAborted();
+    try {
+      const call = { payment: payload, requirements, idempotencyKey: key };
+      const answer = await asked((late) => facilitator.settle({ ...call, signal: late }), clock);
+      const receipt = keptReceipt(answer, requirements.network);
+      if (receipt.success) return { receipt };
+      logger.warn("A payment was not settled", { taskId, key, reason: receipt.errorReason });
+      return { receipt, code: failureOf(receipt) };
+    } catch (cause) {
+      logger.error("The outcome of a settlement is not known", { taskId, key, tries, cause });
+      if (tries === maxTries) return unknownOutcome(requirements.network);
+    }
+    await pause(tries * 1000, clock, signal);
+  }
+}
+
+function unknownOutcome(network: string): Settled {
+  const receipt = { success: false, errorReason: "facilitator_unavailable", network, transaction: "" };
+  return { receipt, code: "SETTLEMENT_FAILED" };
+}
+
+/** After a payment was verified, most reasons are failures of the settlement. */
+function failureOf({ errorReason }: PaymentReceipt): PaymentErrorCode {
+  const code = errorCodeOf(errorReason, "SETTLEMENT_FAILED");
+  return code === "INSUFFICIENT_FUNDS" || code === "EXPIRED_PAYMENT" || code === "DUPLICATE_NONCE"
+    ? code
+    : "SETTLEMENT_FAILED";
+}
+
+function pause(ms: number, clock: ExtensionTurn["clock"], signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = clock.after(ms, over);
+    signal.addEventListener("abort", over, { once: true });
+    function over(): void {
+      end();
+      signal.removeEventListener("abort", over);
+      resolve();
+    }
+  });
 }

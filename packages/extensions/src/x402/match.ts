@@ -1,12 +1,11 @@
 import type { JsonObject, JsonValue } from "@parley/a2a/internal/model/index";
 import { isObject } from "@parley/a2a/internal/model/schema";
-import { fingerprint } from "./fingerprint.ts";
-import { x402Version, type PaymentErrorCode, type PaymentPayload, type PaymentRequirements } from "./types.ts";
+import { type PaymentErrorCode, type PaymentPayload, type PaymentRequirements, x402Version } from "./types.ts";
 
 /* Compares a payment with what was offered for its task (v0.2 §5.1, §10), before anybody else is asked. */
 
 /** What a payment says about itself, as far as its scheme is known here. */
-export interface PaymentFacts {
+interface PaymentFacts {
   /** What makes it unique: it can be used once. */
   readonly nonce: string;
   /** Who pays. */
@@ -220,4 +219,11 @@ export async function nonceNames(
 function plainAddress(address: string): string {
   const digits = address.replaceAll(/\s/g, "").toLowerCase();
   return /^[\da-f]{40}$/.test(digits) ? `0x${digits}` : digits;
+}
+
+/** A digest of JSON, in hexadecimal digits (SHA-256). The order of members counts. */
+export async function fingerprint(value: JsonValue): Promise<string> {
+  const bytes = new TextEncoder().encode(JSON.stringify(value));
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -13,13 +13,13 @@ import {
   string,
   struct,
 } from "@parley/a2a/internal/model/schema";
-import { paymentStatuses } from "./states.ts";
-import type {
-  PaymentPayload,
-  PaymentReceipt,
-  PaymentRequiredResponse,
-  PaymentRequirements,
-  PaymentStatus,
+import {
+  type PaymentPayload,
+  type PaymentReceipt,
+  type PaymentRequiredResponse,
+  type PaymentRequirements,
+  type PaymentStatus,
+  paymentStatuses,
 } from "./types.ts";
 
 /* The schemas of what the extension puts into metadata. `null` counts as absent: the library for Python writes it. */

@@ -1,6 +1,6 @@
 import type { JsonObject } from "@parley/a2a/internal/model/index";
 import type { Facilitator, FacilitatorRequest } from "./facilitator.ts";
-import type { Wallet } from "./wallet.ts";
+import type { Wallet } from "./payer.ts";
 import type { PaymentReceipt } from "./types.ts";
 
 /* A facilitator and a wallet for tests: nothing is signed on any network, and every answer is the same for the same input. */

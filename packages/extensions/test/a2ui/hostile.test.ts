@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { noSurfaces, reduceSurfaces } from "../../src/a2ui/index.ts";
-import { report } from "../../src/a2ui/outgoing.ts";
-import { readMessages } from "../../src/a2ui/parts.ts";
+import { readMessages, report } from "../../src/a2ui/parts.ts";
 import { clientMessage } from "../../src/a2ui/schemas.ts";
 import { silentLogger } from "@parley/a2a/internal/base/index";
 

@@ -2,7 +2,7 @@ import { A2uiMessageSchema as A2uiMessageSchema08 } from "@a2ui/web_core/v0_8";
 import { A2uiClientMessageSchema, A2uiMessageSchema } from "@a2ui/web_core/v0_9";
 import { describe, expect, test } from "vitest";
 import { clientMessage, serverMessage } from "../../src/a2ui/schemas.ts";
-import type { A2uiVersion } from "../../src/a2ui/versions.ts";
+import type { A2uiVersion } from "../../src/a2ui/messages.ts";
 
 /* The message schemas of A2UI: specification/VERSION/json/server_to_client.json and client_to_server.json. */
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createPayer, payWith, readPayment, x402Keys } from "../../src/x402/index.ts";
-import { paymentOfMandate } from "../../src/x402/embedded.ts";
+import { paymentOfMandate } from "../../src/x402/read.ts";
 import type { JsonObject, JsonValue, Message, Part, Task } from "@parley/a2a/internal/model/index";
 import { option, paymentOf } from "./support.ts";
 import { painting, said, serving } from "./serving.ts";
