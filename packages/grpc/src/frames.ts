@@ -1,6 +1,6 @@
 import { A2AError } from "@parley/a2a/model";
 import { GrowingBytes } from "@parley/a2a/internal/protocol/index";
-import type { Writer } from "./protobuf/writer.ts";
+import type { Writer } from "./protobuf/wire.ts";
 
 // A frame is a byte of flags, four bytes of length and the message: the Length-Prefixed-Message of gRPC over HTTP/2.
 // gRPC-Web sends the trailers as a last frame.

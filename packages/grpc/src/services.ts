@@ -1,7 +1,6 @@
 import type { MethodRoute, OperationName } from "@parley/a2a/internal/protocol/index";
 import { a2aV03, a2aV1, errorDetails, status } from "./descriptors.ts";
-import { writeFile } from "./protobuf/descriptor.ts";
-import { readSchema, type Additions, type Schema } from "./protobuf/schema.ts";
+import { type Additions, readSchema, type Schema, writeFile } from "./protobuf/descriptor.ts";
 import { fieldTypes, messageType, type MessageType } from "./protobuf/types.ts";
 
 /** The service of A2A, in version 1.0 or 0.3. */

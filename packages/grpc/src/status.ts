@@ -5,8 +5,7 @@ import type { Codec } from "@parley/a2a/internal/wire/codec";
 import { fromBase64, toBase64 } from "./protobuf/text.ts";
 import { decode } from "./protobuf/decode.ts";
 import { encode } from "./protobuf/encode.ts";
-import { jsonPath, protoPath } from "./protobuf/paths.ts";
-import type { JsonObject, MessageType } from "./protobuf/types.ts";
+import { type JsonObject, jsonPath, type MessageType, protoPath } from "./protobuf/types.ts";
 import { errorSchema } from "./services.ts";
 
 /** The status codes of gRPC, in the order of their numbers, with the HTTP status of the same meaning. */

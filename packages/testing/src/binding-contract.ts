@@ -1,9 +1,8 @@
 import type { ClientBinding } from "@parley/a2a/internal/transport/client/binding";
 import type { Agent } from "@parley/a2a/internal/protocol/index";
 import type { AgentMount } from "@parley/server/internal/server/options";
-import { callCases, listCases } from "./binding/call-cases.ts";
-import { callerCases, tenantCases, versionCases } from "./binding/caller-cases.ts";
-import { detailCases, errorCases } from "./binding/error-cases.ts";
+import { callCases, detailCases, errorCases, listCases } from "./binding/call-cases.ts";
+import { callerCases, httpCases, limitCases, tenantCases, versionCases } from "./binding/host-cases.ts";
 import {
   obedient,
   Served,
@@ -11,8 +10,6 @@ import {
   type ContractServer,
   type ContractServerOptions,
 } from "./binding/given.ts";
-import { httpCases } from "./binding/http-cases.ts";
-import { limitCases } from "./binding/limit-cases.ts";
 import { resumeCases, streamCases } from "./binding/stream-cases.ts";
 import { plainExpect } from "./store/given.ts";
 import type { Runner } from "./store-contract.ts";

@@ -2,16 +2,15 @@ import type { SendInput } from "@parley/a2a/internal/client/index";
 import type { Agent, AnyExtension } from "@parley/a2a/internal/protocol/index";
 import type { ClientBinding } from "@parley/a2a/internal/transport/client/binding";
 import type { ContractServer } from "./binding/given.ts";
-import { activationCases } from "./extension/activation-cases.ts";
+import { activationCases, hookCases } from "./extension/activation-cases.ts";
 import {
   ExtensionSuite,
   type ExtensionCases,
   type ExtensionContractSeen,
   type ExtensionServerOptions,
 } from "./extension/given.ts";
-import { hookCases } from "./extension/hook-cases.ts";
 import { inputCases } from "./extension/input-cases.ts";
-import { localBindings } from "./local-bindings.ts";
+import { localBindings } from "./in-process.ts";
 import { plainExpect } from "./store/given.ts";
 import type { Runner } from "./store-contract.ts";
 

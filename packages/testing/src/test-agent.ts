@@ -1,14 +1,13 @@
 import { type Client, connect, type ConnectOptions } from "@parley/a2a/internal/client/index";
 import { createHandler, type Handler, type HandlerOptions } from "@parley/server/internal/handler";
 import { A2AError, type JsonValue } from "@parley/a2a/internal/model/index";
-import type { Agent, AnyExtension, Principal } from "@parley/a2a/internal/protocol/index";
+import { type Agent, anonymous, type AnyExtension, type Principal } from "@parley/a2a/internal/protocol/index";
 import { memoryStore, type Store } from "@parley/server/internal/store/index";
 import { cannotServe } from "@parley/a2a/internal/transport/server/binding";
-import { callerHeader, Callers } from "./agent/callers.ts";
+import type { Authenticator } from "@parley/a2a/internal/auth/index";
+import type { LogFields, Logger } from "@parley/a2a/internal/base/index";
 import { SteppedClock, type TestClock } from "./agent/clock.ts";
-import { Life } from "./agent/life.ts";
-import { problemsIn, recordingLogger, type LogLine } from "./agent/logs.ts";
-import { inProcessFetch, type Listening, refused } from "./agent/network.ts";
+import { inProcessFetch, Life, type Listening, refused } from "./agent/life.ts";
 
 /** Options of `testAgent()`: those of `createHandler()`, all of them optional. */
 export interface TestAgentOptions extends Partial<Omit<HandlerOptions, "clock">> {
@@ -219,4 +218,94 @@ class Server {
     this.#refusal = refusal;
     await stopped?.close();
   }
+}
+
+/** The header that names a caller of a test. The server under test is the only one that knows it. */
+const callerHeader = "x-test-caller";
+
+/** The callers of a test, beside those that the own authenticator of the server finds. */
+class Callers {
+  readonly #principals = new Map<string, Principal>();
+  readonly #agent: Agent;
+
+  constructor(agent: Agent) {
+    this.#agent = agent;
+  }
+
+  /** The value of the header for a caller. A name alone stands for a caller who may do everything that the card demands. */
+  add(caller: string | Principal, own: Authenticator | undefined): string {
+    const principal = typeof caller === "string" ? { subject: caller, schemes: this.#everyScheme(own) } : caller;
+    const id = `caller-${this.#principals.size + 1}`;
+    this.#principals.set(id, principal);
+    return id;
+  }
+
+  /** Knows the callers of the test, and asks `own` about all others. */
+  authenticator(own: Authenticator | undefined): Authenticator {
+    return {
+      securitySchemes: { ...this.#agent.securitySchemes, ...own?.securitySchemes },
+      securityRequirements: own?.securityRequirements ?? [],
+      ...(own?.resource !== undefined && { resource: own.resource }),
+      ...(own?.subjectsOf !== undefined && { subjectsOf: own.subjectsOf }),
+      ...(own?.challenges !== undefined && { challenges: (...asked) => own.challenges?.(...asked) ?? {} }),
+      authenticate: (request, place) => {
+        const principal = this.#principals.get(request.header(callerHeader) ?? "");
+        return principal ?? (own === undefined ? anonymous : own.authenticate(request, place));
+      },
+    };
+  }
+
+  #everyScheme(own: Authenticator | undefined): Readonly<Record<string, readonly string[]>> {
+    const { securityRequirements = own?.securityRequirements ?? [], skills } = this.#agent;
+    const all = [...securityRequirements, ...skills.flatMap((skill) => skill.securityRequirements ?? [])];
+    const schemes: Record<string, readonly string[]> = {};
+    for (const requirement of all) {
+      for (const [name, { list = [] }] of Object.entries(requirement.schemes ?? {}))
+        schemes[name] = [...new Set([...(schemes[name] ?? []), ...list])];
+    }
+    return schemes;
+  }
+}
+
+/** One line of the log of a server under test. */
+export interface LogLine {
+  /** How bad it is. */
+  readonly level: "debug" | "info" | "warn" | "error";
+  /** What happened. */
+  readonly message: string;
+  /** Its details. `cause` is the error, if there is one. */
+  readonly fields: LogFields;
+}
+
+/** A logger that keeps its lines in `lines`, and passes them on to `next`. */
+function recordingLogger(lines: LogLine[], next: Logger | undefined): Logger {
+  const at =
+    (level: LogLine["level"]) =>
+    (message: string, fields: LogFields = {}): void => {
+      lines.push({ level, message, fields });
+      next?.[level](message, fields);
+    };
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+/** The warnings and errors as texts, with the stacks of their causes. */
+function problemsIn(lines: readonly LogLine[]): readonly string[] {
+  return lines.filter(({ level }) => level === "warn" || level === "error").map(toText);
+}
+
+function toText({ level, message, fields }: LogLine): string {
+  const { cause, ...rest } = fields;
+  const details = Object.entries(rest)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `\n  ${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
+  return `${level}: ${message}${details.join("")}${causes(cause)}`;
+}
+
+/** An error with what caused it. */
+function causes(cause: unknown): string {
+  const texts: string[] = [];
+  for (let each = cause; each instanceof Error && texts.length < 10; each = each.cause)
+    texts.push(`\n${each.stack ?? `${each.name}: ${each.message}`}`);
+  if (cause !== undefined && texts.length === 0) texts.push(`\n${JSON.stringify(cause)}`);
+  return texts.join("");
 }

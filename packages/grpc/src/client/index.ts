@@ -11,8 +11,7 @@ import { byVersion, type Codec } from "@parley/a2a/internal/wire/codec";
 import { codecV11, wires } from "@parley/a2a/internal/wires";
 import { compressed, frameOf } from "../frames.ts";
 import { formatTimeout } from "../metadata.ts";
-import { begin } from "./call.ts";
-import { Channel, type ChannelOptions } from "./channel.ts";
+import { begin, Channel, type ChannelOptions } from "./call.ts";
 import { grpcService, GrpcTypes, originOf, type Transport } from "./service.ts";
 
 /** Options of gRPC at a client. */

@@ -1,5 +1,5 @@
 import { A2AError } from "@parley/a2a/model";
-import { malformed, Reader } from "./reader.ts";
+import { malformed, Reader } from "./wire.ts";
 import { durationText, timestampText, toBase64 } from "./text.ts";
 import { fieldTypes, zeroOf, type Field, type JsonObject, type MessageType } from "./types.ts";
 

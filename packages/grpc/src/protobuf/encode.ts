@@ -1,6 +1,6 @@
 import { fromBase64, parseDuration, parseTimestamp } from "./text.ts";
 import { fieldTypes, type Field, type JsonObject, type MessageType } from "./types.ts";
-import { Writer } from "./writer.ts";
+import { Writer } from "./wire.ts";
 
 /**
  * Encodes a ProtoJSON value. Leaves out members that the type does not have, and null, which means absent.

@@ -21,8 +21,7 @@ import { grpcWire } from "@parley/a2a/internal/wire/bindings";
 import { methodShapes, versionOfSilence, type Codec, type Shapes } from "@parley/a2a/internal/wire/codec";
 import { decode } from "../protobuf/decode.ts";
 import type { A2AMethod } from "../services.ts";
-import type { CallWriter } from "./call-writer.ts";
-import type { Call, Method } from "./call.ts";
+import type { Call, CallWriter, Method } from "./call.ts";
 import { ok, type FrameWriter, type Metadata } from "./framing.ts";
 
 /**

@@ -2,7 +2,7 @@ import type { ByteReader, Sink, UniversalResponse } from "@parley/a2a/internal/p
 import { beginFrame, endFrame, frameOf, trailers as trailersFlag } from "../frames.ts";
 import { write } from "../protobuf/encode.ts";
 import type { MessageType } from "../protobuf/types.ts";
-import { Writer } from "../protobuf/writer.ts";
+import { Writer } from "../protobuf/wire.ts";
 
 /** Headers or trailers, with names in lower case. */
 export type Metadata = Readonly<Record<string, string>>;

@@ -4,7 +4,7 @@ import { fileLimits } from "@parley/a2a/internal/transport/server/file-limits";
 import type { BodyPieces } from "@parley/a2a/internal/transport/server/body-pieces";
 import type { RequestLimits } from "@parley/a2a/internal/transport/server/binding";
 import { compressed } from "../frames.ts";
-import { malformed } from "../protobuf/reader.ts";
+import { malformed } from "../protobuf/wire.ts";
 import { fieldTypes, type Field, type MessageType } from "../protobuf/types.ts";
 import type { LargeMessage } from "./call-reader.ts";
 

@@ -2,12 +2,16 @@ import type { UniversalResponse } from "@parley/a2a/internal/protocol/index";
 import type { ServerHost } from "@parley/a2a/internal/transport/server/binding";
 import * as descriptors from "../descriptors.ts";
 import { decode } from "../protobuf/decode.ts";
-import { readFile, type FileDescriptor, type MessageDescriptor } from "../protobuf/descriptor.ts";
-import { readSchema, type MethodType } from "../protobuf/schema.ts";
+import {
+  type FileDescriptor,
+  type MessageDescriptor,
+  type MethodType,
+  readFile,
+  readSchema,
+} from "../protobuf/descriptor.ts";
 import type { MessageType } from "../protobuf/types.ts";
 import { statusCode, StatusError, type StatusName } from "../status.ts";
-import type { CallWriter } from "./call-writer.ts";
-import type { Call, Method } from "./call.ts";
+import type { Call, CallWriter, Method } from "./call.ts";
 import { ok, type FrameWriter } from "./framing.ts";
 
 /** grpc.health.v1: tells load balancers whether services are served. */

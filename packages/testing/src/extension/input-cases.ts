@@ -6,7 +6,7 @@ import {
   type Interceptor,
   mapItems,
 } from "@parley/a2a/internal/protocol/index";
-import { byName } from "../binding/caller-cases.ts";
+import { byName } from "../binding/host-cases.ts";
 import type { ExtensionContractOptions } from "../extension-contract.ts";
 import { eventsOf, outcomeOf, plainJson, refusal, type ExtensionCases } from "./given.ts";
 
