@@ -6,30 +6,29 @@ import { type Check, type Fault, isJsonObject } from "./check.ts";
 import { type A2uiProblem, type A2uiServerMessageOf, type A2uiVersion, mediaTypes, versions } from "./messages.ts";
 import { serverMessage } from "./schemas.ts";
 
-/* Data parts of A2UI: from messages to parts, and from the parts of a stranger to messages. */
+/* Data parts of A2UI: messages to parts, and untrusted parts to messages. */
 
-/** Deepest data in a part. */
 const maxDepth = 64;
 
-/** Most problems that are kept of one event: a stranger may send a million wrong messages. */
+/** Maximum number of problems of an event: it may have a million invalid messages. */
 export const maxProblems = 100;
 
 const kinds08 = ["beginRendering", "surfaceUpdate", "dataModelUpdate", "userAction"];
 
-/** The media type of a part, without its parameters. A2UI has it in the metadata; A2A 1.0 has a member for it too. */
+/** The media type of a part without parameters. A2UI has it in the metadata, A2A 1.0 also in a member. */
 function mediaTypeOf({ mediaType, metadata }: Part): string {
   const said = metadata?.["mimeType"] ?? mediaType;
   return typeof said === "string" ? (said.split(";", 1)[0] ?? "").trim().toLowerCase() : "";
 }
 
-/** Whether a part has messages of this version. A part that no version can be told of is everybody's. */
+/** Whether a part has messages of this version. A part without a recognizable version belongs to all. */
 export function isPartOf(version: A2uiVersion, part: Part): boolean {
   if (part.data === undefined || !mediaTypes.includes(mediaTypeOf(part))) return false;
   const said = saidVersions(part.data);
   return said.size === 0 || versionsOf(version).some((name) => said.has(name));
 }
 
-/** 0.8 has messages without a version. */
+/** Messages of 0.8 have no version. */
 function versionsOf(version: A2uiVersion): readonly string[] {
   const { versions: names } = versions[version];
   return names.length === 0 ? [""] : names;
@@ -49,7 +48,7 @@ function saidVersions(data: unknown): ReadonlySet<string> {
   return said;
 }
 
-/** What a part may be before its messages are looked at: a list of messages (in 0.8 also a single one), and not too large. */
+/** Checks a part apart from its messages: a list (in 0.8 also one message) of limited size and depth. */
 export function checkEnvelope(version: A2uiVersion, maxBytes: number): Check {
   const single = versions[version].versions.length === 0;
   return (data) => {
@@ -62,7 +61,6 @@ export function checkEnvelope(version: A2uiVersion, maxBytes: number): Check {
 
 const fault = (message: string): Fault => ({ path: "", message });
 
-/** How many bytes a value is as JSON. */
 function bytesOf(value: unknown): number {
   return utf8Length(JSON.stringify(value) ?? "");
 }
@@ -72,15 +70,17 @@ function isDeeper(value: unknown, levels: number): boolean {
   return levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1));
 }
 
-/** Messages of a part, or of several. */
 export interface ReadMessages<Message> {
-  /** Those that are right, in order. */
+  /** The valid messages, in order. */
   readonly messages: readonly Message[];
   /** What is wrong with the others: the first 100. */
   readonly problems: readonly A2uiProblem[];
 }
 
-/** The messages of a list, each by itself: a wrong one is a problem, and those after it count (A2UI, "Processing Rules"). */
+/**
+ * Checks the messages of a list one by one: an invalid one is a problem, and the rest still apply (A2UI, "Processing
+ * Rules").
+ */
 export function readMessages<Message>(check: Check, data: unknown): ReadMessages<Message> {
   const messages: Message[] = [];
   const problems: A2uiProblem[] = [];
@@ -93,7 +93,7 @@ export function readMessages<Message>(check: Check, data: unknown): ReadMessages
   return { messages, problems };
 }
 
-/** The surface of a message, which may be wrong in any way. */
+/** The surface of a message of any shape. */
 export function surfaceOf(message: unknown): { readonly surfaceId?: string } {
   for (const content of isJsonObject(message) ? Object.values(message) : []) {
     const surfaceId = isJsonObject(content) ? content["surfaceId"] : undefined;
@@ -102,7 +102,6 @@ export function surfaceOf(message: unknown): { readonly surfaceId?: string } {
   return {};
 }
 
-/** The messages of all parts that are of a version. */
 export function readParts<Message>(
   version: A2uiVersion,
   check: Check,
@@ -126,9 +125,9 @@ export function readParts<Message>(
 }
 
 /**
- * Parts of messages: one part with all of them, and in 0.8 a part for each.
+ * One part with all messages; in 0.8 one part per message.
  *
- * @throws TypeError for a message that is not of the version, and for a part that is too large.
+ * @throws TypeError for an invalid message or a part that is too large.
  */
 export function writeParts(
   version: A2uiVersion,
@@ -137,7 +136,7 @@ export function writeParts(
   messages: readonly object[],
 ): readonly Part[] {
   const { mediaType, versions: names } = versions[version];
-  // What `undefined` stands for is left out, as it is on the wire.
+  // Drops `undefined`, as the wire does.
   const plain = JSON.parse(JSON.stringify(messages)) as readonly JsonObject[];
   const lists: readonly JsonValue[] = names.length === 0 ? plain : [plain];
   const envelope = checkEnvelope(version, maxBytes);
@@ -153,33 +152,31 @@ export function writeParts(
   return lists.map((data) => ({ data, mediaType, metadata: { mimeType: mediaType } }));
 }
 
-/* What an agent says, on its way out. An agent may pass on what a model has made. */
+/* Outgoing messages of an agent, which may come from a model. */
 
-/** Where the operator reads what was left out. */
+/** Where dropped messages are logged. */
 export interface Told {
   readonly logger: Logger;
   readonly uri: string;
   readonly taskId: string;
 }
 
-/** Longest path in a line of the log, in characters: a stranger may give members names of a megabyte. */
+/** Longest path in a log entry, in characters: member names may be a megabyte long. */
 const longestPath = 200;
 
-/** Logs what was left out. A stranger may send any number of wrong messages: the first ones are enough. */
+/** Logs the first dropped messages: there may be any number. */
 export function report({ logger, ...facts }: Told, text: string, problems: readonly A2uiProblem[]): void {
   for (const { path, message } of problems.slice(0, 5)) {
     logger.warn(text, { ...facts, path: path.slice(0, longestPath), problem: message });
   }
 }
 
-/** An event without messages that are wrong. */
 interface RightEvent {
   readonly event: AppendedEvent;
-  /** What was left out. */
   readonly problems: readonly A2uiProblem[];
 }
 
-/** The event without messages that are wrong. What came from another agent is as it came: clients check it anyway. */
+/** Drops invalid messages from an event. Events of another agent pass unchanged, since clients check them anyway. */
 export function onlyRight(version: A2uiVersion, maxBytes: number, event: AppendedEvent): RightEvent {
   if (event.kind === "delegated") return { event, problems: [] };
   const content = event.kind === "artifact" ? event.artifact : event.message;
@@ -193,32 +190,32 @@ export function onlyRight(version: A2uiVersion, maxBytes: number, event: Appende
   };
 }
 
-/** A part in which nothing is right stays, with an empty list: an artifact has at least one part. */
+/** A part without valid messages remains as an empty list: an artifact has at least one part. */
 function rightPart(version: A2uiVersion, maxBytes: number, part: Part) {
   if (!isPartOf(version, part)) return { part, problems: [] };
   const { messages, problems } = readParts<JsonObject>(version, serverMessage[version], maxBytes, [part]);
   return { part: problems.length === 0 ? part : ({ ...part, data: messages } as Part), problems };
 }
 
-/* What a client is told. */
+/* Incoming messages of a client. */
 
 /** The messages of one message or one artifact. */
 export interface A2uiPiece<Version extends A2uiVersion = A2uiVersion> {
   /** Which message or artifact it is. */
   readonly source: string;
-  /** Whether they come after others of the same artifact. */
+  /** Whether they continue the same artifact. */
   readonly append: boolean;
   /** The messages, in order. */
   readonly messages: readonly A2uiServerMessageOf<Version>[];
 }
 
-/** What `event.ext()` gives a client. `reduceSurfaces()` takes it. */
+/** Result of `event.ext()` for a client, and input of `reduceSurfaces()`. */
 export interface A2uiEvent<Version extends A2uiVersion = A2uiVersion> {
   /** All messages of the event, in order. */
   readonly messages: readonly A2uiServerMessageOf<Version>[];
-  /** The same by what they came in. */
+  /** The same, grouped by source. */
   readonly pieces: readonly A2uiPiece<Version>[];
-  /** What was left out: the first 100. A client may tell the agent with `error()`. */
+  /** Invalid messages: the first 100. A client may report them to the agent with `error()`. */
   readonly problems: readonly A2uiProblem[];
   /** Whether the event is a whole task, whose messages may have come before. */
   readonly replay: boolean;
@@ -230,7 +227,6 @@ interface Source {
   readonly parts: readonly Part[];
 }
 
-/** The messages of an event. */
 export function readEvent<Version extends A2uiVersion>(
   version: Version,
   maxBytes: number,
@@ -251,7 +247,7 @@ export function readEvent<Version extends A2uiVersion>(
   };
 }
 
-/** A task has what its agent said before, then its artifacts, then its status: it does not say what came first. */
+/** A task gives its earlier messages, then artifacts, then status: it does not record their order. */
 function sourcesOf({ message, task, statusUpdate, artifactUpdate }: StreamResponse): readonly Source[] {
   if (artifactUpdate !== undefined) {
     const { taskId, artifact, append = false } = artifactUpdate;

@@ -17,8 +17,8 @@ import {
 import { versions, type A2uiVersion } from "./messages.ts";
 
 /*
- * The message schemas of A2UI: `server_to_client.json` and `client_to_server.json` of each version. What a component may have is up to its
- * catalog, and is not checked here.
+ * The message schemas of A2UI: `server_to_client.json` and `client_to_server.json` of each version. The properties of a
+ * component depend on its catalog, and are not checked here.
  */
 
 const surface = { surfaceId: text };
@@ -38,7 +38,7 @@ const component08: Check = object(
 
 const values08 = ["valueString", "valueNumber", "valueBoolean", "valueMap"];
 
-/** An entry of a data model. The schema of 0.8 has one level of maps, and agents send more: as many as a part may have levels. */
+/** An entry of a data model in 0.8. Its schema allows one level of maps, but agents send more. */
 const entry08: Check = both(
   object(
     { key: text },
@@ -64,7 +64,7 @@ const server08 = kinds(
   },
 );
 
-/** The kinds of messages that 0.9 has, and later versions too. `create`: what else `createSurface` may have. */
+/** The messages of 0.9 and later. `create`: other members of `createSurface`. */
 function surfaceMessages(create: Readonly<Record<string, Check>>) {
   return {
     createSurface: {
@@ -96,7 +96,7 @@ function server09(version: A2uiVersion): Check {
 const server10: Check = kinds(
   { version: oneOf(versions["0.10"].versions) },
   {
-    // Drafts of 0.10 had `theme`, the last one has `surfaceProperties`.
+    // Drafts of 0.10 had `theme`, the last one `surfaceProperties`.
     ...surfaceMessages({
       theme: anyObject,
       surfaceProperties: anyObject,
@@ -117,7 +117,7 @@ const action10: Check = object(actionMembers, { wantResponse: flag, actionId: te
 
 const failed = object({ code: text, ...surface, path: text, message: text });
 
-/** An error of a client: `VALIDATION_FAILED` has these members alone, and any other code may have more. */
+/** An error of a client: `VALIDATION_FAILED` has only these members, other codes may have more. */
 function clientError(generic: Check): Check {
   return (value) => (isJsonObject(value) && value["code"] === "VALIDATION_FAILED" ? failed : generic)(value);
 }

@@ -11,46 +11,48 @@ import type {
 } from "./messages.ts";
 import { type A2uiEvent, maxProblems, surfaceOf } from "./parts.ts";
 
-/* What a client shows: its surfaces, and about how much memory they take. */
+/* The surfaces that a client shows, and their approximate memory. */
 
-/** A surface, as a renderer needs it. It is never changed: the next message makes a new one. */
+/** A surface as a renderer needs it. Immutable: each message creates a new one. */
 export interface A2uiSurface {
   /** Its id. */
   readonly surfaceId: string;
-  /** Its catalog. 0.8: absent where the agent names none, which means the one of the version. */
+  /** Its catalog. In 0.8 it may be absent, which means the catalog of the version. */
   readonly catalogId?: string;
-  /** Whether it can be shown: its root is known, and there. */
+  /** Whether it can be shown: its root component exists. */
   readonly isReady: boolean;
-  /** Id of its root component: `root` from 0.9 on. */
+  /** Id of its root component; `root` from 0.9. */
   readonly root?: string;
-  /** How it looks: `styles` in 0.8, `theme` in 0.9, `surfaceProperties` in 0.10. */
+  /** Its look: `styles` in 0.8, `theme` in 0.9, `surfaceProperties` in 0.10. */
   readonly theme?: JsonObject;
-  /** Whether the agent wants its data model with each message. */
+  /** Whether the agent wants its data with each message. */
   readonly sendDataModel: boolean;
-  /** Its components, by their ids. */
+  /** Its components by id. */
   readonly components: ReadonlyMap<string, A2uiComponent | A2uiComponent08>;
   /** Its data. */
   readonly dataModel: JsonValue;
 }
 
-/** What a client shows of an agent. Begin with `noSurfaces`. */
+/** The surfaces of an agent. Start with `noSurfaces`. */
 export interface A2uiSurfaces {
-  /** The surfaces, by their ids. */
+  /** The surfaces by id. */
   readonly byId: ReadonlyMap<string, A2uiSurface>;
-  /** How many bytes they take in memory, about: several times as many as their JSON where that is of small values. */
+  /** Their approximate memory in bytes, which may be several times their JSON. */
   readonly bytes: number;
-  /** How many messages of which message or artifact have been applied, of the last 1000: a task that is read again has them again. */
+  /**
+   * Number of applied messages of the last 1000 messages and artifacts, so that a task that is read again applies only
+   * new ones.
+   */
   readonly seen: ReadonlyMap<string, number>;
 }
 
 /** No surface. */
 export const noSurfaces: A2uiSurfaces = Object.freeze({ byId: new Map(), bytes: 0, seen: new Map() });
 
-/** About what an empty surface takes in memory, in bytes. */
+/** Approximate memory of an empty surface, in bytes. */
 const perSurface = 1024;
-/** About what a component takes beside its JSON, in bytes. */
+/** Approximate memory of a component beside its JSON, in bytes. */
 const perComponent = 64;
-/** A surface without content. */
 const emptySurface = (surfaceId: string): A2uiSurface => ({
   surfaceId,
   isReady: false,
@@ -59,12 +61,11 @@ const emptySurface = (surfaceId: string): A2uiSurface => ({
   dataModel: {},
 });
 
-/** What a surface takes, apart from its content. */
+/** Memory of a surface without its content. */
 function headBytes({ surfaceId, catalogId, root, theme }: A2uiSurface): number {
   return perSurface + sizeOf([surfaceId, catalogId, root, theme]);
 }
 
-/** What a surface takes. */
 function bytesOf(surface: A2uiSurface): number {
   let bytes = headBytes(surface) + sizeOf(surface.dataModel);
   for (const component of surface.components.values()) bytes += perComponent + sizeOf(component);
@@ -72,8 +73,8 @@ function bytesOf(surface: A2uiSurface): number {
 }
 
 /**
- * `a2uiClientDataModel` of the surfaces whose agent wants their data with each message; `undefined` where there are none. It belongs
- * to the agent that made the surfaces, and to no other.
+ * `a2uiClientDataModel` of the surfaces with `sendDataModel`; `undefined` if there are none. Send it only to the agent
+ * that created the surfaces.
  */
 export function clientDataModel(version: string, { byId }: A2uiSurfaces): JsonObject | undefined {
   const wanted = [...byId.values()].filter(({ sendDataModel, dataModel }) => sendDataModel && isJsonObject(dataModel));
@@ -81,36 +82,36 @@ export function clientDataModel(version: string, { byId }: A2uiSurfaces): JsonOb
   return { version, surfaces: Object.fromEntries(wanted.map(({ surfaceId, dataModel }) => [surfaceId, dataModel])) };
 }
 
-/* From the messages of an agent to what a client shows. */
+/* From the messages of an agent to surfaces. */
 
-/** What `reduceSurfaces()` takes. */
+/** Options of `reduceSurfaces()`. */
 export interface ReduceOptions {
   /**
-   * Most bytes that all surfaces take in memory, about, empty ones too. A message that exceeds it is left out as a whole, and is a problem; those after it
-   * count, and what is there stays. Beside it there are at most 1000 surfaces. Default 32 MiB.
+   * Maximum memory of all surfaces, in bytes. A message that exceeds it is left out as a problem; later ones still
+   * apply. There are at most 1000 surfaces. Default 32 MiB.
    */
   readonly maxBytes?: number;
 }
 
-/** Surfaces after some messages. */
+/** Result of `reduceSurfaces()`. */
 export interface ReducedSurfaces {
   /** The surfaces. */
   readonly surfaces: A2uiSurfaces;
-  /** Messages that could not be applied: the first 100. All others were. */
+  /** Messages that could not be applied: the first 100. */
   readonly problems: readonly A2uiProblem[];
 }
 
 const defaultMaxBytes = 32 * 1024 * 1024;
 const maxSeen = 1000;
-/** Most surfaces at a time: each call makes a new map of them. */
+/** Maximum number of surfaces: each call copies their map. */
 const maxSurfaces = 1000;
-/** Longest name of a message or an artifact that is remembered, in characters: agents choose their ids. */
+/** Longest remembered source, in characters: agents choose their ids. */
 const longestSource = 2200;
 
 /**
- * Applies messages to surfaces, one after the other: those of an event, or a list. A message that cannot be applied is left out as a whole.
- * Nothing that was there is changed, so a renderer can compare what it gets with what it had. What a user types is applied as a
- * list, such as of `updateDataModel`. It stays where an event has a whole task: of that only what is new is applied.
+ * Applies the messages of an event or a list to surfaces. A message that cannot be applied is left out as a whole.
+ * Surfaces are immutable, so a renderer can compare before and after. Apply user input as a list, for example of
+ * `updateDataModel`; it survives an event with a whole task, of which only new messages are applied.
  *
  * @example
  * ```ts
@@ -139,7 +140,6 @@ export function reduceSurfaces(
 
 type AnyMessage = A2uiServerMessage & A2uiServerMessage08;
 
-/** A message that cannot be applied. */
 class Unfit extends Error {
   readonly path: string;
 
@@ -173,7 +173,7 @@ class Reducer {
     return { surfaces: { byId: this.#surfaces, bytes: this.#bytes, seen: this.#seen }, problems: this.#problems };
   }
 
-  /** The first message of a piece that has not been applied. */
+  /** Index of the first message of a piece that is not yet applied. */
   newFrom(source: string, append: boolean, count: number): number {
     if (source.length > longestSource) return 0;
     const before = this.#seen.get(source) ?? 0;
@@ -186,7 +186,7 @@ class Reducer {
     return this.#replay ? before : 0;
   }
 
-  /** Applies a message, or notes why that cannot be. */
+  /** Applies a message, or records why it cannot. */
   try(message: AnyMessage, index: number): void {
     try {
       this.#apply(message);
@@ -214,7 +214,7 @@ class Reducer {
       const { surfaceId, path = "/", contents } = dataModelUpdate;
       this.#data(this.#made(surfaceId), path, dataOf(contents));
     } else if (deleteSurface !== undefined) this.#delete(deleteSurface.surfaceId);
-    // What is left, calls of functions and responses to actions, is for the renderer itself.
+    // Function calls and action responses are for the renderer.
   }
 
   #create(init: NonNullable<A2uiServerMessage["createSurface"]>): void {
@@ -270,19 +270,19 @@ class Reducer {
     this.#surfaces.delete(surfaceId);
   }
 
-  /** A surface of 0.9 and newer, which has to be made first. */
+  /** A surface of 0.9 and later, which must have been created. */
   #known(surfaceId: string): A2uiSurface {
     const surface = this.#surfaces.get(surfaceId);
     if (surface === undefined) throw new Unfit("", `There is no surface ${surfaceId.slice(0, 100)}`);
     return surface;
   }
 
-  /** A surface of 0.8, which its first message makes. */
+  /** A surface of 0.8, which its first message creates. */
   #made(surfaceId: string): A2uiSurface {
     return this.#surfaces.get(surfaceId) ?? emptySurface(surfaceId);
   }
 
-  /** What a surface that is new takes before anything is in it. */
+  /** Memory of a new surface before its content. */
   #firstBytes(surface: A2uiSurface): number {
     return this.#surfaces.has(surface.surfaceId) ? 0 : bytesOf(surface);
   }
@@ -303,7 +303,7 @@ class Reducer {
   }
 }
 
-/** The components after a change. Who has made surfaces in another way gets a copy. */
+/** The changed components. Surfaces made by other code are copied. */
 function nextOf(
   components: A2uiSurface["components"],
   changes: ReadonlyMap<string, Component>,

@@ -19,31 +19,33 @@ import { readMessages, type ReadMessages, writeParts } from "./parts.ts";
 import { serverMessage } from "./schemas.ts";
 import { entriesOf } from "./data-model.ts";
 
-/** What `turn.ext()` gives an agent. */
+/** Result of `turn.ext()` for an agent. */
 export interface A2uiTurn<Version extends A2uiVersion = A2uiVersion> {
   /** The version. */
   readonly version: Version;
-  /** The catalogs that agent and client both have, the best first. Empty: the client can show no surface, so answer with text. */
+  /**
+   * The catalogs that agent and client share, best first. Empty: the client can show no surface, so answer with text.
+   */
   readonly catalogs: readonly A2uiNegotiated[];
-  /** What the client says that it can show; `undefined` where it says nothing. */
+  /** The client's capabilities; `undefined` if it states none. */
   readonly capabilities: A2uiClientCapabilities | undefined;
-  /** What the user did; the first action of the message. `undefined` where there is none. */
+  /** The first user action of the message, if any. */
   readonly action: A2uiAction | undefined;
   /** All actions of the message. */
   readonly actions: readonly A2uiAction[];
-  /** What the client could not do. */
+  /** Errors of the client. */
   readonly errors: readonly A2uiClientError[];
-  /** What functions of the client have returned (0.10). */
+  /** Results of client functions (0.10). */
   readonly functionResponses: readonly A2uiFunctionResponse[];
-  /** Messages of the client that are no messages of this version. They were left out and logged. */
+  /** Invalid messages of the client, which were dropped and logged. */
   readonly problems: readonly A2uiProblem[];
-  /** The data of a surface, as the client has it: where the surface has `sendDataModel`. */
+  /** The client's data of a surface with `sendDataModel`. */
   dataModel(surfaceId: string): JsonObject | undefined;
   /**
-   * A surface to make or to change. `undefined` where no catalog is in common: answer with text then. `catalogId`: another one of
-   * `catalogs` than the first.
+   * A writer for a new or existing surface; `undefined` if no catalog is shared: then answer with text. `catalogId`:
+   * one of `catalogs`; default the first.
    *
-   * @throws TypeError for a catalog that is not one of `catalogs`.
+   * @throws TypeError for a catalog that is not in `catalogs`.
    *
    * @example
    * ```ts
@@ -57,12 +59,12 @@ export interface A2uiTurn<Version extends A2uiVersion = A2uiVersion> {
    */
   surface(surfaceId: string, options?: { readonly catalogId?: string }): A2uiSurfaceWriter<Version> | undefined;
   /**
-   * Parts of messages that were made elsewhere, such as by a model.
+   * Parts of messages made elsewhere, for example by a model.
    *
-   * @throws TypeError for what is no message of the version: `check` says which it is.
+   * @throws TypeError for an invalid message: `check` finds it.
    */
   parts(messages: readonly A2uiServerMessageOf<Version>[]): readonly Part[];
-  /** What is wrong with messages that were made elsewhere. Their components are not compared with the catalog. */
+  /** Problems of messages made elsewhere. Components are not checked against the catalog. */
   check(messages: readonly unknown[]): readonly A2uiProblem[];
   /**
    * The part that answers an action with `wantResponse` (0.10).
@@ -72,7 +74,6 @@ export interface A2uiTurn<Version extends A2uiVersion = A2uiVersion> {
   respond(action: A2uiAction, response: { readonly value: JsonValue } | { readonly error: A2uiResponseError }): Part;
 }
 
-/** What a message of the user has of A2UI. */
 interface Received extends ReadMessages<A2uiClientMessage> {
   readonly capabilities: A2uiClientCapabilities | undefined;
   readonly catalogs: readonly A2uiNegotiated[];
@@ -115,52 +116,52 @@ export function turnOf<Version extends A2uiVersion>(
   };
 }
 
-/** How a surface begins. */
+/** Initial content of a surface. */
 export interface A2uiSurfaceInit<Version extends A2uiVersion = A2uiVersion> {
-  /** Its components. One has the id of the root. More can follow. */
+  /** Its components, one with the id of the root. More can follow. */
   readonly components: readonly A2uiComponentOf<Version>[];
   /** Its data. */
   readonly data?: JsonObject;
-  /** How it looks: `theme`, in 0.8 `styles`, in 0.10 `surfaceProperties`. The catalog says what may be in it. */
+  /** Its look: `theme`, in 0.8 `styles`, in 0.10 `surfaceProperties`. The catalog defines its members. */
   readonly theme?: JsonObject;
-  /** Whether the client sends the data along with each of its messages. Default false. Not in 0.8. */
+  /** Whether the client sends the data with each message. Default false. Not in 0.8. */
   readonly sendDataModel?: boolean;
-  /** 0.8: id of the root. Default `root`, which it is in all newer versions. */
+  /** 0.8: id of the root. Default `root`, which is fixed in later versions. */
   readonly root?: string;
 }
 
-/** A change of a surface: components that are added or replaced, or a value at a path, or both. */
+/** A change of a surface: components, a value at a path, or both. */
 export interface A2uiSurfaceUpdate<Version extends A2uiVersion = A2uiVersion> {
-  /** Components that are new, or replace those with their ids. */
+  /** Components to add or replace. */
   readonly components?: readonly A2uiComponentOf<Version>[];
   /** JSON pointer into the data, such as `/user/name`. Default: the whole data. */
   readonly path?: string;
-  /** The value at that path; `undefined` removes what is there. In 0.8 an object or an array. */
+  /** The value at that path; `undefined` removes it. In 0.8 an object or an array. */
   readonly value?: JsonValue | undefined;
 }
 
 /**
- * A surface, for the agent that shows it. What it makes are the parts of an artifact or a message. A surface lives in its client: a
- * later turn changes it with the same id.
+ * Writes a surface for the agent: its results are parts of an artifact or a message. The surface lives in the client,
+ * so a later turn changes it under the same id.
  */
 export interface A2uiSurfaceWriter<Version extends A2uiVersion = A2uiVersion> {
   /** Its id. */
   readonly surfaceId: string;
-  /** The catalog that its components are of. */
+  /** The catalog of its components. */
   readonly catalogId: string;
   /**
-   * The parts that make it.
+   * The parts that create it.
    *
-   * @throws TypeError for what is no message of the version.
+   * @throws TypeError for an invalid message.
    */
   create(init: A2uiSurfaceInit<Version>): readonly Part[];
   /** The parts that change it. Throws as `create` does. */
   update(update: A2uiSurfaceUpdate<Version>): readonly Part[];
-  /** The part that removes it. */
+  /** The part that deletes it. */
   delete(): readonly Part[];
   /**
-   * Makes it, and changes it with each update of a source, as one artifact that grows. A run that is resumed says the same again, so do
-   * not use it in a turn that saves checkpoints: yield the parts yourself there.
+   * Creates it, and applies each update, as one growing artifact. A resumed run repeats everything, so do not use it in
+   * a turn that saves checkpoints: yield the parts instead.
    *
    * @example
    * ```ts
@@ -180,12 +181,10 @@ export interface A2uiSurfaceWriter<Version extends A2uiVersion = A2uiVersion> {
   ): AsyncGenerator<AgentEvent, void, void>;
 }
 
-/** What a writer needs of its turn. */
 interface WriterOptions {
   readonly version: A2uiVersion;
   readonly surfaceId: string;
   readonly catalogId: string;
-  /** Identifier of the artifact of `stream`. */
   readonly artifactId: string;
   readonly write: (messages: readonly object[]) => readonly Part[];
 }
@@ -228,7 +227,7 @@ function made(
   ];
 }
 
-/** In 0.8 what is shown comes before the word to show it. */
+/** In 0.8 components come before the message that shows them. */
 function made08(
   { surfaceId, catalogId }: WriterOptions,
   { components, data, theme, root = "root" }: A2uiSurfaceInit,

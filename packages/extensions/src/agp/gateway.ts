@@ -17,16 +17,16 @@ import type { AgentGateway, AgentGatewayOptions, DelegationReport, GatewayPeer }
 import { type Route, RouteTable } from "./table.ts";
 import type { AgpTypes } from "./extension.ts";
 
-/** Least time between two refreshes, in milliseconds: strangers must not make a gateway call others. */
+/** Minimum time between refreshes, in milliseconds: strangers must not make a gateway call others. */
 const cooldown = 10_000;
 
-/** Longest time between two rounds of announcements to peers, in milliseconds. Timers of runtimes fire at once after 24 days. */
+/** Longest time between rounds of announcements, in milliseconds. Longer timers than 24 days fire at once. */
 const longestWait = 24 * 60 * 60_000;
 
 /**
- * Makes a gateway: a table of routes that squads announce (AGP §3).
+ * Creates a gateway: a table of routes that squads announce (AGP §3).
  *
- * @throws A2AError `InvalidParams` where an option cannot work.
+ * @throws A2AError `InvalidParams` for an invalid option.
  *
  * @example
  * ```ts
@@ -82,14 +82,14 @@ class Gateway implements AgentGateway {
     const { path, via = [], expires_in: asked = Infinity, sequence } = request;
     const announcement = checked(request.announcement);
     if (by !== undefined) await this.#mustAnnounce(by, request);
-    // It has come in a circle, or from too far: the routes that are known are as good.
+    // It came in a circle or from too far: the known routes are as good.
     if (via.includes(this.name) || via.length >= this.maxHops) return { accepted: false };
     const lifetime = Math.min(this.#lifetime, asked * 1000);
     const isNew = this.#table.add({ announcement, path, by: by && announcerOf(by), via, lifetime, sequence });
     if (isNew === "older") return { accepted: false };
     if (isNew && this.#isTold(by && announcerOf(by))) {
       const told = this.#telling.tell(announcement.capability, via, by !== undefined);
-      // Who announces does not wait for the peers.
+      // The announcer does not wait for the peers.
       if (by === undefined) await told;
     }
     return { accepted: true, expires_in: lifetime / 1000 };
@@ -149,7 +149,7 @@ class Gateway implements AgentGateway {
   }
 
   async advertise(): Promise<void> {
-    // One after the other with what changes meanwhile: a peer must not get what is older after what is newer.
+    // Serialized with concurrent changes: a peer must not get old news after new.
     for (const { capability, via } of this.#told()) await this.#telling.tell(capability, via, false);
   }
 
@@ -172,12 +172,12 @@ class Gateway implements AgentGateway {
     return this.#options.path ?? this.name;
   }
 
-  /** Whether peers are told a route. */
+  /** Whether peers learn of a route. */
   #isTold(by: Route["by"]): boolean {
     return by === undefined || this.#options.transit === true;
   }
 
-  /** The cheapest route to each capability that peers are told. They know this gateway by one path. */
+  /** The cheapest route to each capability that peers learn of. They know this gateway by one path. */
   #told(capability?: string): readonly Route[] {
     return cheapest(this.#table.live(capability).filter(({ by }) => this.#isTold(by)));
   }
@@ -196,7 +196,7 @@ class Gateway implements AgentGateway {
       throw new A2AError("PermissionDenied", "This caller may not announce this capability at this path");
   }
 
-  /** Returns whether routes were read. */
+  /** Returns whether a refresh ran. */
   async #refresh(capability: string): Promise<boolean> {
     const { refresh } = this.#options;
     if (refresh === undefined) return false;
@@ -216,7 +216,7 @@ class Gateway implements AgentGateway {
     return true;
   }
 
-  /** Tells peers a route, as one through this gateway. */
+  /** Announces a route through this gateway to the peers. */
   async #tell(route: Route): Promise<void> {
     const { transitCost = 0 } = this.#options;
     const { capability, version, cost, policy, by, via } = route;
@@ -236,12 +236,12 @@ class Gateway implements AgentGateway {
     await this.#each(route, (peer) => peer.announce(request));
   }
 
-  /** Numbers announcements and withdrawals. It is a time, so that it goes on after a restart. */
+  /** Sequence number of an announcement or withdrawal: a time, so that it grows across restarts. */
   #next(): number {
     return (this.#sequence = Math.max(this.#sequence + 1, this.#clock.now()));
   }
 
-  /** Calls the peers that a route has not come through. */
+  /** Calls the peers that a route has not passed. */
   async #each(
     { via, capability }: Pick<Route, "via" | "capability">,
     call: (peer: GatewayPeer) => Promise<unknown>,
@@ -257,7 +257,7 @@ class Gateway implements AgentGateway {
   }
 }
 
-/** A caller, as a text that no other caller has. */
+/** A unique text for a caller. */
 function announcerOf({ subject, organization }: Principal): string {
   return JSON.stringify([organization ?? null, subject]);
 }
@@ -283,19 +283,18 @@ function checked(announcement: unknown): CapabilityAnnouncement {
   return result.value;
 }
 
-/** Most capabilities that peers are told at a time where others have announced them. */
+/** Maximum number of capabilities that are announced to peers concurrently because of others. */
 const maxAtOnce = 256;
 
-/** A capability that peers are told now. */
 interface Running {
-  /** Set where it has changed since. */
+  /** Set if it changed meanwhile. */
   again: readonly string[] | undefined;
   done: Promise<void>;
 }
 
 /**
- * Tells peers what changes. Changes of a capability that come while peers are told of it are told together, and there is a bound for all: a
- * caller who announces all the time must not make this gateway call others all the time.
+ * Announces changes to peers. Changes of a capability during its announcement are combined, and the total is limited: a
+ * caller must not be able to make this gateway call others all the time.
  */
 class Telling {
   readonly #tellNow: (capability: string, via: readonly string[]) => Promise<void>;
@@ -306,10 +305,10 @@ class Telling {
   }
 
   /**
-   * Tells the peers what is the best route to a capability now.
+   * Tells the peers the best current route to a capability.
    *
-   * @param via - The gateways that the change came through.
-   * @param isBounded - Whether it is left to the next round where peers are told much already.
+   * @param via - The gateways that the change passed.
+   * @param isBounded - Whether to leave it to the next round when too many run.
    */
   tell(capability: string, via: readonly string[], isBounded: boolean): Promise<void> {
     const running = this.#running.get(capability);
@@ -340,16 +339,15 @@ type Methods = AgpTypes["methods"];
 type RequestOf<Method> = Method extends { readonly request: StandardSchema<infer Request> } ? Request : never;
 type ResponseOf<Method> = Method extends { readonly response: StandardSchema<infer Response> } ? Response : never;
 
-/** What `gatewayPeer()` needs of a client: `client.ext(agp())` has it. */
+/** Used by `gatewayPeer()`: `client.ext(agp())`. */
 export interface AgpCalls {
   /** Calls a method of the other gateway. */
   call<Name extends keyof Methods>(method: Name, request: RequestOf<Methods[Name]>): Promise<ResponseOf<Methods[Name]>>;
 }
 
 /**
- * Another gateway, for `peers` of `agentGateway()`.
+ * A peer for `agentGateway()`.
  *
- * @param name - Its name.
  * @param calls - `client.ext(agp())` of a client that is connected to it.
  */
 export function gatewayPeer(name: string, calls: AgpCalls): GatewayPeer {

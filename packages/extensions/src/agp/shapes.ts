@@ -19,60 +19,60 @@ import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
 import { jsonBytes, withoutOthers } from "@parley/a2a/internal/extensions/strict";
 import { extensionError, type ExtensionError } from "@parley/a2a/internal/extensions/errors";
 
-/* The shapes of the Agent Gateway Protocol (AGP 1.0.0), with its names. */
+/* The shapes of the Agent Gateway Protocol (AGP 1.0.0), under its names. */
 
 /** URI of the extension. */
 export const agpUri = "https://github.com/a2aproject/a2a-samples/tree/main/extensions/agp";
 
-/** What a squad can do (AGP §1). */
+/** What a squad offers (AGP §1). */
 export interface CapabilityAnnouncement {
-  /** What it can do, such as `financial_analysis:quarterly`. */
+  /** Name of the capability, such as `financial_analysis:quarterly`. */
   readonly capability: string;
   /** Version of its schema, such as `1.5`. */
   readonly version: string;
-  /** What it costs, in a unit that the squads agree on, 0 or more. Absent: 0. */
+  /** Cost, 0 or more, in a unit that the squads agree on. Absent: 0. */
   readonly cost?: number;
-  /** What it guarantees or demands, such as `{ security_level: 5, requires_pii: true }`. */
+  /** Guarantees and demands, such as `{ security_level: 5, requires_pii: true }`. */
   readonly policy: JsonObject;
 }
 
-/** What somebody wants to be done (AGP §2). */
+/** A request for a capability (AGP §2). */
 export interface IntentPayload {
-  /** The capability that it needs. */
+  /** The required capability. */
   readonly target_capability: string;
-  /** The data for it. */
+  /** Its data. */
   readonly payload: JsonObject;
-  /** What the policy of a route has to be. Absent: any. */
+  /** Constraints on the policy of the route. Absent: none. */
   readonly policy_constraints?: JsonObject;
 }
 
-/** A way to a capability (AGP §3). */
+/** A route to a capability (AGP §3). */
 export interface RouteEntry {
-  /** Where it leads, such as `Squad_Finance/gateway`. */
+  /** Destination, such as `Squad_Finance/gateway`. */
   readonly path: string;
-  /** What it costs. */
+  /** Its cost. */
   readonly cost: number;
-  /** What it guarantees or demands. */
+  /** Guarantees and demands. */
   readonly policy: JsonObject;
 }
 
 /** The routes of a gateway, by capability (AGP §3). */
 export interface AgpTable {
-  /** The routes, in the order in which they were announced. */
+  /** The routes, in the order of announcement. */
   readonly routes: Readonly<Record<string, readonly RouteEntry[]>>;
 }
 
-/** A task that is made of several intents (the delegation of the enterprise simulation). */
+/** A task of several intents (the delegation of the enterprise simulation). */
 export interface DelegationIntent {
-  /** What is to be reached. */
+  /** The goal. */
   readonly meta_task: string;
-  /** Its parts. Each is routed by itself. */
+  /** Its parts, which are routed separately. */
   readonly sub_intents: readonly IntentPayload[];
-  /** Who asks. */
+  /** The requester. */
   readonly origin_squad: string;
 }
 
-/** What the card of a gateway says (AGP §4). */
+/** `params` on the card of a gateway (AGP §4). */
 export interface AgpParams {
   /** Its role. */
   readonly agent_role: string;
@@ -80,12 +80,10 @@ export interface AgpParams {
   readonly supported_agp_versions: readonly string[];
 }
 
-/** Longest name of a capability or a version, longest path, most parts of a delegation. */
 const longestName = 256;
 const longestPath = 1024;
 const maxSubIntents = 32;
 
-/** A text of 1 to some characters. */
 function text(most: number): Schema<string> {
   return (value, state) =>
     typeof value === "string" && value.length > most
@@ -99,7 +97,6 @@ const policyBytes = 4096;
 /** Largest constraints of an intent, in bytes of JSON. No policy satisfies larger ones. */
 const constraintsBytes = 2 * policyBytes;
 
-/** An object of at most so many bytes of JSON. */
 function bounded(most: number): Schema<JsonObject> {
   return (value, state) =>
     isObject(value) && jsonBytes(value) > most
@@ -145,7 +142,7 @@ const table: Schema<AgpTable> = object<AgpTable>({
   ),
 });
 
-/** The schemas of the shapes, for applications that read them elsewhere. */
+/** Schemas for applications that read these shapes elsewhere. */
 export const agpSchemas: {
   readonly announcement: StandardSchema<CapabilityAnnouncement>;
   readonly intent: StandardSchema<IntentPayload>;
@@ -164,52 +161,51 @@ export const agpSchemas: {
 
 /** A request of `agp/announce`. */
 export interface AnnounceRequest {
-  /** What can be done. */
+  /** The offer. */
   readonly announcement: CapabilityAnnouncement;
-  /** Where the route leads, as the gateway knows it. */
+  /** Destination of the route, as the gateway knows it. */
   readonly path: string;
-  /** Names of the gateways that the announcement came through, the first one first. Absent: none. */
+  /** Names of the gateways that the announcement passed, in order. Absent: none. */
   readonly via?: readonly string[];
-  /** After how many seconds it is no longer true, unless it is announced again. Default: as the gateway says. */
+  /** Lifetime in seconds. Default: that of the gateway. */
   readonly expires_in?: number;
   /**
-   * Numbers what an announcer says of a route: a later announcement or withdrawal has a higher one, such as the time in milliseconds. What is
-   * older than what is known is not accepted. Absent: it is the newest.
+   * Orders announcements and withdrawals of a route: later ones have a higher number, such as the time in milliseconds.
+   * Older ones are rejected. Absent: the newest.
    */
   readonly sequence?: number;
 }
 
 /** An answer of `agp/announce`. */
 export interface AnnounceResponse {
-  /** Whether the gateway has a route now. False: the announcement has come in a circle, from too far, or after a newer one. */
+  /** Whether the gateway has the route now. False: it came in a circle, from too far, or after a newer one. */
   readonly accepted: boolean;
-  /** After how many seconds the route expires. */
+  /** Lifetime of the route, in seconds. */
   readonly expires_in?: number;
 }
 
 /** A request of `agp/withdraw`. */
 export interface WithdrawRequest {
-  /** What can no longer be done. */
+  /** The withdrawn capability. */
   readonly capability: string;
-  /** Where the route leads. */
+  /** Destination of the route. */
   readonly path: string;
-  /** As in an announcement. Absent: it is the newest. */
+  /** As in an announcement. Absent: the newest. */
   readonly sequence?: number;
 }
 
 /** An answer of `agp/withdraw`. */
 export interface WithdrawResponse {
-  /** Whether there was such a route of this caller. */
+  /** Whether the caller had such a route. */
   readonly withdrawn: boolean;
 }
 
 /** A request of `agp/routes`. */
 export interface RoutesRequest {
-  /** Only routes to this capability. Absent: all. */
+  /** Only routes to this capability. Default: all. */
   readonly capability?: string;
 }
 
-/** The schemas of the methods. */
 export const methodSchemas: {
   readonly announce: {
     readonly request: StandardSchema<AnnounceRequest>;
@@ -251,21 +247,19 @@ export const methodSchemas: {
   },
 };
 
-/** Names of gateways in metadata, and the paths that a gateway has chosen. */
+/** Gateway names and chosen paths in metadata. */
 export const namesSchema: StandardSchema<readonly string[]> = standardSchema(list(text(longestPath)));
 
-/** The other paths that a gateway has found, for each intent of a message. */
+/** Alternative paths in metadata, per intent. */
 export const pathListsSchema: StandardSchema<readonly (readonly string[])[]> = standardSchema(
   list(list(text(longestPath))),
 );
 
-/** Media type of a data part with an intent. */
 export const intentMediaType = "application/vnd.agp.intent+json";
 
-/** Media type of a data part with a delegation. */
 export const delegationMediaType = "application/vnd.agp.delegation+json";
 
-/* The data parts. 0.3 has no media types for data, so a part without one is known by its members. */
+/* 0.3 has no media types for data, so a part without one is recognized by its members. */
 
 /** Whether a data part holds an intent. */
 export function isIntentPart(part: Part): boolean {
@@ -296,11 +290,11 @@ export function delegationPart(value: DelegationIntent): Part {
 
 /** The errors of AGP (AGP §5). `is()` recognizes them at a client. */
 export const agpErrors: {
-  /** Nobody has announced the capability. */
+  /** No route to the capability was announced. */
   readonly routeNotFound: ExtensionError;
-  /** There are routes, and none satisfies the constraints of the intent. */
+  /** No route satisfies the constraints of the intent. */
   readonly policyViolation: ExtensionError;
-  /** The routes have expired, and could not be refreshed. */
+  /** The routes have expired and could not be refreshed. */
   readonly tableStale: ExtensionError;
 } = {
   routeNotFound: extensionError(agpUri, {

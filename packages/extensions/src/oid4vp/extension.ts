@@ -20,39 +20,37 @@ import {
   type WalletSchemesOptions,
 } from "./request.ts";
 
-/** What `authorize()` takes. */
+/** Options of `authorize()`. */
 export interface PresentationInit<Outcome = JsonValue> {
-  /** What is asked for and why, for a person: the text of the status message. At most 2000 characters. */
+  /** What is requested and why, for a person: the text of the status message. At most 2000 characters. */
   readonly reason: string;
   /**
-   * Makes the request at the verifier. It is not called again after a restart. The verifier posts its outcome to `callbackUrl`:
-   * `{"credential": …}` with any JSON, such as the claims that it has verified, or `{"denied": true}`. Whoever knows this URL can answer, so
-   * give it to the verifier alone.
+   * Creates the request at the verifier. Not called again after a restart. The verifier posts its outcome to
+   * `callbackUrl`: `{"credential": …}` with any JSON, such as the verified claims, or `{"denied": true}`. Whoever knows
+   * this URL can answer, so give it only to the verifier.
    */
   readonly request: (callbackUrl: string) => Oid4vpRequest | Promise<Oid4vpRequest>;
-  /** What the outcome has to be. Another one counts as a refusal. Default: any JSON. */
+  /** Schema of the outcome. Any other counts as a refusal. Default: any JSON. */
   readonly outcome?: StandardSchema<Outcome>;
-  /** How long the request is open, in milliseconds. Default 10 minutes, at most one day. */
+  /** How long the request stays open, in milliseconds. Default 10 minutes, at most one day. */
   readonly lifetime?: number;
-  /** Names the request in its turn: at most 80 letters, digits and `.:_-`. Default: its number. */
+  /** Name of the request in its turn: at most 80 letters, digits and `.:_-`. Default: its number. */
   readonly id?: string;
 }
 
-/** What `turn.ext()` gives for OID4VP. */
+/** Result of `turn.ext()` for OID4VP. */
 export interface Presentations {
   /**
-   * Asks for a presentation of credentials, and waits until the verifier has said what came of it: the task is AUTH_REQUIRED with the request,
-   * streams stay open, and then the task is WORKING again. The wallet talks to the verifier, so no credential passes through A2A. The wait
-   * survives a restart: the function is then called again from its beginning, and comes to the same request.
+   * Asks for a presentation of credentials and waits for the verifier's outcome: the task is AUTH_REQUIRED with the
+   * request, streams stay open, then the task is WORKING again. The wallet talks to the verifier, so no credential
+   * passes through A2A. The wait survives a restart: the function runs again from its start and finds the same request.
    *
-   * @returns the outcome, as the verifier has posted it.
-   * @throws AuthorizationNotGiven where it was refused, or nothing came in time, or the caller sent another message. There is no need to
-   * catch it.
+   * @returns the outcome as the verifier posted it.
+   * @throws AuthorizationNotGiven if it is refused or expires, or the caller sends another message. Do not catch it.
    */
   authorize<Outcome = JsonValue>(init: PresentationInit<Outcome>): AsyncGenerator<AgentYield, Outcome, void>;
 }
 
-/** The presentations of a turn. */
 class TurnPresentations implements Presentations {
   readonly #turn: ExtensionTurn;
   readonly #schemes: WalletSchemes;
@@ -75,7 +73,7 @@ class TurnPresentations implements Presentations {
       reason,
       id: `oid4vp-${id}`,
       ...(lifetime !== undefined && { lifetime }),
-      // The link of this request is for the verifier, and is not shown. The request that is shown goes into a row of its own.
+      // The link of this request goes to the verifier only. The visible request has its own row.
       link: async (callbackUrl) => {
         made = valid(await init.request(callbackUrl), this.#schemes);
         await rows.store([{ op: "set", key, value: JSON.stringify(made) }]);
@@ -90,7 +88,7 @@ class TurnPresentations implements Presentations {
     return outcome;
   }
 
-  /** The request that a run before a restart has shown. */
+  /** The request that was shown before a restart. */
   async #stored(key: string): Promise<Oid4vpRequest> {
     const row = (await this.#turn.rows.read()).find((each) => each.key === key);
     if (row === undefined) throw mistake("the request of this turn is not stored");
@@ -118,12 +116,11 @@ function valid(request: Oid4vpRequest, schemes: WalletSchemes): Oid4vpRequest {
   throw mistake("request() must give a client_id, and either an absolute request_uri or a request, of the same client");
 }
 
-/** A mistake of the agent: the operator reads it, and the task fails. */
+/** A mistake of the agent. The operator sees it, and the task fails. */
 function mistake(text: string): A2AError {
   return new A2AError("InvalidAgentResponse", `authorize(): ${text}`);
 }
 
-/** The types of the OID4VP extension. */
 interface Oid4vpTypes extends ExtensionTypes {
   readonly metadata: { readonly message: Readonly<Record<"authorization", MetadataField<Oid4vpMetadata>>> };
   readonly data: Readonly<Record<never, never>>;
@@ -137,7 +134,7 @@ interface Oid4vpTypes extends ExtensionTypes {
 export type Oid4vpExtension = DefinedExtension<string, Oid4vpTypes>;
 
 /**
- * The extension for OID4VP in-task authorization: an agent asks for a presentation of credentials in the middle of a task.
+ * OID4VP in-task authorization: an agent asks for a presentation of credentials in the middle of a task.
  *
  * @example
  * ```ts
@@ -147,9 +144,9 @@ export type Oid4vpExtension = DefinedExtension<string, Oid4vpTypes>;
 export const oid4vp: Oid4vpExtension = oid4vpWith({});
 
 /**
- * The same for links with schemes of apps. An agent whose requests have such a link takes it, and so do its clients.
+ * The same with more URI schemes of wallet apps. The agent and its clients must use the same ones.
  *
- * @throws TypeError for a scheme that can be none of a wallet, such as `javascript`.
+ * @throws TypeError for a scheme that no wallet can have, such as `javascript`.
  *
  * @example
  * ```ts

@@ -12,34 +12,30 @@ import {
   struct,
 } from "@parley/a2a/internal/model/schema";
 
-/* Which links may invoke a wallet. A stranger wrote them, so what is not known to lead to a wallet does not pass. */
+/* Which links may invoke a wallet. They are untrusted, so only known schemes pass. */
 
-/**
- * Schemes that wallets have: of OID4VP 1.0 §13.1.2, of its profile HAIP 1.0, and of ISO/IEC 18013-7 Annex B. Those of apps are named by
- * who knows them.
- */
+/** Schemes of wallets: OID4VP 1.0 §13.1.2, its profile HAIP 1.0, and ISO/IEC 18013-7 Annex B. */
 const usualWalletSchemes: readonly string[] = ["openid4vp", "haip-vp", "mdoc-openid4vp"];
 
-/** Which wallets may be invoked besides the usual ones. */
+/** More schemes of wallets. */
 export interface WalletSchemesOptions {
   /**
-   * Schemes of wallets that this application knows, such as `com.example.wallet`, without the colon. Links may also have `openid4vp`, `haip-vp`
-   * and `mdoc-openid4vp`, and be `https:`, or `http:` on this machine. Default: no others.
+   * Schemes of known wallets, such as `com.example.wallet`, without the colon. Always allowed: `openid4vp`, `haip-vp`,
+   * `mdoc-openid4vp`, `https:`, and `http:` on this machine. Default: no others.
    */
   readonly walletSchemes?: readonly string[];
 }
 
-/** These run something, read something, or lead to a web server: no wallet is invoked by them, whatever an option says. */
+/** Never schemes of wallets: they run code, read data, or lead to a web server. */
 const neverSchemes =
   /^(?:javascript|vbscript|data|file|blob|filesystem|about|view-source|jar|https?|wss?|s?ftps?|intent|mailto|tel|sms)$/;
 
-/** A name of a scheme in small letters (RFC 3986 §3.1). */
 const schemeName = /^[a-z][a-z0-9+.-]{0,99}$/;
 
-/** A URI has these characters and no others (RFC 3986 §2): programs drop spaces and turn backslashes each in their own way. */
+/** The characters of a URI (RFC 3986 §2): programs treat spaces and backslashes differently. */
 const uriText = /^[a-z][a-z0-9+.-]*:[\w\-.~:/?#[\]@!$&'()*+,;=%]+$/i;
 
-/** Whether a URI is one of a web server, with a host: `https:path` is relative in a page. */
+/** Whether a URI leads to a web server with a host: `https:path` is relative in a page. */
 function isWeb(text: string): boolean {
   return /^https?:\/\/[^/?#]/i.test(text);
 }
@@ -48,7 +44,7 @@ function isWeb(text: string): boolean {
 export class WalletSchemes {
   readonly #names: ReadonlySet<string>;
 
-  /** @throws TypeError for a scheme that can be none of a wallet. */
+  /** @throws TypeError for a scheme that no wallet can have. */
   constructor({ walletSchemes = [] }: WalletSchemesOptions = {}) {
     for (const name of walletSchemes) {
       if (typeof name === "string" && schemeName.test(name) && !neverSchemes.test(name)) continue;
@@ -57,13 +53,13 @@ export class WalletSchemes {
     this.#names = new Set([...usualWalletSchemes, ...walletSchemes]);
   }
 
-  /** Whether a URI may be given to a wallet: of a web server with TLS, of this machine, or with a scheme of wallets. */
+  /** Whether a wallet may get this URI: `https:`, `http:` on this machine, or a scheme of wallets. */
   opens(text: string): boolean {
     if (!this.invokes(text)) return false;
     if (isWeb(text)) return true;
-    // It is passed on as it is. What is after `#` would be read by some wallets alone.
+    // Passed on unchanged. Only some wallets read what follows `#`.
     if (text.includes("#")) return false;
-    // What a wallet is invoked with may name a place as well.
+    // The parameters may name another URI.
     return new URL(text).searchParams.getAll("request_uri").every((at) => isWeb(at) && this.opens(at));
   }
 
@@ -78,34 +74,34 @@ export class WalletSchemes {
   }
 }
 
-/* What is asked for: an authorization request of OID4VP, in the metadata of a status message. */
+/* An OID4VP authorization request in the metadata of a status message. */
 
 /** The URI of the extension, and its key in metadata. */
 export const oid4vpUri = "https://github.com/a2aproject/experimental-ext-oid4vp-auth/tree/main/v1";
 
-/** An authorization request (OID4VP 1.0 §5). It has exactly one of `request_uri` and `request`. */
+/** An authorization request (OID4VP 1.0 §5) with exactly one of `request_uri` and `request`. */
 export interface Oid4vpRequest {
-  /** Who asks: the client identifier of the verifier, which is also that of the request itself. */
+  /** Client identifier of the verifier, the same as in the request. */
   readonly client_id: string;
-  /** Where the wallet gets the request, or what it is invoked with: an absolute URI, such as `https://…` or `openid4vp://…`. */
+  /** Where the wallet gets the request, or the URI that invokes it, such as `https://…` or `openid4vp://…`. */
   readonly request_uri?: string;
   /** The request itself. */
   readonly request?: JsonObject;
 }
 
-/** Params of the extension on a card. */
+/** `params` of the extension on a card. */
 export interface Oid4vpParams {
-  /** The versions of OID4VP that the agent supports, such as `1.0`. */
+  /** Supported versions of OID4VP, such as `1.0`. */
   readonly oid4vpVersions: readonly string[];
 }
 
-/** What the metadata has. */
+/** The metadata of a status message. */
 export interface Oid4vpMetadata {
   /** The request. */
   readonly authorizationRequest: Oid4vpRequest;
 }
 
-/** Most bytes of a request as JSON. It is kept in a row while its turn waits. */
+/** Largest request, in bytes of JSON. It is stored in a row while its turn waits. */
 const maxRequest = 16 << 10;
 
 const anyObject: Schema<JsonObject> = struct;
@@ -115,7 +111,6 @@ const clientId = satisfying(
   ({ length }) => length > 0 && length <= 2048,
 );
 
-/** Checks of requests whose links may have the schemes of `schemes`. */
 function schemaWith(schemes: WalletSchemes): Schema<Oid4vpRequest> {
   const shape = object<Oid4vpRequest>({
     client_id: required(clientId),
@@ -142,7 +137,7 @@ export function metadataSchema(schemes: WalletSchemes): Schema<Oid4vpMetadata> {
 
 export const paramsSchema: Schema<Oid4vpParams> = object<Oid4vpParams>({ oid4vpVersions: required(strings) });
 
-/** Whether a request has all that it asks for in itself: `walletUrl()` would pass on a place that nobody has looked at. */
+/** Whether a request is self-contained: `walletUrl()` would pass on an unchecked URI. */
 function isWhole(request: JsonObject): boolean {
   return request["request"] === undefined && request["request_uri"] === undefined;
 }
@@ -151,23 +146,23 @@ function isOneOf({ request_uri: at, request }: Oid4vpRequest): boolean {
   return (at === undefined) !== (request === undefined);
 }
 
-/** Whether the request has the same client identifier, where it has one that can be seen: an `https:` URI is read by the wallet alone. */
+/** Whether a visible request has the same client identifier. Only the wallet reads an `https:` URI. */
 function hasOneClient({ client_id: client, request_uri: at, request }: Oid4vpRequest): boolean {
   const others = at === undefined ? [request?.["client_id"]] : new URL(at).searchParams.getAll("client_id");
   return others.every((other) => other === undefined || other === client);
 }
 
-/** The request, where it is one. */
+/** The checked request; `undefined` if invalid. */
 export function validRequest(value: unknown, schemes: WalletSchemes): Oid4vpRequest | undefined {
   const checked = check(schemaWith(schemes), value, "copy");
   return checked.ok ? checked.value : undefined;
 }
 
 /**
- * Reads the request from the message of a status with `TASK_STATE_AUTH_REQUIRED`. `undefined`: it has none, or one that breaks a rule of the
- * extension. A stranger wrote it: a wallet decides whom it trusts, by `client_id` and the signature of the request.
+ * Reads the request from the message of a status with `TASK_STATE_AUTH_REQUIRED`; `undefined` if it has none, or an
+ * invalid one. It is untrusted: the wallet decides by `client_id` and the signature of the request.
  *
- * @param options - Schemes of wallets besides the usual ones.
+ * @param options - More schemes of wallets.
  *
  * @example
  * ```ts
@@ -186,12 +181,12 @@ export function readOid4vpRequest(
 }
 
 /**
- * The URL that invokes a wallet with a request (OID4VP 1.0 §9): to be opened, or shown as a QR code.
+ * The URL that invokes a wallet with a request (OID4VP 1.0 §9), to open or show as a QR code.
  *
- * @param endpoint - The `authorization_endpoint` of the wallet. Default: the scheme that wallets have registered. What it has after `#` stays
- * behind the request.
- * @param options - Schemes of wallets besides the usual ones: that of the endpoint too has to be one.
- * @throws TypeError for a request or an endpoint that no wallet may be invoked with.
+ * @param endpoint - The `authorization_endpoint` of the wallet. Default: the registered scheme. A fragment stays at the
+ * end.
+ * @param options - More schemes of wallets, also for the endpoint.
+ * @throws TypeError for a request or an endpoint that is not allowed.
  *
  * @example
  * ```ts
@@ -209,14 +204,14 @@ export function walletUrl(
   if (valid === undefined) throw new TypeError("The request is none that a wallet may be invoked with");
   if (!schemes.invokes(endpoint)) throw new TypeError("The endpoint is no URI of a wallet: see walletSchemes");
   const { client_id: client, request_uri: at, request: parameters = {} } = valid;
-  // A URI with a scheme of wallets invokes one as it is: the public sample sends such.
+  // Such a URI already invokes a wallet, as in the public sample.
   if (at !== undefined && !isWeb(at)) return at;
   const query = new URLSearchParams({ client_id: client });
   if (at !== undefined) query.set("request_uri", at);
   for (const [name, value] of Object.entries(parameters)) {
     query.set(name, typeof value === "string" ? value : JSON.stringify(value));
   }
-  // What is after `#` is no part of the query (RFC 3986 §3.5).
+  // A fragment is not part of the query (RFC 3986 §3.5).
   const [place = "", ...fragment] = endpoint.split("#");
   const link = `${place}${place.includes("?") ? "&" : "?"}${query.toString()}`;
   return fragment.length === 0 ? link : `${link}#${fragment.join("#")}`;

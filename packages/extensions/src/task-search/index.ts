@@ -41,41 +41,41 @@ export const taskSearchUri = "urn:parley:extension:task-search:v1";
 
 /** A request of `tasks/search`. */
 export interface TaskSearchRequest {
-  /** Words, phrases in quotes, and beginnings of words, which end in `*`: from 1 to 1,000 characters. All of them have to be in the task. */
+  /** Words, quoted phrases, and prefixes that end in `*`: 1 to 1,000 characters. A task must contain all of them. */
   readonly text: string;
-  /** Only tasks of this conversation. */
+  /** Only tasks of this context. */
   readonly contextId?: string;
   /** Only tasks in this state. */
   readonly status?: TaskState;
-  /** Most tasks on the page, from 1 to 100. Default 20. */
+  /** Page size, 1 to 100. Default 20. */
   readonly pageSize?: number;
-  /** `nextPageToken` of the page before. */
+  /** `nextPageToken` of the previous page. */
   readonly pageToken?: string;
 }
 
 /** A response of `tasks/search`. */
 export interface TaskSearchResponse {
-  /** The tasks, the best first. */
+  /** The tasks, best first. */
   readonly results: readonly TaskSearchResult[];
-  /** The token of the next page. Empty on the last one. */
+  /** Token of the next page; empty on the last one. */
   readonly nextPageToken: string;
-  /** How many tasks a page has at most. */
+  /** Maximum number of tasks on a page. */
   readonly pageSize: number;
-  /** How many tasks were found on all pages. */
+  /** Number of matching tasks on all pages. */
   readonly totalSize: number;
 }
 
-/** A task that was found. */
+/** A matching task. */
 export interface TaskSearchResult {
-  /** The task, without its history and its artifacts. */
+  /** The task without history and artifacts. */
   readonly task: Task;
-  /** Where the words are: at most three parts of its texts, the best first. */
+  /** Up to three matching parts of its texts, best first. */
   readonly snippets: readonly TaskSnippet[];
 }
 
-/** Longest text that is looked for, in UTF-16 units. */
+/** Longest text, in UTF-16 units. */
 const longestText = 1000;
-/** Most tasks that a caller reads one page after the other. */
+/** Maximum number of tasks that can be paged through. */
 const deepest = 10_000;
 
 const requestSchema: Schema<TaskSearchRequest> = object<TaskSearchRequest>({
@@ -115,7 +115,6 @@ const responseSchema: Schema<TaskSearchResponse> = object<TaskSearchResponse>({
   totalSize: required(integer(0), () => 0),
 });
 
-/** The types of the extension. */
 interface TaskSearchTypes extends ExtensionTypes {
   readonly metadata: object;
   readonly data: Readonly<Record<never, never>>;
@@ -129,8 +128,8 @@ interface TaskSearchTypes extends ExtensionTypes {
 export type TaskSearchExtension = DefinedExtension<typeof taskSearchUri, TaskSearchTypes>;
 
 /**
- * The Task Search extension: full text search in one's own tasks. The store of the server has to have full text search, as `memoryStore()`
- * and those of `@parley/sql` do.
+ * The Task Search extension: full text search in one's own tasks. It needs a store with full text search, such as
+ * `memoryStore()` and those of `@parley/sql`.
  *
  * @example
  * ```ts
@@ -174,7 +173,7 @@ async function search(request: TaskSearchRequest, call: ExtensionCall): Promise<
   };
 }
 
-/* A token is how many tasks the pages before had. It is accepted for the search that it is of: access is limited by who calls. */
+/* A token is the number of tasks on earlier pages, bound to its search. Access is limited by the caller. */
 
 function tokenOf(skip: number, { text, contextId, status }: TaskSearchRequest): string {
   return `${jsonHash([skip, text, contextId ?? null, status ?? null])}.${skip}`;

@@ -16,10 +16,10 @@ import { type DefinedExtension, defineExtension } from "@parley/a2a/internal/ext
 import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
 import { satisfying, type Schema, string } from "@parley/a2a/internal/model/schema";
 
-/** The form of RFC 3339 that the extension allows: UTC, at least seconds, at most nanoseconds. */
+/** The RFC 3339 form that the extension allows: UTC, from seconds to nanoseconds. */
 const format = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:)(\d\d)(?:\.\d{1,9})?(?:Z|[+-]00:00)$/i;
 
-/** A time in UTC as text. It stays as it is: a `Date` would lose its nanoseconds. */
+/** Kept as text: a `Date` would lose nanoseconds. */
 const utcTime: Schema<string> = satisfying(
   string,
   "must be a time in UTC as RFC 3339 has it, such as 2026-01-31T12:00:00Z",
@@ -29,14 +29,14 @@ const utcTime: Schema<string> = satisfying(
 function isTime(text: string): boolean {
   const [, minute, second] = format.exec(text) ?? [];
   if (minute === undefined) return false;
-  // RFC 3339 has leap seconds, and JavaScript has none.
+  // RFC 3339 has leap seconds, JavaScript does not.
   const whole = `${minute}${second === "60" ? "59" : second}.000Z`.toUpperCase();
   const time = Date.parse(whole);
-  // Of a day that its month does not have, engines make one of the next month.
+  // Engines accept days that a month does not have, as days of the next one.
   return !Number.isNaN(time) && new Date(time).toISOString() === whole;
 }
 
-/** Puts stamps where there are none: what has one keeps it. */
+/** Adds missing timestamps, and keeps existing ones. */
 class Stamps {
   readonly #key: string;
   readonly #other: string;
@@ -46,7 +46,9 @@ class Stamps {
     this.#other = other;
   }
 
-  /** A message or an artifact with a stamp. `time` in milliseconds, or as text. Absent: only what has a stamp under the other key gets one. */
+  /**
+   * A message or an artifact with a timestamp. `time` is in milliseconds, or text. Absent: only copies the other key.
+   */
   on<T extends { readonly metadata?: JsonObject }>(object: T, time?: number | string): T {
     const { metadata } = object;
     if (metadata !== undefined && Object.hasOwn(metadata, this.#key)) return object;
@@ -55,7 +57,7 @@ class Stamps {
     return stamp === undefined ? object : { ...object, metadata: { ...metadata, [this.#key]: stamp } };
   }
 
-  /** What the agent says is created now. Chunks that are added to an artifact do not create it. */
+  /** The agent's content is created now. Chunks appended to an artifact do not create it. */
   appended(event: AppendedEvent, now: number): AppendedEvent {
     switch (event.kind) {
       case "artifact":
@@ -70,8 +72,8 @@ class Stamps {
   }
 
   /**
-   * A status message without a stamp is one of the server, such as that of a failure, or of a turn without the extension. It was created when
-   * its status was set. When other messages and artifacts were created, nobody knows: they have no stamp.
+   * A status message without a timestamp was made by the server, when its status was set. The age of other messages and
+   * artifacts is unknown.
    */
   delivered(event: StreamResponse): StreamResponse {
     if (event.message !== undefined) return { message: this.on(event.message) };
@@ -95,24 +97,22 @@ class Stamps {
   }
 }
 
-/** URI of the Timestamp extension as all public samples have it. */
+/** URI in all public samples. */
 export const timestampUri = "https://github.com/a2aproject/a2a-samples/extensions/timestamp/v1";
 
-/** URI of the Timestamp extension as its specification spells it. No public sample answers to it. */
+/** URI in the specification. No public sample uses it. */
 export const timestampSpecificationUri = "https://github.com/a2aproject/a2a-samples/samples/extensions/timestamp/v1";
 
 /** Options of `timestampExtension()`. */
 export interface TimestampOptions {
-  /** Which of the two URIs it has, and which key it writes. It reads both keys. Default: that of the samples. */
+  /** The URI, which decides the key that is written. Both keys are read. Default: that of the samples. */
   readonly uri?: typeof timestampUri | typeof timestampSpecificationUri;
   /** Milliseconds since the Unix epoch. Default: the clock of the server or the client. */
   readonly now?: () => number;
 }
 
-/** The stamp of a message or an artifact: when it was created. */
 type Stamp = Readonly<Record<"at", MetadataField<string>>>;
 
-/** The types of the Timestamp extension. */
 interface TimestampTypes extends ExtensionTypes {
   readonly metadata: { readonly message: Stamp; readonly artifact: Stamp };
   readonly data: Readonly<Record<never, never>>;
@@ -122,14 +122,16 @@ interface TimestampTypes extends ExtensionTypes {
   readonly event: EventReads<TimestampTypes>;
 }
 
-/** The Timestamp extension. `message.at` and `artifact.at` say when, as their sender wrote it: `2026-01-31T12:00:00Z`. */
+/**
+ * The Timestamp extension. `message.at` and `artifact.at` are the times as their sender wrote them:
+ * `2026-01-31T12:00:00Z`.
+ */
 export type TimestampExtension = DefinedExtension<string, TimestampTypes>;
 
-/** A key of metadata: the URI without its scheme, and the name of the field. */
 const keyOf = (uri: string): string => `${uri.replace("https://", "")}/timestamp`;
 
 /**
- * Makes a Timestamp extension. `timestamp` and `specifiedTimestamp` are made with it.
+ * Creates a Timestamp extension, such as `timestamp` and `specifiedTimestamp`.
  *
  * @example
  * ```ts
@@ -157,7 +159,7 @@ export function timestampExtension({ uri = timestampUri, now }: TimestampOptions
 }
 
 /**
- * The Timestamp extension, under the URI of all public samples.
+ * The Timestamp extension under the URI of the public samples.
  *
  * @example
  * ```ts
@@ -167,11 +169,11 @@ export function timestampExtension({ uri = timestampUri, now }: TimestampOptions
  */
 export const timestamp: TimestampExtension = timestampExtension();
 
-/** The Timestamp extension under the URI of its specification, for callers that ask for that one. A server can have both. */
+/** The Timestamp extension under the URI of its specification. A server can have both. */
 export const specifiedTimestamp: TimestampExtension = timestampExtension({ uri: timestampSpecificationUri });
 
 /**
- * An agent with the Timestamp extension: what it says is stamped, and the agent need not know it.
+ * The agent with the Timestamp extension, which it need not know.
  *
  * @example
  * ```ts

@@ -22,65 +22,65 @@ import {
 } from "@parley/a2a/internal/model/schema";
 import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
 
-/* What a trace is, and how one is read: in the shape of the specification and in that of its sample, in both cases of names. */
+/* The model of a trace, and its reader: for the shapes of the specification and its sample, in both cases of names. */
 
-/** Who was called. `HOST` is the agent itself, as when its model thinks. The specification has `AGENT` and `TOOL` alone. */
+/** The callee. `HOST` is the agent itself, such as its model. The specification only has `AGENT` and `TOOL`. */
 export type CallType = "AGENT" | "TOOL" | "HOST";
 
-/** What an agent has done for one response. */
+/** The steps that an agent took for one response. */
 export interface ResponseTrace {
   /** Identifier of the trace. */
   readonly traceId: string;
-  /** Its steps, in the order in which they began. */
+  /** Its steps, in the order of their start. */
   readonly steps: readonly TraceStep[];
 }
 
-/** One operation. */
+/** One step. */
 export interface TraceStep {
   /** Identifier of the step. */
   readonly stepId: string;
-  /** The trace that it belongs to. */
+  /** The trace it belongs to. */
   readonly traceId?: string;
-  /** The step that it is a part of. Absent: none. */
+  /** The parent step. Absent: none. */
   readonly parentStepId?: string;
-  /** Who was called. */
+  /** The callee. */
   readonly callType?: CallType;
   /** Name of the tool or the agent. */
   readonly name?: string;
-  /** What a tool was called with. */
+  /** Parameters of a tool. */
   readonly parameters?: JsonObject;
-  /** What an agent was asked. */
+  /** Request to an agent. */
   readonly requests?: JsonValue;
   /** Address of an agent. */
   readonly agentUrl?: string;
-  /** What the agent that was called has done for it. */
+  /** The trace of the called agent. */
   readonly responseTrace?: ResponseTrace;
-  /** What kind of step it is, such as `tool_call`. */
+  /** Kind of step, such as `tool_call`. */
   readonly stepType?: string;
-  /** What it cost. The specification names no unit. */
+  /** Cost, in no specified unit. */
   readonly cost?: number;
-  /** How many tokens it took. */
+  /** Number of tokens. */
   readonly totalTokens?: number;
-  /** Anything else. */
+  /** Other data. */
   readonly attributes?: JsonObject;
-  /** How long it took, in milliseconds. The specification names no unit; its sample has milliseconds. */
+  /** Duration in milliseconds, as in the sample; the specification names no unit. */
   readonly latency?: number;
-  /** When it began, as a time in UTC. */
+  /** Start, as a time in UTC. */
   readonly startTime?: string;
-  /** When it ended. Absent: it has not ended. */
+  /** End. Absent: still running. */
   readonly endTime?: string;
   /** Why it failed. */
   readonly error?: JsonValue;
 }
 
-/** How deep traces may be in each other. */
+/** Maximum nesting of traces. */
 const deepest = 16;
 
-/** A number as ProtoJSON may write it: an `int64` is a text. */
+/** A number, or text, as ProtoJSON writes an `int64`. */
 const amount: Schema<number> = (value, state) =>
   number()(typeof value === "string" && /^-?\d{1,15}$/.test(value) ? Number(value) : value, state);
 
-/** By name, or by number as protobuf has it. Another one, of a later version, is left out. */
+/** By name, or by protobuf number. Types of later versions are left out. */
 const callTypes = new Map<unknown, CallType>([
   ["AGENT", "AGENT"],
   ["TOOL", "TOOL"],
@@ -121,7 +121,7 @@ function traceAt(depth: number): Schema<ResponseTrace> {
     traceId: required(string),
     steps: required(list<TraceStep>(depth < deepest ? stepSchema(depth) : tooDeep)),
   });
-  // Empty lists are left out by ProtoJSON.
+  // ProtoJSON leaves out empty lists.
   return (value, state) => schema(withSteps(named(value)), state);
 }
 
@@ -132,7 +132,7 @@ function withSteps(trace: unknown): unknown {
 /** The schema of a trace in any of its shapes. */
 export const traceSchema: StandardSchema<ResponseTrace> = standardSchema(traceAt(0));
 
-/** A trace in any of its shapes; `undefined` for anything else. */
+/** Reads a trace in any of its shapes; `undefined` for anything else. */
 export function readTrace(value: unknown): ResponseTrace | undefined {
   const result = traceSchema["~standard"].validate(value);
   return result instanceof Promise || result.issues !== undefined ? undefined : result.value;
@@ -144,7 +144,7 @@ function isRecord(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** An object with JSON names in place of proto names. */
+/** An object with JSON names instead of proto names. */
 function named(value: unknown): unknown {
   if (!isRecord(value)) return value;
   return Object.fromEntries(
@@ -155,7 +155,7 @@ function named(value: unknown): unknown {
   );
 }
 
-/** A step with the members of both shapes under the names of `TraceStep`. */
+/** A step of either shape with the names of `TraceStep`. */
 function stepOf(value: unknown): unknown {
   const step = named(value);
   if (!isRecord(step)) return value;
@@ -176,7 +176,7 @@ function stepOf(value: unknown): unknown {
   };
 }
 
-/** The specification has no place for an error and a type of step: this package writes them as attributes there. */
+/** The specification has no member for an error and a type of step: this package writes them as attributes. */
 function attributesOf(step: Fields, attributes: unknown): Fields {
   if (!isRecord(attributes)) return {};
   const isSpecified = !("error" in step) && !("stepType" in step);
@@ -192,7 +192,7 @@ function present(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
 }
 
-/** How a trace is written: as the sample of the extension does, or as its specification says. */
+/** The shape of a written trace: that of the sample, or of the specification. */
 export type TraceShape = "sample" | "specification";
 
 /** A trace as JSON. */
@@ -205,7 +205,10 @@ export function writeStep(step: TraceStep, shape: TraceShape): JsonObject {
   return shape === "sample" ? asSample(step) : asSpecified(step);
 }
 
-/** The sample has each member, with `null` for what is not known. It knows no trace of another agent: that is added as the specification names it. */
+/**
+ * The sample writes unknown members as `null`. It has no nested trace: that is added under the name of the
+ * specification.
+ */
 function asSample(step: TraceStep): JsonObject {
   const { responseTrace, agentUrl } = step;
   return {
@@ -229,7 +232,10 @@ function asSample(step: TraceStep): JsonObject {
   };
 }
 
-/** The specification has whole numbers, texts as attributes, and no members for an error, a type of step, or a call of the host. */
+/**
+ * The specification has whole numbers and attributes of text, and no members for an error, a type of step, or a call of
+ * the host.
+ */
 function asSpecified(step: TraceStep): JsonObject {
   const { callType, name, cost, error, stepType, attributes = {} } = step;
   const isHost = callType !== "AGENT" && callType !== "TOOL";
@@ -273,7 +279,7 @@ function actionOf({
   };
 }
 
-/** A request that is no object, in one. */
+/** Wraps a request that is not an object. */
 function structOf(requests: JsonValue | undefined): JsonObject {
   if (requests === undefined || requests === null) return {};
   return typeof requests === "object" && !Array.isArray(requests) ? (requests as JsonObject) : { request: requests };
@@ -283,12 +289,13 @@ function textOf(value: JsonValue | undefined): string {
   return typeof value === "string" ? value : JSON.stringify(value ?? null);
 }
 
-/** Longest text that is read as a trace, in characters. */
+/** Longest text that is parsed as a trace, in characters. */
 const longestText = 1 << 20;
 
 /**
- * The trace in what an agent says. The specification has it in metadata of a message or an artifact, or as an artifact of its own; agents
- * that follow the sample have it in metadata of the status update, from where it becomes metadata of the task, or as a text of the artifact.
+ * Finds the trace in an event. The specification puts it into metadata of a message or an artifact, or into an artifact
+ * of its own; the sample into metadata of the status update, which becomes metadata of the task, or into a text of the
+ * artifact.
  */
 export function findTrace(event: StreamResponse, key: string): ResponseTrace | undefined {
   for (const value of candidates(event, key)) {
@@ -314,7 +321,7 @@ function* candidates(event: StreamResponse, key: string): Generator<unknown> {
 
 type At = (metadata: JsonObject | undefined) => unknown;
 
-/** The message of its status is the newest of its places. */
+/** The status message is the newest place. */
 function* ofTask({ status, metadata, artifacts = [] }: Task, at: At): Generator<unknown> {
   yield at(status.message?.metadata);
   yield at(metadata);

@@ -27,7 +27,6 @@ import {
   x402Version,
 } from "./types.ts";
 
-/** What a charge is made with. */
 interface ChargeHost {
   readonly uri: string;
   readonly turn: ExtensionTurn;
@@ -35,7 +34,7 @@ interface ChargeHost {
   readonly rows: PaymentRows;
 }
 
-/** One charge in one turn: asks, verifies, lets the work be done, and settles. */
+/** One charge in one turn: ask, verify, do the work, settle. */
 export class Charge<Result, Order> {
   readonly #uri: string;
   readonly #turn: ExtensionTurn;
@@ -44,7 +43,7 @@ export class Charge<Result, Order> {
   readonly #init: ChargeInit<Result, Order>;
   readonly #id: string;
 
-  /** @throws A2AError `InvalidAgentResponse` where the agent has made a mistake. */
+  /** @throws A2AError `InvalidAgentResponse` for a mistake of the agent. */
   constructor({ uri, turn, facilitator, rows }: ChargeHost, init: ChargeInit<Result, Order>) {
     if (facilitator === undefined) throw mistake("x402() needs a facilitator at a server");
     if (!turn.resumable) throw mistake("the agent has to be resumable, so that a payment is settled after a crash");
@@ -61,7 +60,7 @@ export class Charge<Result, Order> {
     await this.#rows.read();
     const { charge, payment } = yield* this.#verified();
     const isNow = charge.turn === this.#turn.number;
-    // A run that is resumed repeats its events.
+    // A resumed run repeats its events.
     if (isNow) yield this.#said("payment-verified", "Payment verified.");
     const result = yield* worked(this.#init.work, this.#order);
     const paid = charge.status === "payment-completed" ? charge : yield* this.#settled(charge, payment);
@@ -69,12 +68,12 @@ export class Charge<Result, Order> {
     return result;
   }
 
-  /** What the offer was for that is paid: not what the agent says in this turn. */
+  /** The order that was paid for, not the one of this turn. */
   get #order(): Order {
     return this.#rows.order(this.#id) as Order;
   }
 
-  /** The charge, once its payment is verified. Else the turn ends here. */
+  /** The charge once its payment is verified. Otherwise the turn ends here. */
   async *#verified(): AsyncGenerator<AgentYield, Paid, void> {
     const charge = this.#rows.charge(this.#id);
     if (charge?.payment !== undefined && charge.status !== "payment-failed") return { charge, payment: charge.payment };
@@ -102,7 +101,7 @@ export class Charge<Result, Order> {
     const { clock, number } = this.#turn;
     const { accepts, cart, order } = this.#init;
     const before = this.#rows.charge(this.#id);
-    // The message that pays is no new wish: after a payment that failed the same is offered at the same price.
+    // The paying message is not a new order: after a failed payment the same is offered at the same price.
     const isSame = problem !== undefined && before !== undefined && this.#order !== undefined;
     const offer = isSame
       ? { accepts: before.accepts, ...(before.cart !== undefined && { cart: before.cart }) }
@@ -122,10 +121,10 @@ export class Charge<Result, Order> {
     );
   }
 
-  /** Asks for the payment. The thrown error ends the turn quietly: the question stays. */
+  /** Asks for the payment. The thrown error ends the turn quietly; the question stays. */
   async *#ask(charge: StoredCharge): AsyncGenerator<AgentYield, never, void> {
     const { number } = this.#turn;
-    // A payment is for what was asked for last, where a task has several charges.
+    // In a task with several charges a payment is for the last question.
     if (charge.asked !== number && charge.status === "payment-required")
       await this.#store({ ...charge, asked: number });
     const { ask = "Payment is required." } = this.#init;
@@ -160,7 +159,7 @@ export class Charge<Result, Order> {
     });
   }
 
-  /** A payment that was not verified: the client is asked again, or the task fails. */
+  /** The payment was not verified: ask again, or fail the task. */
   async *#refused(
     charge: StoredCharge,
     problem: PaymentProblem,
@@ -177,7 +176,7 @@ export class Charge<Result, Order> {
 
   async *#settled(charge: StoredCharge, payment: StoredPayment): AsyncGenerator<AgentYield, StoredCharge, void> {
     const { number: turn } = this.#turn;
-    // With this row every event of the work is stored, and a later run knows that the facilitator may have been asked.
+    // Stores every event of the work, and tells a later run that the facilitator may have been asked.
     const settling = await this.#store({ ...charge, turn, payment: { ...payment, settling: true } });
     const { receipt, code } = await settle(payment, this.#turn, this.#facilitator);
     if (code === undefined) return this.#keep({ ...settling, status: "payment-completed" }, receipt);
@@ -185,7 +184,7 @@ export class Charge<Result, Order> {
     return yield* this.#ended(await this.#store({ ...settling, status: "payment-failed", problem }, receipt));
   }
 
-  /** Where the task was canceled meanwhile, the receipt cannot be kept with it. The operator has to know of it. */
+  /** If the task was canceled meanwhile, the receipt cannot be stored with it, so the operator has to know. */
   async #keep(charge: StoredCharge, receipt: PaymentReceipt): Promise<StoredCharge> {
     try {
       return await this.#store(charge, receipt);
@@ -206,7 +205,7 @@ export class Charge<Result, Order> {
     yield paymentEvent({ uri: this.#uri, state, status: "payment-completed", content: done, receipts });
   }
 
-  /** Ends the task: nothing is paid. The function does not go on after the event. */
+  /** Ends the task unpaid. The function does not continue after the event. */
   async *#ended(charge: StoredCharge): AsyncGenerator<AgentYield, never, void> {
     if (charge.status === "payment-rejected") {
       yield this.#said("payment-rejected", "The payment was refused by the client.", "TASK_STATE_REJECTED");
@@ -233,7 +232,6 @@ export class Charge<Result, Order> {
   }
 }
 
-/** A charge whose payment is verified. */
 interface Paid {
   readonly charge: StoredCharge;
   readonly payment: StoredPayment;
@@ -241,9 +239,8 @@ interface Paid {
 
 const unreadable: PaymentProblem = { code: "INVALID_SIGNATURE", reason: "The message has no payment." };
 
-/* The events of a payment: statuses whose messages have the metadata of the extension. */
+/* The events of a payment: statuses whose messages carry the metadata of the extension. */
 
-/** What is said with a status. */
 interface Saying {
   readonly uri: string;
   readonly state: TaskState;
@@ -253,7 +250,7 @@ interface Saying {
   readonly more?: JsonObject;
 }
 
-/** A status about a payment. It enters the history, whatever its state is. */
+/** A status about a payment. It enters the history in every state. */
 function paymentEvent({ uri, state, status, content, receipts = [], more }: Saying): StatusEvent {
   const metadata: JsonObject = { [x402Keys.status]: status, ...more, ...receiptsOf(receipts) };
   return {
@@ -268,7 +265,7 @@ function receiptsOf(receipts: readonly PaymentReceipt[]): JsonObject {
   return receipts.length === 0 ? {} : { [x402Keys.receipts]: receipts as unknown as JsonValue };
 }
 
-/** The question: with the options in its metadata (v0.2 §5.3), or without them where a cart has them. */
+/** The question. The options are in its metadata (v0.2 §5.3), or in the cart if there is one. */
 function questionEvent(
   uri: string,
   charge: StoredCharge,
@@ -280,10 +277,9 @@ function questionEvent(
   return paymentEvent({ uri, state, status: "payment-required", content, receipts, more });
 }
 
-/** The artifact with the cart of an embedded flow. */
 function cartEvent(uri: string, id: string, charge: StoredCharge, cart: JsonObject): ArtifactEvent {
   const artifact = {
-    // A new offer replaces the cart of the one before.
+    // A new offer replaces the previous cart.
     artifactId: `x402-cart-${id}`,
     name: "AP2 CartMandate",
     parts: [cartPart(cart, requiredOf(charge))],
@@ -296,7 +292,7 @@ function requiredOf({ accepts, problem }: StoredCharge): PaymentRequiredResponse
   return { x402Version, accepts, ...(problem !== undefined && { error: problem.reason }) };
 }
 
-/** A payment that has failed: the task fails with it, or goes on to ask again. */
+/** A failed payment. The task fails, or continues with another question. */
 function failedEvent(
   uri: string,
   { problem }: StoredCharge,
@@ -308,7 +304,7 @@ function failedEvent(
   return paymentEvent({ uri, state, status: "payment-failed", content: `Payment failed. ${reason}`, receipts, more });
 }
 
-/** The last word of an agent, with every receipt of its task (v0.1 §4.5: "final TaskStatus.message"). */
+/** The agent's final event with every receipt of its task (v0.1 §4.5: "final TaskStatus.message"). */
 export function withReceipts<Event extends AgentEvent>(
   event: Event,
   uri: string,

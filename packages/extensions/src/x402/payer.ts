@@ -21,17 +21,17 @@ import {
   x402Keys,
 } from "./types.ts";
 
-/* Clients that pay: within limits, and once for a task. */
+/* Clients that pay: within limits, and once per task. */
 
-/** What may be paid: in which token, and how much of it for a task. */
+/** What may be paid: a token, and a maximum per task. */
 export interface PaymentLimit {
   /** The network, such as `base`. */
   readonly network: string;
   /** The token: the address of its contract. */
   readonly asset: string;
-  /** The most that is paid for one task, in the smallest unit of the token. */
+  /** Maximum for one task, in the smallest unit of the token. */
   readonly maxAmount: bigint | string;
-  /** Who may be paid. Default: anyone. */
+  /** Allowed payees. Default: anyone. */
   readonly payTo?: readonly string[];
 }
 
@@ -39,24 +39,24 @@ export interface PaymentLimit {
 export interface PayerOptions {
   /** Signs payments. */
   readonly wallet: Wallet;
-  /** What may be paid. What is in no limit is not paid. The first limit with an option that fits is taken. */
+  /** Anything outside these limits is not paid. The first limit with a matching option wins. */
   readonly limits: readonly PaymentLimit[];
-  /** Schemes that may be used. Default: `exact`, which pays what the option says and no more. */
+  /** Allowed schemes. Default: `exact`, which pays exactly the option's amount. */
   readonly schemes?: readonly string[];
   /**
-   * For how many seconds a payment may be good at most: until then the agent may take the money. An option that wants more
-   * (`maxTimeoutSeconds`) is not paid, and a wallet signs for no longer where an option says nothing. Default 3600, one hour.
+   * Longest validity of a payment, in seconds: until then the agent may take the money. Options with a longer
+   * `maxTimeoutSeconds` are not paid. Default 3600.
    */
   readonly maxTimeoutSeconds?: number;
-  /** Remembers what was paid. Default: `memoryLedger()`, for as long as the payer lives. */
+  /** Remembers payments. Default: `memoryLedger()`, for the lifetime of the payer. */
   readonly ledger?: PaymentLedger;
-  /** Asked before each payment, such as a person. `false`: it is refused. Default: the limits decide alone. */
+  /** Asked before each payment, such as a person; `false` declines it. Default: only the limits decide. */
   readonly confirm?: (requirements: PaymentRequirements, task: Task) => boolean | Promise<boolean>;
-  /** Time, in milliseconds since the Unix epoch. Default: that of the system. */
+  /** Milliseconds since the Unix epoch. Default: the system clock. */
   readonly now?: () => number;
 }
 
-/** What a payer needs of a client. A `Client` of `@parley/a2a` has it. */
+/** The methods of a client that a payer needs. A `Client` of `@parley/a2a` has them. */
 export interface PayingClient {
   /** The card of the agent. */
   readonly card: Pick<AgentCard, "name" | "supportedInterfaces">;
@@ -69,10 +69,11 @@ export interface PayingClient {
 /** Pays for tasks. */
 export interface Payer {
   /**
-   * Pays for a task that asks for it, and waits until it is over, or asks for something else. Where the payment was sent before, the same
-   * message is sent again, which an agent takes once: a payer never signs a second payment for a task, not even after one that failed.
+   * Pays for a task that asks for it, and waits until it ends or asks for something else. If a payment was sent before,
+   * sends the same message again, which an agent deduplicates. A payer never signs a second payment for a task, even if
+   * the first one failed.
    *
-   * @throws PaymentRefused where it is not paid. The agent is told so, except where something was paid for the task before, or could not be
+   * @throws PaymentRefused if it does not pay. It tells the agent, unless something was paid before or could not be
    * remembered.
    */
   pay(client: PayingClient, task: Task, options?: { readonly signal?: AbortSignal }): Promise<Paid>;
@@ -80,31 +81,32 @@ export interface Payer {
 
 /** A task after its payment. */
 export interface Paid {
-  /** The task as it is now. */
+  /** The current task. */
   readonly task: Task;
-  /** The option that was chosen. */
+  /** The chosen option. */
   readonly requirements: PaymentRequirements;
-  /** What the agent says of the payment. It is a stranger's word: the network knows what was paid. */
+  /** The agent's claims about the payment. Only the network knows what was paid. */
   readonly receipts: readonly PaymentReceipt[];
 }
 
-/** For how many seconds a payment may be good, where the payer says nothing. */
+/** Default of `maxTimeoutSeconds`. */
 const usualTimeout = 3600;
 
 /** A payment that was not made. */
 export class PaymentRefused extends A2AError {
   /**
-   * - `none`: the task asks for no payment, or in a way that cannot be read.
-   * - `limit`: no option is within the limits, and good for no longer than `maxTimeoutSeconds`.
-   * - `confirm`: `confirm` said no.
-   * - `paid`: the task was paid before, and asks again.
-   * - `full`: the ledger has no room to remember the payment. The agent is not told: a payer with another ledger may pay.
+   * - `none`: the task asks for no payment that can be read.
+   * - `limit`: no option is within the limits and valid for at most `maxTimeoutSeconds`.
+   * - `confirm`: `confirm` declined.
+   * - `paid`: the task was already paid and asks again.
+   * - `full`: the ledger cannot remember another payment. The agent is not told, so a payer with another ledger may
+   * pay.
    */
   readonly kind: "none" | "limit" | "confirm" | "paid" | "full";
   /** The task. */
   readonly task: Task;
 
-  /** Payers make these. */
+  /** Thrown by payers. */
   constructor(kind: PaymentRefused["kind"], message: string, task: Task) {
     super("Aborted", message);
     this.kind = kind;
@@ -113,9 +115,9 @@ export class PaymentRefused extends A2AError {
 }
 
 /**
- * Makes a payer.
+ * Creates a payer.
  *
- * @throws TypeError for an amount that is none, and for a time that is none.
+ * @throws TypeError for an invalid amount or time.
  *
  * @example
  * ```ts
@@ -149,7 +151,7 @@ export function createPayer(options: PayerOptions): Payer {
       throw new PaymentRefused("none", "The task asks for no payment that can be read", task);
     }
     if (before !== undefined) {
-      // After a failure the agent asks again: the message that it has is not sent a second time.
+      // After a failure the agent asks again; it already has this message.
       if (payment.receipts.length > 0 || payment.error !== undefined) throw paidBefore(task);
       return sent(client, before, task, signal);
     }
@@ -179,9 +181,9 @@ export function createPayer(options: PayerOptions): Payer {
     };
     return sent(client, await kept(ledger, name, { message, requirements: chosen }, task), task, signal);
   };
-  // An extended card, which the agent may change at any time, must not make another agent of it.
+  // The agent may change its extended card at any time, which must not make it another agent.
   const agents = new WeakMap<PayingClient, string>();
-  // Two calls for one task at a time would both sign.
+  // Two concurrent calls for one task would both sign.
   const underWay = new Map<string, Promise<Paid>>();
   return {
     pay(client, task, callOptions = {}) {
@@ -203,7 +205,7 @@ const sentences = {
   full: "The ledger of the payer has no room to remember another payment",
 } as const;
 
-/** What is not remembered is not sent. */
+/** Stores the payment before it is sent. */
 async function kept(ledger: PaymentLedger, name: string, payment: SentPayment, task: Task): Promise<SentPayment> {
   try {
     return await ledger.keep(name, payment);
@@ -217,12 +219,12 @@ function paidBefore(task: Task): PaymentRefused {
   return new PaymentRefused("paid", "The task was paid before, and asks again", task);
 }
 
-/** A task is known by its agent and its id: another agent may use the same id. */
+/** A task is identified by agent and id: another agent may use the same id. */
 function agentOf({ card }: PayingClient): string {
   return card.supportedInterfaces[0]?.url ?? card.name;
 }
 
-/** The option that is paid: the first that is within a limit, in the order of the limits. */
+/** The first option within a limit, in the order of the limits. */
 function choose(
   { accepts }: PaymentRequiredResponse,
   { limits, schemes = ["exact"], maxTimeoutSeconds = usualTimeout }: PayerOptions,
@@ -251,13 +253,13 @@ async function sent(
 ): Promise<Paid> {
   const options = signal === undefined ? {} : { signal };
   const { task: answered } = await client.sendMessage({ message }, options);
-  // An agent may answer before it is over.
+  // An agent may answer early.
   const isOver = answered !== undefined && stateKinds[answered.status.state] !== "active";
   const task = isOver ? answered : await client.waitFor(id, options);
   return { task, requirements, receipts: readPayment(task)?.receipts ?? [] };
 }
 
-/** Tells the agent that nothing is paid (v0.2 §5.4). */
+/** Declines the payment (v0.2 §5.4). */
 async function reject(client: PayingClient, task: Task, signal: AbortSignal | undefined): Promise<void> {
   const message: Message = {
     messageId: crypto.randomUUID(),
@@ -271,9 +273,10 @@ async function reject(client: PayingClient, task: Task, signal: AbortSignal | un
 }
 
 /**
- * Sends a message, and pays where the agent asks for it. The client has to activate the extension: `connect(url, { extensions: [x402()] })`.
+ * Sends a message, and pays if the agent asks for it. The client must activate the extension: `connect(url, {
+ * extensions: [x402()] })`.
  *
- * @returns the answer: a direct reply, or the task after its payment.
+ * @returns the direct reply, or the task after its payment.
  * @throws PaymentRefused as `Payer.pay` does.
  *
  * @example
@@ -299,64 +302,59 @@ export async function payWith(
   return { task: payment.task, payment };
 }
 
-/** What a wallet is asked to sign. */
+/** A request to sign. */
 export interface SignRequest {
-  /** The option that was chosen. */
+  /** The chosen option. */
   readonly requirements: PaymentRequirements;
   /** The version of x402 that the agent speaks. */
   readonly x402Version: number;
-  /**
-   * For how many seconds the payment may be good at most. Options for longer are refused before; one that says nothing is signed for as long as
-   * the wallet likes, within this. Absent: as the wallet likes.
-   */
+  /** Longest validity of the payment, in seconds. Absent: the wallet decides. */
   readonly maxTimeoutSeconds?: number;
-  /** Aborted when the payment is no longer wanted. */
+  /** Aborted when the payment is no longer needed. */
   readonly signal?: AbortSignal;
 }
 
-/** Signs payments. Keys stay in it: neither an agent nor a model may have them (v0.1 §9). */
+/** Signs payments and keeps the keys: neither an agent nor a model may have them (v0.1 §9). */
 export interface Wallet {
-  /** Signs a payment of exactly what the option says. Rejects where it does not want to. */
+  /** Signs a payment of exactly the option's amount. Rejects to decline. */
   sign(request: SignRequest): PaymentPayload | Promise<PaymentPayload>;
 }
 
-/* What a payer remembers of what it has paid. */
-
-/** A payment, as a payer remembers it. */
+/** A payment in a ledger. */
 export interface SentPayment {
-  /** The message that pays. */
+  /** The paying message. */
   readonly message: Message;
-  /** The option that was chosen. */
+  /** The chosen option. */
   readonly requirements: PaymentRequirements;
 }
 
-/** Remembers what was paid, so that nothing is paid twice. Keep it in a database where a payer lives longer than a process. */
+/** Remembers payments, so that nothing is paid twice. Use a database if the payer outlives a process. */
 export interface PaymentLedger {
   /**
-   * Keeps the payment of a task, unless there is one: then that one is returned. It has to be stored when this resolves: the
-   * message is sent after that, and is not sent where this rejects.
+   * Stores the payment of a task, or returns the one that is already stored. Must be durable when it resolves: the
+   * message is sent after that, and never if this rejects.
    */
   keep(task: string, payment: SentPayment): SentPayment | Promise<SentPayment>;
   /** The payment of a task. */
   find(task: string): SentPayment | undefined | Promise<SentPayment | undefined>;
-  /** Whether another payment can be kept. It is asked before a payment is signed. Default: there is room. */
+  /** Whether another payment fits. Asked before signing. Default: yes. */
   hasRoom?(): boolean | Promise<boolean>;
 }
 
 /** Options of `memoryLedger()`. */
 export interface MemoryLedgerOptions {
-  /** Memory that the payments may take, in bytes. Default 16 MiB, for about 4,000 of them. */
+  /** Memory for all payments, in bytes. Default 16 MiB, about 4,000 payments. */
   readonly bytes?: number;
 }
 
-/** What one payment may take, in bytes: the payment, the option and the cart are bounded, and ids take little besides. Texts have two bytes a unit. */
+/** Largest size of one payment in memory, in bytes (UTF-16). */
 const largest = 2 * (maxPayment + maxOption + maxCart + (8 << 10));
 
 /**
- * A ledger in memory, for clients that end with their process. It forgets nothing, since a payment that is forgotten could be made again. When
- * it is full, nothing more is paid: the payer refuses with `full` before it signs, and `keep()` throws `TooManyRequests`.
+ * A ledger in memory, for clients that end with their process. It forgets nothing, since a forgotten payment could be
+ * made again. When full, the payer refuses with `full` before it signs, and `keep()` throws `TooManyRequests`.
  *
- * @throws TypeError for a bound without room for one payment.
+ * @throws TypeError if `bytes` cannot hold one payment.
  */
 export function memoryLedger({ bytes = 16 << 20 }: MemoryLedgerOptions = {}): PaymentLedger {
   if (!(bytes >= largest)) throw new TypeError(`bytes must be at least ${largest}, the room of one payment`);
@@ -370,7 +368,7 @@ export function memoryLedger({ bytes = 16 << 20 }: MemoryLedgerOptions = {}): Pa
     keep(task, payment) {
       const before = find(task);
       if (before !== undefined) return before;
-      // As text: its size is known, and nobody changes it later.
+      // Text has a known size and does not change later.
       const text = JSON.stringify(payment);
       const own = memoryOf(task, text);
       if (own > largest || taken + own > bytes)

@@ -18,21 +18,20 @@ import {
   x402Keys,
 } from "./types.ts";
 
-/** The payment of a task, as its agent shows it. */
+/** The payment of a task, as its agent reports it. */
 export interface PaymentState {
-  /** Where it is. */
+  /** Its state. */
   readonly status: PaymentStatus;
-  /** What is asked for, where it is. */
+  /** The offer, if there is one. */
   readonly required?: PaymentRequiredResponse;
-  /** Whether that is in the metadata of the message, or in a cart of AP2 among the artifacts (v0.2 §4.2). */
+  /** Whether the offer is in the metadata of the message, or in an AP2 cart among the artifacts (v0.2 §4.2). */
   readonly flow?: "standalone" | "embedded";
   /** Every attempt so far. */
   readonly receipts: readonly PaymentReceipt[];
-  /** Why it has failed: a code. */
+  /** Error code of a failed payment. */
   readonly error?: string;
 }
 
-/** What is asked for in a task, and the cart that has it. */
 interface FoundOffer {
   readonly required?: PaymentRequiredResponse;
   readonly flow?: "standalone" | "embedded";
@@ -40,7 +39,8 @@ interface FoundOffer {
 }
 
 /**
- * Reads the payment of a task (v0.2 §4.2). `undefined`: it is about no payment. The agent wrote it: what does not fit is absent.
+ * Reads the payment of a task (v0.2 §4.2); `undefined` if the task is not about a payment. Members of the wrong shape
+ * are left out.
  *
  * @example
  * ```ts
@@ -63,7 +63,7 @@ export function readPayment(task: Pick<Task, "status" | "artifacts">): PaymentSt
   };
 }
 
-/** What is asked for. Where the key is there and does not fit, it is not looked for elsewhere. */
+/** The offer. If the key exists with an invalid value, no other place is searched. */
 function offerOf(task: Pick<Task, "status" | "artifacts">): FoundOffer {
   const value = task.status.message?.metadata?.[x402Keys.required] ?? undefined;
   if (value !== undefined) {
@@ -74,7 +74,7 @@ function offerOf(task: Pick<Task, "status" | "artifacts">): FoundOffer {
   return found === undefined ? {} : { ...found, flow: "embedded" };
 }
 
-/** The message that submits a payment: the payment is where the flow has it. */
+/** The paying message, in the form of the flow. */
 export function submission(
   task: Task,
   payload: PaymentPayload,
@@ -90,23 +90,22 @@ export function submission(
 const said: readonly Part[] = [{ text: "Here is the payment authorization." }];
 
 /*
- * Payments inside of another protocol (v0.2 §4): an artifact with a cart of AP2 has what is asked for, and a data part of the message with
- * a mandate has the payment. The specification, the types of AP2 and the public demo have three forms of both; all of them are read.
+ * Payments inside another protocol (v0.2 §4): an artifact with an AP2 cart has the offer, and a data part with a
+ * mandate has the payment. The specification, the types of AP2 and the public demo have three forms of both; all are
+ * read.
  */
 
 const cartKey = "ap2.mandates.CartMandate";
 const mandateKey = "ap2.mandates.PaymentMandate";
-/** The payment method of x402, as W3C Payment Request names methods. */
+/** The payment method of x402 in W3C Payment Request. */
 const x402Method = "https://www.x402.org/";
 
-/** A cart, and what it asks for. */
 interface EmbeddedOffer {
   readonly required: PaymentRequiredResponse;
-  /** The whole cart mandate. */
   readonly cart: JsonObject;
 }
 
-/** What a task asks for in a cart of at most 32 KiB. The newest artifact counts. */
+/** The offer in the newest cart of at most 32 KiB. */
 function offerOfCart({ artifacts = [] }: Pick<Task, "artifacts">): EmbeddedOffer | undefined {
   for (const { parts } of [...artifacts].reverse()) {
     for (const part of parts) {
@@ -132,7 +131,6 @@ function requiredOf(cart: JsonObject): PaymentRequiredResponse | undefined {
   return undefined;
 }
 
-/** The payment of a mandate. */
 export function paymentOfMandate(parts: readonly Part[]): PaymentPayload | undefined {
   for (const part of parts) {
     const mandate = memberOf(part, mandateKey);
@@ -146,20 +144,20 @@ export function paymentOfMandate(parts: readonly Part[]): PaymentPayload | undef
   return undefined;
 }
 
-/** The places of the payment: of the specification, and of the types of AP2. */
+/** Places of the payment: in the specification, and in the types of AP2. */
 function paymentsIn(mandate: JsonObject): readonly (JsonObject | undefined)[] {
   const details = objectAt(mandate, "payment_details");
   const response = objectAt(objectAt(mandate, "payment_mandate_contents"), "payment_response");
   return [objectAt(objectAt(details, "payment_method"), "data"), objectAt(response, "details")];
 }
 
-/** The demo writes the name as Python has it. */
+/** The demo uses the Python name. */
 function withVersion(data: JsonObject): JsonObject {
   const { x402_version: version, ...rest } = data as JsonObject & { readonly x402_version?: JsonValue };
   return version === undefined ? data : { x402Version: version, ...rest };
 }
 
-/** The part of a message with a mandate that pays a cart, in the form of the specification (v0.2 §5.5). */
+/** The part with a mandate that pays a cart, in the form of the specification (v0.2 §5.5). */
 function mandatePart(cart: JsonObject, payload: PaymentPayload, createdAt: string): Part {
   const request = objectAt(cart, "payment_request") ?? objectAt(objectAt(cart, "contents"), "payment_request");
   const details = objectAt(request, "details");

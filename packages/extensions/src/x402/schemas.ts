@@ -22,16 +22,18 @@ import {
   paymentStatuses,
 } from "./types.ts";
 
-/* The schemas of what the extension puts into metadata. `null` counts as absent: the library for Python writes it. */
+/* Schemas of the metadata. `null` means absent: the Python library writes it. */
 
-/** Most ways to pay in one offer. */
+/** Maximum number of options in an offer. */
 export const maxOptions = 16;
 
-/** Most bytes of an option that is paid, and of a cart that is read. An agent of this package writes 8 KiB of both. */
+/**
+ * Largest option that is paid and largest cart that is read, in bytes. Agents of this package write at most 8 KiB of
+ * both.
+ */
 export const maxOption: number = 16 << 10;
 export const maxCart: number = 32 << 10;
 
-/** Text of limited length, in characters. */
 function text(most: number, least = 0): Schema<string> {
   return satisfying(
     string,
@@ -44,7 +46,7 @@ const name = text(256, 1);
 const anyText = text(2048);
 const anyObject: Schema<JsonObject> = struct;
 
-/** An amount: decimal digits, as many as a number of 256 bits has. */
+/** Decimal digits of a 256-bit number. */
 const amount = satisfying(string, "must be a whole number in decimal digits, as text", (digits) =>
   /^\d{1,78}$/.test(digits),
 );
@@ -77,7 +79,7 @@ export const requiredSchema: Schema<PaymentRequiredResponse> = object<PaymentReq
   error: optional(anyText),
 });
 
-/** Most bytes of a signed payment. It is kept with the task, in a row, together with what was offered. */
+/** Largest signed payment, in bytes. It is stored in a row together with its offer. */
 const maxPayload = 8192;
 
 const signed = satisfying(
@@ -86,7 +88,7 @@ const signed = satisfying(
   (value) => utf8Length(JSON.stringify(value)) <= maxPayload,
 );
 
-/** Most bytes of all of it. The option that a wallet repeats has members of any size. */
+/** Largest payment as a whole, in bytes. The repeated option may have members of any size. */
 export const maxPayment: number = 12 << 10;
 
 export const payloadSchema: Schema<PaymentPayload> = satisfying(
@@ -113,7 +115,7 @@ export const receiptsSchema: Schema<readonly PaymentReceipt[]> = list(receiptSch
 
 export const errorSchema: Schema<string> = text(256, 1);
 
-/** The value, where it fits a schema. */
+/** The checked value; `undefined` if it does not fit. */
 export function fitting<T>(schema: Schema<T>, value: unknown): T | undefined {
   const checked = check(schema, value, "copy");
   return checked.ok ? checked.value : undefined;
