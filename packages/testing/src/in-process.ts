@@ -13,9 +13,9 @@ import type { ServerBinding } from "@parley/a2a/internal/transport/server/bindin
 import { wires } from "@parley/a2a/internal/wires";
 import type { ExtensionContractBinding } from "./extension-contract.ts";
 
-/** Options of `inProcess()`: those of the engine, and more of the card. */
+/** Options of `inProcess()`: those of the engine, and overrides of the card. */
 export interface InProcessOptions extends Partial<Omit<EngineOptions, "agents">> {
-  /** Members of the card that differ from what the agent says. */
+  /** Members of the card that override those of the agent. */
   readonly card?: Partial<AgentCard>;
 }
 
@@ -25,15 +25,15 @@ export interface InProcess {
   readonly engine: Engine;
   /** Calls the agent. */
   readonly service: AgentService;
-  /** Where its tasks are. */
+  /** The store of its tasks. */
   readonly store: Store;
   /** Its card. */
   readonly card: AgentCard;
 }
 
 /**
- * Runs the engine with one agent in this process: the port of the operations alone, without a handler, a client or JSON. It is for tests
- * of stores, extensions and interceptors. Agents are tested by `testAgent()`.
+ * Runs the engine with one agent in this process, without a handler, a client or JSON: for tests of stores, extensions
+ * and interceptors. Test agents with `testAgent()`.
  *
  * @example
  * ```ts
@@ -67,7 +67,7 @@ export function inProcess(agent: Agent, options: InProcessOptions = {}): InProce
   return { engine, service: engine.service("agent"), store, card };
 }
 
-/** A call context for tests. `subject` names the caller; without it the caller is anonymous. */
+/** A call context. `subject` names the caller; without it the caller is anonymous. */
 export function callContext(init: Partial<CallContext> & { readonly subject?: string } = {}): CallContext {
   const { subject, ...rest } = init;
   return { principal: subject === undefined ? anonymous : { subject }, version: "1.0", extensions: [], ...rest };

@@ -1,5 +1,5 @@
 /**
- * Suites and doubles for those who build on the ports.
+ * Contract suites and test doubles.
  * @packageDocumentation
  */
 export * from "./binding-contract.ts";

@@ -9,72 +9,72 @@ import type { LogFields, Logger } from "@parley/a2a/internal/base/index";
 import { SteppedClock, type TestClock } from "./agent/clock.ts";
 import { inProcessFetch, Life, type Listening, refused } from "./agent/life.ts";
 
-/** Options of `testAgent()`: those of `createHandler()`, all of them optional. */
+/** Options of `testAgent()`: those of `createHandler()`, all optional. */
 export interface TestAgentOptions extends Partial<Omit<HandlerOptions, "clock">> {
-  /** Where tasks are stored. It survives crashes. A store that is given is not closed. Default: in memory. */
+  /** The store of its tasks, which survives crashes. `close()` does not close a given store. Default: in memory. */
   readonly store?: Store;
-  /** The clock of another agent under test, so that both have one time. Default: a clock of its own. */
+  /** The clock of another agent under test, so that both share it. Default: a new clock. */
   readonly clock?: TestClock;
 }
 
-/** The symbol of `await using`, where the compiler knows it. */
+/** The symbol of `await using`, if the compiler knows it. */
 type AsyncDispose = typeof Symbol extends { readonly asyncDispose: infer Key extends symbol } ? Key : never;
 
-/** An agent under test, served in this process without a port. `testAgent()` makes one. */
+/** An agent under test, served in this process without a port. */
 export type TestAgent = AgentUnderTest & Disposal;
 
-/** Does what `close()` does: `await using agent = await testAgent(…)`, where the compiler knows it. */
+/** `await using agent = await testAgent(…)` calls `close()`, if the compiler knows it. */
 type Disposal = { readonly [Key in AsyncDispose]: () => Promise<void> };
 
-/** What a test does with its agent. */
+/** Controls of an agent under test. */
 export interface AgentUnderTest {
-  /** Calls the agent as somebody whom nobody has authenticated. */
+  /** An anonymous client. */
   readonly client: Client;
-  /** The clock of the agent's server. It stands still until it is moved. */
+  /** The clock of the agent's server. It stands still until moved. */
   readonly clock: TestClock;
-  /** Where its tasks are. */
+  /** The store of its tasks. */
   readonly store: Store;
-  /** What its server has logged, oldest first: also why an agent failed, which clients are not told. */
+  /** The log of its server, oldest first. It tells why an agent failed, which clients are not told. */
   readonly logs: readonly LogLine[];
-  /** The warnings and errors of `logs` as texts, with stacks. An empty list after a test that went well. */
+  /** Warnings and errors of `logs` as text, with stacks. Empty after a successful test. */
   readonly problems: readonly string[];
   /**
-   * A client of another caller. A name stands for a caller who satisfies everything that the card demands; a principal has what it
-   * says, such as its `scopes` and `schemes`.
+   * A client of another caller. A name stands for a caller who satisfies all security requirements of the card; a
+   * principal is used unchanged, such as its `scopes` and `schemes`.
    */
   as(caller: string | Principal): Promise<Client>;
-  /** A client with other options, such as headers for the `authenticator` of the options, or another version of the protocol. */
+  /** A client with other options, such as headers for the `authenticator`, or another version of the protocol. */
   connect<E extends string | AnyExtension = string>(
     options?: Omit<ConnectOptions<E>, "fetch">,
   ): Promise<Client<Extract<E, AnyExtension>>>;
   /**
-   * Tells a task of something that has happened outside, as `signal` of its server does.
+   * Signals an external event to a task, as `signal` of the server does.
    *
-   * @throws A2AError as that does; `Unavailable` while no process runs.
+   * @throws A2AError like that; `Unavailable` while no process runs.
    */
   signal(taskId: string, name: string, data?: JsonValue, options?: Parameters<Handler["signal"]>[3]): Promise<void>;
   /**
-   * Ends the agent's process as SIGKILL does: what was stored stays, all else is lost, no `finally` runs, and connections are reset.
-   * The code of the agent stops at its next `yield`: JavaScript between two of them cannot be stopped.
+   * Kills the agent's process as SIGKILL does: stored data stays, everything else is lost, no `finally` runs, and
+   * connections are reset. The agent's code stops at its next `yield`: JavaScript in between cannot be stopped.
    */
   crash(): Promise<void>;
   /**
-   * Starts a process on the same store. After a crash the clock first moves until the leases of the lost tasks have expired
-   * (`lease.ttl`, 30 s by default), so that they are taken over at once. Without a crash the process is stopped in good order
-   * before, as when a new version is deployed. Clients stay connected.
+   * Starts a process on the same store. After a crash the clock first moves until the leases of lost tasks have expired
+   * (`lease.ttl`, 30 s by default), so that they are taken over at once. A running process is shut down first, as in a
+   * deployment. Clients stay connected.
    *
-   * @param agent - What the new process runs. Default: the same agent.
+   * @param agent - The agent of the new process. Default: the same agent.
    */
   restart(agent?: Agent): Promise<void>;
-  /** Ends the agent's process. What a client still waits for is broken off. */
+  /** Shuts the process down. Pending client calls are aborted. */
   close(): Promise<void>;
 }
 
 /**
- * Serves an agent for a test: in this process, without a port, with the real server and the real client, so that what a test sees is
- * what goes over the wire. Works with any test runner. It needs no clean-up but `close()`, and keeps no process alive.
+ * Serves an agent for a test in this process, without a port, with the real server and the real client, so that the
+ * test sees the wire format. Works with any test runner. Only needs `close()`, and keeps no process alive.
  *
- * @throws A2AError `InvalidParams` where an option is wrong.
+ * @throws A2AError `InvalidParams` for an invalid option.
  *
  * @example
  * ```ts
@@ -127,7 +127,7 @@ export async function testAgent(agent: Agent, options: TestAgentOptions = {}): P
       await clock.settle();
     },
     async close() {
-      // Not an error of the network: clients would try again.
+      // Not a network error, which clients would retry.
       await server.stop(new A2AError("Aborted", "The agent under test was closed"));
       if (options.store === undefined) await store.close();
     },
@@ -140,8 +140,8 @@ export async function testAgent(agent: Agent, options: TestAgentOptions = {}): P
 const defaultTtl = 30_000;
 
 /**
- * A client in the same process needs no limits of time, and reconnects at once. Its clock is the real one: it waits for a process to
- * come back, which no clock of a test brings.
+ * A client in the same process needs no timeouts, and reconnects at once. It uses the real clock: no test clock brings
+ * back a process.
  */
 const clientOptions: Omit<ConnectOptions, "extensions"> = {
   connectTimeout: false,
@@ -152,7 +152,7 @@ const clientOptions: Omit<ConnectOptions, "extensions"> = {
 
 type ServerOptions = TestAgentOptions & { readonly clock: SteppedClock; readonly store: Store };
 
-/** The process of a server, or of several after one another. */
+/** Successive processes of a server. */
 class Server {
   readonly callers: Callers;
   hasCrashed = false;
@@ -160,7 +160,7 @@ class Server {
   readonly #lines: LogLine[];
   #agent: Agent;
   #running: (Listening & Pick<Handler, "close" | "signal">) | undefined;
-  /** What connections get while no process listens. */
+  /** The error of connections without a process. */
   #refusal = new Error("The agent was not started");
 
   constructor(agent: Agent, options: ServerOptions, lines: LogLine[]) {
@@ -220,10 +220,10 @@ class Server {
   }
 }
 
-/** The header that names a caller of a test. The server under test is the only one that knows it. */
+/** Header that names a test caller. Only the server under test knows it. */
 const callerHeader = "x-test-caller";
 
-/** The callers of a test, beside those that the own authenticator of the server finds. */
+/** Test callers, beside those that the server's own authenticator finds. */
 class Callers {
   readonly #principals = new Map<string, Principal>();
   readonly #agent: Agent;
@@ -232,7 +232,7 @@ class Callers {
     this.#agent = agent;
   }
 
-  /** The value of the header for a caller. A name alone stands for a caller who may do everything that the card demands. */
+  /** The header value for a caller. A name alone satisfies all security requirements of the card. */
   add(caller: string | Principal, own: Authenticator | undefined): string {
     const principal = typeof caller === "string" ? { subject: caller, schemes: this.#everyScheme(own) } : caller;
     const id = `caller-${this.#principals.size + 1}`;
@@ -240,7 +240,7 @@ class Callers {
     return id;
   }
 
-  /** Knows the callers of the test, and asks `own` about all others. */
+  /** Finds test callers, and asks `own` about all others. */
   authenticator(own: Authenticator | undefined): Authenticator {
     return {
       securitySchemes: { ...this.#agent.securitySchemes, ...own?.securitySchemes },
@@ -267,17 +267,17 @@ class Callers {
   }
 }
 
-/** One line of the log of a server under test. */
+/** A log entry of the server under test. */
 export interface LogLine {
-  /** How bad it is. */
+  /** Severity. */
   readonly level: "debug" | "info" | "warn" | "error";
-  /** What happened. */
+  /** The event. */
   readonly message: string;
-  /** Its details. `cause` is the error, if there is one. */
+  /** Its details. `cause` is the error, if any. */
   readonly fields: LogFields;
 }
 
-/** A logger that keeps its lines in `lines`, and passes them on to `next`. */
+/** A logger that records its entries in `lines`, and forwards them to `next`. */
 function recordingLogger(lines: LogLine[], next: Logger | undefined): Logger {
   const at =
     (level: LogLine["level"]) =>
@@ -288,7 +288,7 @@ function recordingLogger(lines: LogLine[], next: Logger | undefined): Logger {
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-/** The warnings and errors as texts, with the stacks of their causes. */
+/** Warnings and errors as text, with the stacks of their causes. */
 function problemsIn(lines: readonly LogLine[]): readonly string[] {
   return lines.filter(({ level }) => level === "warn" || level === "error").map(toText);
 }
@@ -301,7 +301,6 @@ function toText({ level, message, fields }: LogLine): string {
   return `${level}: ${message}${details.join("")}${causes(cause)}`;
 }
 
-/** An error with what caused it. */
 function causes(cause: unknown): string {
   const texts: string[] = [];
   for (let each = cause; each instanceof Error && texts.length < 10; each = each.cause)

@@ -27,7 +27,6 @@ export interface ChannelOptions {
   readonly keepAliveTimeout?: number;
 }
 
-/** Settings of HTTP/2. */
 const sessionOptions = {
   settings: { enablePush: false, initialWindowSize: 1 << 20 },
   // In MiB. Unsent data counts too, and the default of Node is smaller than the messages that servers accept.
@@ -37,16 +36,14 @@ const sessionOptions = {
 /** Flow-control window of a connection, in bytes. */
 const connectionWindow = 4 << 20;
 
-/** A stream and its connection. */
 interface Opened {
   readonly stream: ClientHttp2Stream;
   readonly link: Link;
 }
 
-/** A connection. */
 interface Link {
   readonly session: ClientHttp2Session;
-  /** Called when the server has sent its settings, and so speaks HTTP/2; `undefined` after that. */
+  /** Called once the server has sent its settings, so speaks HTTP/2; `undefined` after that. */
   waiting: Set<() => void> | undefined;
   /** The last stream that the server processes, after a GOAWAY. */
   lastStream: number;
@@ -98,7 +95,7 @@ export class Channel {
       link.lastStream = Math.min(link.lastStream, lastStream);
       leave();
     });
-    // Calls learn of the error by their streams. Without a listener it would end the process.
+    // Calls learn of the error from their streams. Without a listener it would end the process.
     session.on("error", leave);
     session.on("close", leave);
     session.on("timeout", () => this.#check(link, leave));
@@ -112,7 +109,7 @@ export class Channel {
     return keepAlive === false ? usualPeriod : keepAlive;
   }
 
-  /** After a time of silence: closes a connection without calls, and sends a ping on another one. */
+  /** After silence: closes a connection without calls, and pings any other. */
   #check({ session, open }: Link, leave: () => void): void {
     if (open === 0) {
       leave();
@@ -129,22 +126,22 @@ export class Channel {
   }
 }
 
-/** Servers of other libraries close connections with pings more often than every five minutes. */
+/** Servers of other libraries reject more frequent pings. */
 const usualPeriod = 310_000;
 
 interface CallOptions {
-  /** The name of the server in errors. */
+  /** Name of the server in errors. */
   readonly url: string;
   readonly clock: Clock;
   readonly signal?: AbortSignal | undefined;
   /** Longest wait for a connection, and for the headers of the answer, in milliseconds. */
   readonly connectTimeout: number | false;
   readonly headTimeout: number | false;
-  /** Longest message, in bytes, decompressed. */
+  /** Longest message after decompression, in bytes. */
   readonly maxMessageBytes: number;
 }
 
-/** Messages and bytes that may wait for their reader. Beyond that the server is paused. */
+/** Maximum queue of messages and bytes. Beyond it the server is paused. */
 const maxWaiting = 256;
 const maxWaitingBytes = 1 << 20;
 
@@ -153,14 +150,14 @@ class Call implements Incoming {
   /** The headers of the answer, once they have arrived. Without a message they hold the trailers too. */
   headers: IncomingHttpHeaders | undefined;
   trailers: IncomingHttpHeaders | undefined;
-  /** Why the call ended, if it ended neither with a status nor regularly. */
+  /** Why the call ended without a status. */
   failure: A2AError | undefined;
   readonly #stream: ClientHttp2Stream;
   readonly #link: Link;
   readonly #options: CallOptions;
   readonly #reader: FrameReader;
   #frames: Frame[] = [];
-  /** Bytes that have arrived since all frames were taken, with those of an incomplete frame. */
+  /** Bytes received since the queue was empty, including an incomplete frame. */
   #waiting = 0;
   #over = false;
   #wake: (() => void) | undefined;
@@ -187,7 +184,7 @@ class Call implements Incoming {
     stream.end(body);
   }
 
-  /** Whether the server has certainly not processed the call. Then it may be sent again, on another connection. */
+  /** Whether the server has certainly not processed the call, so that it may be sent again on another connection. */
   get refused(): boolean {
     const { id, rstCode } = this.#stream;
     const beyond = id !== undefined && id > this.#link.lastStream;
@@ -205,11 +202,11 @@ class Call implements Incoming {
     return this.#frames.length > 0;
   }
 
-  /** The messages that have arrived, decompressed; `undefined` after the end: see `failure`, `trailers` and `headers`. */
+  /** The received messages, decompressed; `undefined` after the end: see `failure`, `trailers` and `headers`. */
   async next(): Promise<readonly Uint8Array[] | undefined> {
     if (!(await this.hasMessage())) return undefined;
     const messages: Uint8Array[] = [];
-    // Compressed messages may grow: no more is decompressed at once than may wait.
+    // Compressed messages grow, so decompress no more than the queue may hold.
     for (let bytes = 0, taken = 0; bytes <= maxWaitingBytes && taken < this.#frames.length; taken++) {
       const message = this.#decompress(this.#frames[taken] as Frame);
       bytes += message.length;
@@ -223,7 +220,7 @@ class Call implements Incoming {
     return messages;
   }
 
-  /** Tells the server that the rest is not wanted. May be called at any time. */
+  /** Cancels the call. May be called at any time. */
   cancel(): void {
     this.#stream.close(constants.NGHTTP2_CANCEL);
   }
@@ -334,15 +331,15 @@ class Call implements Incoming {
   }
 }
 
-/** The server may be another one, which answers with a page. */
+/** Another server may answer with a page. */
 function speaksGrpc(headers: IncomingHttpHeaders): boolean {
   return Number(headers[":status"]) === 200 && headers["content-type"]?.startsWith("application/grpc") === true;
 }
 
-/** Attempts at a call that the server refuses without processing it. */
+/** Maximum number of attempts at a call that the server refuses unprocessed. */
 const tries = 3;
 
-/** Makes a call, and waits until its answer begins or it ends. A call that the server refused unprocessed is sent again. */
+/** Sends a call and waits until its answer begins or it ends. Retries a call that the server refused unprocessed. */
 export async function begin(
   channel: Channel,
   headers: OutgoingHttpHeaders,

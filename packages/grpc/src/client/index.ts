@@ -21,10 +21,10 @@ export interface GrpcBindingOptions extends ChannelOptions {
 }
 
 /**
- * The gRPC binding of a client (A2A 1.0 §10 and 0.3): `connect(agent, { bindings: [grpcBinding()] })`. All clients with this
- * binding share one connection to each address.
+ * The gRPC binding of a client (A2A 1.0 §10 and 0.3): `connect(agent, { bindings: [grpcBinding()] })`. All clients with
+ * this binding share one connection per address.
  *
- * `idleTimeout` does not apply, since a stream of gRPC has nothing to send during silence. See `keepAlive`.
+ * `idleTimeout` does not apply: a gRPC stream sends nothing during silence. See `keepAlive`.
  *
  * @param codecs - The versions to speak. Default: all.
  */

@@ -22,14 +22,14 @@ import { methodOf, serviceV03, serviceV1, type A2AMethod, type A2AServiceType } 
 import { Statuses } from "../status.ts";
 import { activated, errorOf, metadataOf, textOf, type AnswerHeaders, type Metadata } from "./headers.ts";
 
-/** A request, for any transport. */
+/** A request on any transport. */
 export interface Outgoing {
   readonly operation: OperationName;
   readonly path: string;
   readonly metadata: Metadata;
   readonly message: Uint8Array;
   readonly context: CallContext;
-  /** Longest wait for the headers of the answer, in milliseconds. The server receives it as `grpc-timeout`. */
+  /** Longest wait for the headers of the answer, in milliseconds; sent as `grpc-timeout`. */
   readonly headTimeout: number | false;
 }
 
@@ -37,19 +37,19 @@ export interface Outgoing {
 export interface Incoming {
   readonly headers: AnswerHeaders | undefined;
   readonly trailers: AnswerHeaders | undefined;
-  /** Why the call ended, if it ended neither with a status nor regularly. */
+  /** Why the call ended without a status. */
   readonly failure: A2AError | undefined;
   /** Waits for a message or the end. Returns whether there is a message. */
   hasMessage(): Promise<boolean>;
-  /** The messages that have arrived; `undefined` after the end, also after a failure. */
+  /** The received messages; `undefined` after the end or a failure. */
   next(): Promise<readonly Uint8Array[] | undefined>;
-  /** Tells the server that the rest is not wanted. May be called at any time. */
+  /** Cancels the call. May be called at any time. */
   cancel(): void;
 }
 
 export type Transport = (request: Outgoing) => Promise<Incoming>;
 
-/** The message types, which all clients of a binding share. */
+/** Message types, shared by all clients of a binding. */
 export class GrpcTypes {
   readonly statuses: Statuses = new Statuses();
   readonly #services = new Map<string, A2AServiceType>();
@@ -62,7 +62,7 @@ export class GrpcTypes {
   }
 }
 
-/** The service of an agent that is called by gRPC or gRPC-Web. */
+/** The service of an agent over gRPC or gRPC-Web. */
 export function grpcService(
   codec: Codec,
   types: GrpcTypes,
@@ -100,7 +100,7 @@ class GrpcCalls implements ClientTransport {
     for (let some = await answer.next(); some !== undefined; some = await answer.next()) {
       messages.push(...some);
       if (messages.length <= 1) continue;
-      // Only one message is allowed: the rest is not read.
+      // Only one message is allowed, so do not read the rest.
       answer.cancel();
       throw unexpected("several messages");
     }
@@ -112,8 +112,7 @@ class GrpcCalls implements ClientTransport {
 
   async stream(call: EncodedCall<StreamName>): Promise<StreamReply> {
     const method = this.#method(call);
-    // Many servers send their headers only with the first event, which may take hours. Some send headers and then refuse
-    // the request.
+    // Many servers send their headers with the first event, which may take hours. Some send headers and then an error.
     const answer = await this.#begin(method, { ...call, timeout: false });
     if (!(await answer.hasMessage())) this.#check(method, answer);
     const batches = readEvents(this.#shapes, call.operation, {
@@ -139,7 +138,7 @@ class GrpcCalls implements ClientTransport {
     return this.#send({ operation, path, metadata, message, context, headTimeout: timeout });
   }
 
-  /** Decodes a message of the server. An absent field means an empty value. */
+  /** Decodes a message. Absent fields get their empty value. */
   #read(method: A2AMethod, message: Uint8Array): unknown {
     try {
       return decode(method.output, message, { fill: true });
@@ -149,10 +148,10 @@ class GrpcCalls implements ClientTransport {
     }
   }
 
-  /** Throws the error with which a call has ended, if any. */
+  /** Throws the error of an ended call, if any. */
   #check(method: A2AMethod, { headers, trailers, failure }: Incoming): void {
     this.#host.credentials?.answered({ get: (name) => textOf(trailers?.[name] ?? headers?.[name]) });
-    // A status counts, even if the connection broke right after it.
+    // A status counts even if the connection broke right after it.
     const hasStatus = trailers !== undefined || headers?.["grpc-status"] !== undefined;
     if (failure !== undefined && !(hasStatus && failure.code === "ConnectionLost")) throw failure;
     const error =
@@ -188,9 +187,9 @@ const schemes: Readonly<Record<string, "http" | "https">> = {
 };
 
 /**
- * The origin of a gRPC interface, such as `https://agents.example.com:8443`; `undefined` for an invalid address. An address
- * is `host:port`, as in the specification, or a URL of `grpc`, `grpcs`, `http` or `https`. Without a scheme TLS is used if the
- * other URLs of the card use it; if they disagree or there are none, TLS is used for all hosts but loopback.
+ * The origin of a gRPC interface, such as `https://agents.example.com:8443`; `undefined` for an invalid address. An
+ * address is `host:port`, as specified, or a URL of `grpc`, `grpcs`, `http` or `https`. Without a scheme, TLS is used
+ * if all other URLs of the card use it; if they disagree or there are none, for all hosts except loopback.
  */
 export function originOf(url: string, card?: AgentCard): string | undefined {
   const match = /^(?:([a-z]+):\/\/)?([^/?#@\s]+)\/?$/i.exec(url);

@@ -15,7 +15,7 @@ import { grpcService, GrpcTypes, originOf, type Incoming, type Transport } from 
 
 /**
  * The gRPC-Web binding of a client, over `fetch`: for browsers and other runtimes without HTTP/2. It calls the GRPC
- * interfaces of a card. The server, or a proxy before it, must speak gRPC-Web at the same address; servers of Parley do.
+ * interfaces of a card, where the server or its proxy must speak gRPC-Web; servers of Parley do.
  *
  * @param codecs - The versions to speak. Default: all.
  */
@@ -50,7 +50,7 @@ function overFetch(origin: string, host: ClientHost): Transport {
   };
 }
 
-/** The headers that errors and extensions are read from. */
+/** Headers that errors and extensions are read from. */
 const known = [
   "content-type",
   "grpc-status",

@@ -13,7 +13,7 @@ import {
   type MessageType,
 } from "./types.ts";
 
-/** A google.protobuf.FileDescriptorProto: a .proto file, compiled. It is read by the tables at the end of this file. */
+/** A google.protobuf.FileDescriptorProto: a compiled .proto file, as far as it is used. */
 export interface FileDescriptor {
   readonly name: string;
   readonly package?: string;
@@ -67,19 +67,19 @@ export function readFile(base64: string): FileDescriptor {
   return decode(fileType, fromBase64(base64)) as unknown as FileDescriptor;
 }
 
-/** Writes a file as those of `descriptors.ts` are written. */
+/** Writes a file in the form of `descriptors.ts`. */
 export function writeFile(file: FileDescriptor): string {
   return toBase64(encode(fileType, file));
 }
 
-// The messages of descriptor.proto, as far as they are needed here.
+// The messages of descriptor.proto, as far as they are used.
 
 const { string, int32, bool, message } = fieldTypes;
 const none: readonly string[] = [];
 
 type Row = readonly [number: number, name: string, type: FieldType, flags?: string, type?: MessageType];
 
-/** In `flags`, `*` means repeated, and `?` means that an absent value differs from zero. */
+/** In `flags`, `*` means repeated, and `?` that an absent value differs from zero. */
 function describe(rows: readonly Row[]): MessageType {
   const type = messageType("", new Map());
   addFields(
@@ -183,7 +183,7 @@ export interface MethodType {
   readonly name: string;
   readonly input: MessageType;
   readonly output: MessageType;
-  /** Whether the client sends a stream of messages, and whether the server does. */
+  /** Whether client and server send a stream. */
   readonly clientStream: boolean;
   readonly serverStream: boolean;
 }
@@ -191,10 +191,10 @@ export interface MethodType {
 const repeatedLabel = 3;
 const requiredBehavior = 2;
 
-/** Fields to add to those in the files, by the name of their message: the fields of a draft. */
+/** Fields of a draft, to add to those in the files, by the name of their message. */
 export type Additions = Readonly<Record<string, readonly Omit<FieldDescriptor, "label">[]>>;
 
-/** Reads the message types and services of files, and the types of google.protobuf that they use. */
+/** Reads the message types and services of files, with the google.protobuf types that they use. */
 export function readSchema(files: readonly string[], additions: Additions = {}): Schema {
   const messages = new Map<string, MessageType>();
   const enums = new Map<string, EnumType>();
@@ -203,7 +203,7 @@ export function readSchema(files: readonly string[], additions: Additions = {}):
   const messageOf = (name: string): MessageType => {
     const found = messages.get(name);
     if (found !== undefined) return found;
-    // Well-known types are read without a table of fields, and Empty has no fields.
+    // Well-known types need no table of fields, and Empty has none.
     if (!isWellKnown(name) && name !== "google.protobuf.Empty") throw new TypeError(`No message ${name} in the files`);
     return declare(name);
   };

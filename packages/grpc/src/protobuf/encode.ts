@@ -3,9 +3,9 @@ import { fieldTypes, type Field, type JsonObject, type MessageType } from "./typ
 import { Writer } from "./wire.ts";
 
 /**
- * Encodes a ProtoJSON value. Leaves out members that the type does not have, and null, which means absent.
+ * Encodes a ProtoJSON value. Omits unknown members and null.
  *
- * @throws TypeError for a value that does not fit the type. The caller checks values before.
+ * @throws TypeError for a value that does not fit the type, which callers check before.
  */
 export function encode(type: MessageType, value: unknown): Uint8Array {
   const writer = new Writer();
@@ -41,7 +41,7 @@ export function write(writer: Writer, type: MessageType, value: unknown): void {
 }
 
 function writeFields(writer: Writer, type: MessageType, value: JsonObject): void {
-  // This is the fastest loop over members. Objects of JSON inherit no enumerable ones.
+  // The fastest loop over members. Objects of JSON inherit no enumerable ones.
   for (const name in value) {
     const item = value[name];
     if (item === undefined) continue;
@@ -197,7 +197,7 @@ function writeTime(writer: Writer, { seconds, nanos }: { readonly seconds: numbe
   }
 }
 
-/** An Any in ProtoJSON: `@type` beside the members of the message, or the bytes as `value` for an unknown type. */
+/** An Any in ProtoJSON: `@type` and the members of the message, or `value` with the bytes of an unknown type. */
 function writeAny(writer: Writer, type: MessageType, value: JsonObject): void {
   const url = textOf(value["@type"]);
   const held = type.siblings.get(url.slice(url.lastIndexOf("/") + 1));

@@ -1,6 +1,6 @@
-/** The tables by which messages are encoded and decoded. */
+/** Tables that drive encoding and decoding. */
 
-/** The types of fields that our messages use, with their numbers in descriptor.proto. */
+/** Types of fields in our messages, with their numbers in descriptor.proto. */
 export const fieldTypes = {
   int64: 3,
   int32: 5,
@@ -13,7 +13,7 @@ export const fieldTypes = {
 
 export type FieldType = (typeof fieldTypes)[keyof typeof fieldTypes];
 
-/** The wire type of values: 0 is a varint, 2 is a length and that many bytes. */
+/** Wire type: 0 is a varint, 2 is length-delimited. */
 function wireOf(type: FieldType): 0 | 2 | undefined {
   switch (type) {
     case fieldTypes.int64:
@@ -40,7 +40,7 @@ export interface MessageType {
   required: readonly Field[];
   isMapEntry: boolean;
   readonly wellKnown: "Struct" | "Value" | "ListValue" | "Timestamp" | "Duration" | "Any" | undefined;
-  /** All messages of the schema: those that an Any may hold. */
+  /** All messages of the schema, which an Any may hold. */
   readonly siblings: ReadonlyMap<string, MessageType>;
 }
 
@@ -52,7 +52,7 @@ export interface Field {
   readonly protoName: string;
   readonly type: FieldType;
   readonly wire: 0 | 2;
-  /** Number and wire type, as they are written. */
+  /** Number and wire type as written. */
   readonly tag: number;
   readonly repeated: boolean;
   /** Whether all values are written as one field. */
@@ -73,7 +73,7 @@ export interface EnumType {
 
 export type JsonObject = Record<string, unknown>;
 
-/** The types of google.protobuf that have a form of their own in ProtoJSON. */
+/** The google.protobuf types with a special form in ProtoJSON. */
 const wellKnown: ReadonlySet<string> = new Set(
   ["Struct", "Value", "ListValue", "Timestamp", "Duration", "Any"].map((name) => `google.protobuf.${name}`),
 );
@@ -126,7 +126,7 @@ export function makeField({ type, message, enum: names, ...facts }: FieldFacts):
   };
 }
 
-/** The value of a scalar field that is absent. */
+/** The value of an absent scalar field. */
 export function zeroOf(field: Field): unknown {
   switch (field.type) {
     case fieldTypes.bool:
@@ -142,17 +142,17 @@ export function zeroOf(field: Field): unknown {
   }
 }
 
-/** A path such as `message.parts[0].mediaType`, with the names of the .proto file: `message.parts[0].media_type`. */
+/** A path with the names of the .proto file: `message.parts[0].mediaType` becomes `message.parts[0].media_type`. */
 export function protoPath(path: string, type: MessageType): string {
   return renamed(path, type, ({ protoName }) => protoName);
 }
 
-/** A path in either spelling, with the names of JSON. */
+/** A path in either spelling with JSON names. */
 export function jsonPath(path: string, type: MessageType): string {
   return renamed(path, type, ({ name }) => name);
 }
 
-/** Names are looked up, not converted: what is inside of maps and JSON values, or unknown, has names of its own. */
+/** Looks names up instead of converting them: unknown names, and names in maps and JSON values, stay. */
 function renamed(path: string, type: MessageType, nameOf: (field: Field) => string): string {
   const [name = ""] = path.split(/[.[]/, 1);
   const [index = ""] = /^(?:\[\d+\])*/.exec(path.slice(name.length)) ?? [];

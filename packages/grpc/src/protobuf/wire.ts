@@ -8,10 +8,10 @@ export function malformed(what: string): A2AError {
 // Without `ignoreBOM` the decoder would drop a byte order mark.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Up to this many characters of ASCII are read faster here than by the decoder. */
+/** Up to this length ASCII is read faster here than by the decoder. */
 const maxAsciiDecoded = 12;
 
-/** Reads the primitives of the wire format. Each read checks that it stays within `bytes`. */
+/** Reads the primitives of the wire format within the bounds of `bytes`. */
 export class Reader {
   readonly bytes: Uint8Array;
   at = 0;
@@ -69,7 +69,7 @@ export class Reader {
     throw malformed("a number of more than ten bytes");
   }
 
-  /** Exact, since ProtoJSON holds 64-bit numbers as strings. */
+  /** Exact: ProtoJSON holds 64-bit numbers as strings. */
   int64(): bigint {
     this.varint64();
     return BigInt.asIntN(64, (BigInt(this.high) << 32n) | BigInt(this.low));
@@ -102,7 +102,7 @@ export class Reader {
     }
   }
 
-  /** Bytes with their length before them, as a view, not a copy. */
+  /** Length-delimited bytes as a view. */
   view(): Uint8Array {
     const length = this.uint32();
     const start = this.#take(length);
@@ -163,13 +163,13 @@ export class Reader {
 
 const encoder = new TextEncoder();
 
-/** Strings of up to this many characters are encoded in place, with room for three bytes a character. */
+/** Strings of up to this length are encoded in place, with room for three bytes per character. */
 const maxEncodedInPlace = 1024;
 
-/** Up to this many characters of ASCII are written faster here than by the encoder. */
+/** Up to this length ASCII is written faster here than by the encoder. */
 const maxAsciiEncoded = 24;
 
-/** A buffer larger than this many bytes is not kept. */
+/** Larger buffers are released. */
 const keptSize = 256 * 1024;
 
 /** Writes the primitives of the wire format into one buffer that grows. */
@@ -182,18 +182,18 @@ export class Writer {
     this.bytes = new Uint8Array(size);
   }
 
-  /** What is written, as a view of the buffer. Copy it before the next write. */
+  /** The written bytes as a view. Copy it before the next write. */
   written(): Uint8Array {
     return this.bytes.subarray(0, this.at);
   }
 
-  /** Discards what is written, and keeps the buffer. */
+  /** Discards the written bytes, and keeps the buffer. */
   reset(): void {
     this.at = 0;
     if (this.bytes.length > keptSize) this.bytes = new Uint8Array(256);
   }
 
-  /** Leaves `count` bytes for the caller to fill in later. Returns where they begin. */
+  /** Reserves `count` bytes to fill in later. Returns their start. */
   skip(count: number): number {
     if (this.at + count > this.bytes.length) this.#grow(count);
     this.at += count;
@@ -251,7 +251,7 @@ export class Writer {
     const room = value.length * 3;
     if (this.at + room + 2 > this.bytes.length) this.#grow(room + 2);
     if (value.length <= maxAsciiEncoded && this.#ascii(value)) return;
-    // Room for the length if the text is ASCII. `close` makes more room where it is needed.
+    // Room for the length of ASCII. `close` makes more room if needed.
     const start = this.at + (value.length > 0x7f ? 2 : 1);
     const { written } = encoder.encodeInto(value, this.bytes.subarray(start, start + room));
     const { at } = this;
@@ -259,7 +259,7 @@ export class Writer {
     this.#close(at, start);
   }
 
-  /** Writes a text if it is ASCII, and returns whether it is. Needs room for it. */
+  /** Writes text if it is ASCII, and returns whether it is. Needs room for it. */
   #ascii(value: string): boolean {
     const { bytes } = this;
     const { length } = value;
@@ -281,7 +281,7 @@ export class Writer {
     this.at += value.length;
   }
 
-  /** Begins a field with its length before it. Returns the argument for `close`. */
+  /** Begins a length-delimited field. Returns the argument for `close`. */
   open(): number {
     if (this.at === this.bytes.length) this.#grow(1);
     return this.at++;
@@ -292,7 +292,7 @@ export class Writer {
     this.#close(opened, opened + 1);
   }
 
-  /** Writes to `at` the length of what begins at `start`, and moves that if the length needs more or less room. */
+  /** Writes the length of the bytes since `start` to `at`, and moves them if it needs more or less room. */
   #close(at: number, start: number): void {
     const length = this.at - start;
     const wanted = length < 0x80 ? 1 : length < 0x4000 ? 2 : length < 0x20_0000 ? 3 : length < 0x1000_0000 ? 4 : 5;

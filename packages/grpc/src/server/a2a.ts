@@ -25,15 +25,15 @@ import type { Call, CallWriter, Method } from "./call.ts";
 import { ok, type FrameWriter, type Metadata } from "./framing.ts";
 
 /**
- * The codec of the version that a call names. The drafts of a version share its service. Without a version the call is of
- * the first one, since the name of the service says so, unless `strictVersion` requires the header (A2A 1.0 §3.6.2).
+ * The codec of the requested version. Drafts of a version share its service. A call without a version is of the first
+ * one, since the service implies it, unless `strictVersion` requires the header (A2A 1.0 §3.6.2).
  */
 export function requestedCodec(host: ServerHost, codecs: readonly [Codec, ...Codec[]], call: Call): Codec {
   const named = requestedVersion(call, "") ?? (host.strictVersion ? versionOfSilence : undefined);
   return named === undefined || named === codecs[0].version ? codecs[0] : codecOf(codecs, named);
 }
 
-/** Answers a method of A2A through the services of a host. */
+/** Answers a method of A2A with the services of a host. */
 export function a2aMethod(
   method: A2AMethod,
   host: ServerHost,
@@ -43,12 +43,11 @@ export function a2aMethod(
   return (call) => answerCall(host, new GrpcServerCall(method, host, codecFor, frames, call));
 }
 
-/** Whether an operation sends a message. */
 export function isSend(operation: OperationName): boolean {
   return operation === "SendMessage" || operation === "SendStreamingMessage";
 }
 
-/** A call of A2A, for `answerCall`. Its answer, or its failure, is written as frames. */
+/** A call of A2A for `answerCall`, which answers in frames. */
 class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
   readonly request: Call;
   readonly operation: OperationName;
@@ -96,7 +95,7 @@ class GrpcServerCall implements ServerCall<Uint8Array, UniversalResponse> {
 
   read(bytes: Uint8Array): unknown {
     const input = decode(this.#method.input, bytes, { depth: this.#host.limits.depth, subject: "request" });
-    // The SDK for Go sends 0 where its user sets no page size (A2A 1.0 §3.1.4).
+    // The SDK for Go sends 0 for an unset page size (A2A 1.0 §3.1.4).
     if (this.operation === "ListTasks" && input["pageSize"] === 0) delete input["pageSize"];
     return input;
   }
@@ -142,7 +141,7 @@ function okWith(metadata: Metadata | undefined): Metadata {
   return metadata === undefined ? ok : Object.assign({}, ok, metadata);
 }
 
-/** The activated extensions, in the header that the client used. Some clients read it in the headers, some in the trailers. */
+/** The activated extensions, in the header that the client used. Some clients read the headers, some the trailers. */
 function activated(call: Call, extensions: readonly string[] | undefined): Metadata | undefined {
   if (extensions === undefined || extensions.length === 0) return undefined;
   const older = !call.header("a2a-extensions") && call.header("x-a2a-extensions") !== undefined;

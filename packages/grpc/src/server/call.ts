@@ -11,14 +11,14 @@ import { CallReader, type CallReaderOptions, type LargeMessage, type ReadableReq
 import type { Metadata } from "./framing.ts";
 
 interface CallOptions extends CallReaderOptions {
-  /** Makes the trailers of a call that failed. `fields`: for the log, of its task. */
+  /** Makes the trailers of a failed call. `fields`: of its task, for the log. */
   readonly explain: (thrown: unknown, call: Call, fields: LogFields | undefined) => Metadata;
 }
 
-/** Answers the calls of one method. Rejects where a call fails. */
+/** Answers the calls of one method. Rejects if a call fails. */
 export type Method = (call: Call) => Promise<UniversalResponse>;
 
-/** One call of a method: the request, its messages, and the answer in frames. */
+/** One call of a method: its request, messages, and answer in frames. */
 export class Call implements UniversalRequest {
   readonly method = "POST";
   readonly #request: ReadableRequest;
@@ -46,12 +46,12 @@ export class Call implements UniversalRequest {
     return this.#request.facts;
   }
 
-  /** Rejects: a call has messages, not a text. */
+  /** Rejects: a call has messages instead of text. */
   text(): Promise<string> {
     return Promise.reject(new A2AError("InvalidRequest", "A gRPC request has no text"));
   }
 
-  /** Aborted when the client has closed the call, or the deadline has passed. */
+  /** Aborted when the client cancels, or the deadline passes. */
   get signal(): AbortSignal {
     return this.#deadline === undefined
       ? this.#request.signal
@@ -59,7 +59,7 @@ export class Call implements UniversalRequest {
   }
 
   /**
-   * Begins to read the request, and sets the deadline that it names.
+   * Begins to read the request, and sets its deadline.
    *
    * @throws StatusError for an invalid `grpc-timeout`.
    */
@@ -71,7 +71,7 @@ export class Call implements UniversalRequest {
     this.#deadline = new Deadline(timeout, (error) => this.#reader.refuse(error));
   }
 
-  /** The one message of a method that takes no stream. `read` reads one that is too large to be in memory. */
+  /** The single message of a method without a client stream. `read` reads one that is too large for memory. */
   only(read?: (large: LargeMessage) => Promise<Uint8Array>): Promise<Uint8Array> {
     return this.#reader.only(read);
   }
@@ -87,12 +87,12 @@ export class Call implements UniversalRequest {
     return Promise.race([answer, this.#deadline.passed.then((error) => this.fail(error))]);
   }
 
-  /** Whether answers are compressed: for clients that compress their requests. */
+  /** Answers are compressed for clients that compress their requests. */
   get #compresses(): boolean {
     return this.header("grpc-encoding") === "gzip" && (this.header("grpc-accept-encoding")?.includes("gzip") ?? false);
   }
 
-  /** An answer of one message. `room` holds the memory that is reserved for it. */
+  /** An answer of one message. `room` holds the memory reserved for it. */
   reply(
     frame: Uint8Array,
     trailers: Metadata,
@@ -113,7 +113,7 @@ export class Call implements UniversalRequest {
   ): UniversalResponse {
     const { framing } = this.#options;
     if (room !== undefined && room.reserved > 0 && this.#deadline?.error === undefined) {
-      // The value that the answer was made from is no longer held, and the answer may be shorter than was reserved for it.
+      // The source value is released, and the answer may be shorter than reserved.
       room.shrink(bytes.length);
       return framing.stream(
         (sink) => this.#ended(writeLarge(this.#writerTo(sink, false), bytes, room), trailers),
@@ -126,8 +126,8 @@ export class Call implements UniversalRequest {
   }
 
   /**
-   * An answer as a stream of frames. `write` rejects where the call fails, and stops early when the writer is closed: the
-   * client has left, or the deadline has passed.
+   * A stream of frames. `write` rejects if the call fails, and stops early when the writer closes: the client
+   * disconnected, or the deadline passed.
    */
   stream(write: (writer: CallWriter) => Promise<void>, trailers: Metadata, metadata?: Metadata): UniversalResponse {
     const compresses = this.#compresses;
@@ -141,7 +141,6 @@ export class Call implements UniversalRequest {
     return new CallWriter(sink, this.#deadline, compresses);
   }
 
-  /** The trailers of a stream, once it is written. */
   #ended(written: Promise<void>, trailers: Metadata): Promise<Metadata> {
     return written.then(
       () => {
@@ -156,7 +155,6 @@ export class Call implements UniversalRequest {
     );
   }
 
-  /** The answer to a call that failed. */
   fail(thrown: unknown, fields?: LogFields): UniversalResponse {
     this.#close();
     return this.#options.framing.withoutMessage(this.#trailersOf(thrown, fields));
@@ -172,9 +170,9 @@ export class Call implements UniversalRequest {
   }
 }
 
-/** The timeout that a client sets for a call (`grpc-timeout`). */
+/** The client's timeout of a call (`grpc-timeout`). */
 class Deadline {
-  /** The answer to the client, once the deadline has passed. */
+  /** The error, once the deadline has passed. */
   error: StatusError | undefined;
   readonly passed: Promise<StatusError>;
   readonly #timer: NodeJS.Timeout;
@@ -198,13 +196,12 @@ class Deadline {
     return this.#controller.signal;
   }
 
-  /** Stops the timer of a call that has ended. */
   clear(): void {
     clearTimeout(this.#timer);
   }
 }
 
-/** Writes the frames of an answer until the client leaves or the deadline passes. */
+/** Writes the frames of an answer until the client disconnects or the deadline passes. */
 export class CallWriter {
   readonly #sink: Sink;
   readonly #deadline: Deadline | undefined;
@@ -216,18 +213,18 @@ export class CallWriter {
     this.#compresses = compresses;
   }
 
-  /** Whether nobody reads what is written. */
+  /** Whether writing is pointless. */
   get closed(): boolean {
     return this.#sink.closed || this.#deadline?.error !== undefined;
   }
 
-  /** Calls `run` when the writer closes, at once if it is closed. `run` may be called twice. */
+  /** Calls `run` when the writer closes, or at once if it is closed. `run` may be called twice. */
   onClose(run: () => void): void {
     this.#sink.onClose(run);
     void this.#deadline?.passed.then(run);
   }
 
-  /** Sends frames. Returns a promise where they are compressed, or where the client must read before it is sent more. */
+  /** Sends frames. Returns a promise if they are compressed, or if the client must catch up first. */
   write(frames: Uint8Array): Promise<void> | undefined {
     if (this.#compresses) return this.#writeCompressed(frames);
     return this.closed || this.#sink.write(frames) ? undefined : this.#ready();
@@ -244,10 +241,10 @@ export class CallWriter {
   }
 }
 
-/** Bytes of one write of a large answer. A multiple of three, so that the base64 of a piece has no padding. */
+/** Size of one write of a large answer. A multiple of three: base64 of a piece has no padding. */
 const pieceLength = 3 * 21_845;
 
-/** Writes a large answer piece by piece, as the client reads it, and then gives back the memory reserved in `room`. */
+/** Writes a large answer in pieces as the client reads, then releases the memory in `room`. */
 async function writeLarge(writer: CallWriter, bytes: Uint8Array, room: ServerContext): Promise<void> {
   try {
     for (let at = 0; at < bytes.length && !writer.closed; at += pieceLength) {
@@ -261,10 +258,10 @@ async function writeLarge(writer: CallWriter, bytes: Uint8Array, room: ServerCon
 
 const compress = promisify(gzip);
 
-/** Messages below this length are not compressed: the result would be larger, or not worth the work. */
+/** Shorter messages are not compressed: the result would be larger, or not worth the work. */
 const shortestCompressed = 1024;
 
-/** The same frames, with long messages compressed. */
+/** Compresses long messages in frames. */
 async function compressFrames(frames: Uint8Array): Promise<Uint8Array> {
   const plain = new FrameReader(frames.length).push(frames);
   return Buffer.concat(await Promise.all(plain.map(({ payload }) => compressedFrame(payload))));

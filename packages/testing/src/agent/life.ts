@@ -6,9 +6,9 @@ import type { FetchLike } from "@parley/a2a/internal/transport/client/binding";
 import type { SteppedClock } from "./clock.ts";
 
 /**
- * What one process of a server sees of the world: its store, its clock, its log and its agent. When the process is killed, all of it
- * stops at once: calls are never answered, timers never come due, and its agent is not continued after its next `yield` or `await`
- * of the turn. So no `finally` runs, and nothing more is stored, as with SIGKILL.
+ * The view of one server process: store, clock, log and agent. When it is killed, all of it stops at once, as with
+ * SIGKILL: calls are never answered, timers never fire, and the agent does not continue after its next `yield` or
+ * `await`. No `finally` runs, and nothing more is stored.
  */
 export class Life {
   readonly #clock: SteppedClock;
@@ -38,9 +38,9 @@ export class Life {
     this.#killed.reject(new TypeError("terminated", { cause }));
   }
 
-  /** The store: whoever waits for an answer when the process is killed never gets it. */
+  /** The store. Calls that are pending when the process is killed never settle. */
   store(store: Store): Store {
-    // Its target is not the store, because members of a frozen one could not be replaced.
+    // A frozen store could not be proxied.
     return new Proxy({} as Store, {
       get: (_, name) => {
         const member: unknown = Reflect.get(store, name);
@@ -54,7 +54,6 @@ export class Life {
     });
   }
 
-  /** The clock of the server. */
   clock(): Clock {
     return this.#clockBy((ms, run) => this.#clock.after(ms, run));
   }
@@ -103,7 +102,7 @@ export class Life {
     return steps;
   }
 
-  /** The same promise, which never settles once the process is killed. */
+  /** The same promise, but it never settles once the process is killed. */
   async #alive<Value>(work: Promise<Value>): Promise<Value> {
     try {
       return await work;
@@ -122,7 +121,7 @@ function withClock(turn: TurnBase, clock: Clock): TurnBase {
   return new Proxy(turn, {
     get(target, name) {
       if (name === "clock") return clock;
-      // Its members are private fields of the turn itself.
+      // The members are private fields of the turn itself.
       const member: unknown = Reflect.get(target, name, target);
       return typeof member === "function" ? (member.bind(target) as unknown) : member;
     },
@@ -136,8 +135,8 @@ export interface Listening {
 }
 
 /**
- * A `fetch` to a process in this one: no port, but the same requests, headers, JSON and streams. While no process listens,
- * connections are refused, and the connections of a process that is killed are reset.
+ * A `fetch` within this process: no port, but the same requests, headers, JSON and streams. Without a process
+ * connections are refused, and those of a killed process are reset.
  */
 export function inProcessFetch(listening: () => Listening | Error): FetchLike {
   return async (url, init) => {
@@ -152,7 +151,7 @@ export function inProcessFetch(listening: () => Listening | Error): FetchLike {
   };
 }
 
-/** What `fetch` rejects with where no process listens. */
+/** The rejection of `fetch` without a process. */
 export function refused(why: string): TypeError {
   return new TypeError("fetch failed", { cause: Object.assign(new Error(why), { code: "ECONNREFUSED" }) });
 }

@@ -9,7 +9,7 @@ import {
 import type { Interceptor } from "@parley/a2a/internal/protocol/index";
 import { before, type ContractCases, errorOf, obedient, saying, signal, textsOf } from "./given.ts";
 
-/** Every operation that has one answer (A2A 1.0 §3.1). */
+/** Unary operations (A2A 1.0 §3.1). */
 export const callCases: ContractCases = {
   "a direct reply arrives as it is (§3.1.1)": async ({ serve, expect }) => {
     const served = await serve();
@@ -63,7 +63,7 @@ export const callCases: ContractCases = {
   "a task may have any characters in the id that is asked for": async ({ serve, expect }) => {
     const served = await serve();
     for (const id of ["a/b", "a:cancel", "a b?c=d#e", "ä😀", "%2F"]) {
-      // The resource names of 0.3 have slashes of their own.
+      // Resource names of 0.3 contain slashes.
       if (served.version < "1" && id.includes("/")) continue;
       expect((await errorOf(served.call("GetTask", { id }))).code).toEqual("TaskNotFound");
     }
@@ -123,7 +123,7 @@ export const callCases: ContractCases = {
   },
 };
 
-/** The list of tasks (§3.1.4), which one binding of 0.3 does not have. */
+/** The list of tasks (§3.1.4), which one binding of 0.3 lacks. */
 export const listCases: ContractCases = {
   "tasks are listed page by page, and by their context (§3.1.4)": async ({ serve, expect }) => {
     const served = await serve();
@@ -146,7 +146,7 @@ export const listCases: ContractCases = {
   },
 };
 
-/** Throws what a message names: `error TaskNotFound`. */
+/** Throws the error that a message names: `error TaskNotFound`. */
 const throwing: Interceptor = before((operation, _, request) => {
   const { message } = request as { message?: { parts: readonly { text?: string }[] } };
   const [what, code] = message?.parts[0]?.text?.split(" ") ?? [];
@@ -162,12 +162,12 @@ const throwing: Interceptor = before((operation, _, request) => {
 export const errorCases: ContractCases = {
   "every error arrives under its own name, with its sentence": async ({ serve, expect }) => {
     const served = await serve({ options: { interceptors: [throwing] } });
-    // What a version has no name for comes under the name that is nearest.
+    // A version without the name sends the nearest one.
     const codes = wireErrorCodes.filter((code) => served.version >= "1" || known03.has(code));
     for (const code of codes) {
       const error = await errorOf(served.call("SendMessage", saying(`error ${code}`)));
       expect(error.code).toEqual(code);
-      // Some peers look for the name of an error before its sentence.
+      // Some peers expect the error's name before its text.
       if (code !== "InvalidParams") expect(error.message.endsWith("Why it went wrong (SendMessage)")).toEqual(true);
       const streamed = await errorOf(served.stream("SendStreamingMessage", saying(`error ${code}`)));
       expect(streamed.code).toEqual(code);
@@ -184,12 +184,12 @@ export const errorCases: ContractCases = {
     const served = await serve();
     const error = await errorOf(served.call("SendMessage", saying("", { parts: [] })));
     expect(error.code).toEqual("InvalidParams");
-    // One version has another name for it.
+    // 0.3 uses another name.
     expect(error.fields.map(({ field }) => field.replace("content", "parts"))).toEqual(["message.parts"]);
   },
 };
 
-/** For versions that carry what is wrong beside the sentence (A2A 1.0 §9.5, §10.6, §11.6). */
+/** For versions with error details (A2A 1.0 §9.5, §10.6, §11.6). */
 export const detailCases: ContractCases = {
   "the fields of an error arrive, and when to come back": async ({ serve, expect }) => {
     const served = await serve({ options: { interceptors: [throwing] } });
@@ -199,7 +199,7 @@ export const detailCases: ContractCases = {
   },
 };
 
-/** The errors that 0.3 has words for on every binding. */
+/** Errors that 0.3 names on every binding. */
 const known03: ReadonlySet<string> = new Set([
   "TaskNotFound",
   "TaskNotCancelable",

@@ -2,7 +2,7 @@ import { A2AError } from "@parley/a2a/internal/model/index";
 import type { Authenticator } from "@parley/a2a/internal/auth/index";
 import { before, type ContractCases, errorOf, itemsOf, obedient, saying, textsOf } from "./given.ts";
 
-/** Callers are who they say, in the header `x-name`. */
+/** Trusts the caller's name in the header `x-name`. */
 export const byName: Authenticator = {
   securitySchemes: { name: { apiKeySecurityScheme: { location: "header", name: "x-name" } } },
   securityRequirements: [{ schemes: { name: { list: [] } } }],
@@ -13,7 +13,7 @@ export const byName: Authenticator = {
   },
 };
 
-/** Who calls, for which agent, in which words. */
+/** Callers, extensions, traces and origins. */
 export const callerCases: ContractCases = {
   "who is not known is refused with the challenge (§7.4), on streams too": async ({ serve, expect }) => {
     const served = await serve({ options: { authenticator: byName } });
@@ -75,7 +75,7 @@ export const callerCases: ContractCases = {
   },
 };
 
-/** For versions whose requests can name a tenant (A2A 1.0 §8.3.2). */
+/** For versions with tenants in requests (A2A 1.0 §8.3.2). */
 export const tenantCases: ContractCases = {
   "agents that share an address are told apart by their tenant, and no other is there": async ({ serve, expect }) => {
     const served = await serve({
@@ -104,12 +104,12 @@ export const versionCases: ContractCases = {
     const target = { ...served.target(0, other), protocolVersion: served.version };
     const service = served.service(target);
     const { code } = await errorOf(service.call("SendMessage", saying("reply"), served.context()));
-    // Where a version has methods of its own, as with gRPC, they are not there.
+    // If a version has its own methods, as in gRPC, they are missing.
     expect(["VersionNotSupported", "MethodNotFound", "UnsupportedOperation"].includes(code)).toEqual(true);
   },
 };
 
-/** Sizes, which are checked before any work. */
+/** Limits, which are checked before any work. */
 export const limitCases: ContractCases = {
   "a request beyond the limit is refused, and one below it is not": async ({ serve, expect }) => {
     const served = await serve({ options: { limits: { bodyBytes: 20_000 } } });
@@ -142,7 +142,7 @@ const page = "https://app.example";
 const init = (method: string, headers: Readonly<Record<string, string>>) =>
   ({ method, headers, signal: new AbortController().signal, redirect: "manual" }) as const;
 
-/** What browsers need of a binding over HTTP. */
+/** Rules for browsers. */
 export const httpCases: ContractCases = {
   "a page of another origin may ask first, and is answered by the list (CORS)": async ({ serve, expect }) => {
     const served = await serve({ options: { cors: { origins: [page] } } });

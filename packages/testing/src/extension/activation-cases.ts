@@ -5,7 +5,7 @@ import type { StreamResponse } from "@parley/a2a/internal/model/index";
 import type { ExtensionContractOptions } from "../extension-contract.ts";
 import { eventsOf, type ExtensionCases, type ExtensionContractSeen, outcomeOf, refusal } from "./given.ts";
 
-/** When an extension is active: over each binding and version. */
+/** Activation, over each binding and version. */
 export function activationCases<X extends AnyExtension>({
   extension,
   check,
@@ -22,7 +22,7 @@ export function activationCases<X extends AnyExtension>({
       expect(suite.calls.map(({ operation, activated }) => [operation, suite.missing(activated)])).toEqual(
         suite.calls.map(({ operation }) => [operation, []]),
       );
-      // A hook that fails, an event that breaks a schema, a task that fails: neither server nor client has anything to say of it.
+      // A failing hook, an event that breaks a schema, or a failed task would leave a log entry.
       expect(suite.lines).toEqual([]);
       await check?.({ expect, client, answer, events } as unknown as ExtensionContractSeen<X>);
     },
@@ -102,7 +102,7 @@ function methodCases(methods: ExtensionMethods): ExtensionCases {
       async (suite, expect) => {
         const server = await suite.serve();
         expect(typeof (await suite.method(await suite.extended(server), name))).toEqual("object");
-        // It is known to the client, but its calls do not ask for it.
+        // The client knows it, but its calls do not request it.
         const unasking = await suite.connect<AnyExtension>(server, [suite.extension, ...suite.required], {
           interceptors: [asksForNothing],
         });
@@ -112,7 +112,7 @@ function methodCases(methods: ExtensionMethods): ExtensionCases {
   );
 }
 
-/** Asks for no extension, whatever its client wants. */
+/** Requests no extension, whatever the client wants. */
 const asksForNothing: Interceptor = (next) => ({
   call: (operation, request, context) => next.call(operation, request, { ...context, extensions: [] }),
   stream: (operation, request, context) => next.stream(operation, request, { ...context, extensions: [] }),
@@ -122,7 +122,7 @@ const serverHooks = ["onActivate", "onAccept", "onTurnStart", "onAppend", "onDel
 const clientHooks = ["onRequest", "onEvent"] as const;
 const hooks = [...serverHooks, ...clientHooks];
 
-/** What its hooks may do, and what becomes of a call where they fail. */
+/** What hooks may do, and the effect of a failing one. */
 export function hookCases<X extends AnyExtension>({ extension }: ExtensionContractOptions<X>): ExtensionCases {
   const own = hooks.filter((hook) => extension[hook] !== undefined);
   return {
@@ -171,7 +171,7 @@ function failing(extension: AnyExtension, hook: (typeof hooks)[number]): Extensi
     const failed =
       outcome === "InternalError" || outcome === "TASK_STATE_FAILED" || outcome === "ExtensionSupportRequired";
     expect([ran.length > 0, failed]).toEqual([ran.length > 0, !harmless]);
-    // The server goes on.
+    // The server still works.
     const plain = await suite.connect(server);
     expect(typeof (await plain.sendMessage(suite.message(false)))).toEqual("object");
   };
