@@ -116,7 +116,7 @@ export function errorSchema(): Schema {
 
 function serviceOf({ services }: Schema, operationOf: (method: string) => OperationName): A2AServiceType {
   const [service] = services;
-  if (service === undefined) throw new TypeError("The file describes no service");
+  if (service === undefined) throw new TypeError("The file has no service");
   const methods = service.methods.map(({ name, input, output, serverStream }): A2AMethod => {
     return { path: `/${service.name}/${name}`, operation: operationOf(name), stream: serverStream, input, output };
   });

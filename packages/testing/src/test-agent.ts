@@ -199,13 +199,13 @@ class Server {
   }
 
   async signal(...event: Parameters<Handler["signal"]>): Promise<void> {
-    if (this.#running === undefined) throw new A2AError("Unavailable", "The agent does not run");
+    if (this.#running === undefined) throw new A2AError("Unavailable", "The agent is not running");
     await this.#running.signal(...event);
   }
 
   crash(): void {
     if (this.#running === undefined)
-      throw new A2AError("InvalidRequest", "The agent does not run: restart() starts it");
+      throw new A2AError("InvalidRequest", "The agent is not running: restart() starts it");
     this.#running.life.kill();
     this.#running = undefined;
     this.#refusal = refused("The agent has crashed: restart() starts it again");

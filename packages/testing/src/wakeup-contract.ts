@@ -168,7 +168,7 @@ function covers(told: readonly (string | undefined)[], ids: readonly string[]): 
 async function until(what: string, holds: () => boolean): Promise<void> {
   const end = performance.now() + 30_000;
   while (!holds()) {
-    if (performance.now() > end) throw new Error(`Waited too long until ${what}`);
+    if (performance.now() > end) throw new Error(`Timed out waiting until ${what}`);
     await new Promise<void>((resolve) => setTimeout(resolve, 5));
   }
 }

@@ -125,7 +125,8 @@ const defaultMaxBytes = 1024 * 1024;
  */
 export function a2ui<Version extends A2uiVersion>(options: A2uiOptions<Version>): A2ui<Version> {
   const { version, maxBytes = defaultMaxBytes } = options;
-  if (!Object.hasOwn(versions, version)) throw new TypeError(`A2UI has no version ${version} here`);
+  if (!Object.hasOwn(versions, version))
+    throw new TypeError(`version must be one of ${Object.keys(versions).join(", ")}; got ${version}`);
   const { uri, mediaType } = versions[version];
   const { catalogs = versions[version].basicCatalogs, acceptsInlineCatalogs = false } = options;
   const params: A2uiParams = { supportedCatalogIds: catalogs, ...(acceptsInlineCatalogs && { acceptsInlineCatalogs }) };
@@ -162,7 +163,7 @@ export function a2ui<Version extends A2uiVersion>(options: A2uiOptions<Version>)
     onTurnStart(turn, { message: { capabilities, dataModels = {} } }): A2uiTurn<Version> {
       const read = readParts<A2uiClientMessage>(version, clientMessage[version], maxBytes, turn.message.parts);
       const told = { logger: turn.logger, uri, taskId: turn.taskId };
-      report(told, "A message of A2UI from a client was left out", read.problems);
+      report(told, "Dropped an invalid A2UI message from a client", read.problems);
       const agreed = negotiate(version, params, capabilities);
       const started = turnOf(version, maxBytes, turn, { ...read, capabilities, catalogs: agreed, dataModels });
       turns.set(started, told);
@@ -171,7 +172,7 @@ export function a2ui<Version extends A2uiVersion>(options: A2uiOptions<Version>)
     onAppend(event, { started }) {
       const { problems, event: right } = onlyRight(version, maxBytes, event);
       const told = turns.get(started as A2uiTurn<Version>);
-      if (told !== undefined) report(told, "A message of A2UI that an agent made was left out", problems);
+      if (told !== undefined) report(told, "Dropped an invalid A2UI message from the agent", problems);
       return right;
     },
     onRequest(request, { operation, params: offered }) {

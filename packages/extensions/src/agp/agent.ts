@@ -146,7 +146,7 @@ async function* delegated(
     } catch (error) {
       if (!(error instanceof DelegationFailed) || !isUntaken(error)) throw error;
       failure = client === undefined ? undefined : error;
-      turn.logger.info("An intent was not taken at a path", { path, cause: error });
+      turn.logger.info("Route rejected an intent; trying the next one", { path, cause: error });
     }
   }
   if (failure !== undefined) throw failure;
@@ -181,7 +181,7 @@ async function clientAt(turn: AnyTurn, path: string, { agentAt }: Routes): Promi
   try {
     return await agentAt(path);
   } catch (cause) {
-    turn.logger.warn("The agent of a route cannot be reached", { path, cause });
+    turn.logger.warn("Failed to reach the agent of a route", { path, cause });
     return undefined;
   }
 }

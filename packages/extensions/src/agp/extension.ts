@@ -171,7 +171,7 @@ async function routed(gateway: AgentGateway, input: AcceptedInput, { logger }: A
   const ways: (readonly string[])[] = [];
   for (const part of delegation?.sub_intents ?? []) {
     const paths = await gateway.routesFor(part, via).then(pathsOf, (cause: unknown) => {
-      logger.info("A part of a delegation has no route", { capability: part.target_capability, cause });
+      logger.info("No route for a part of a delegation", { capability: part.target_capability, cause });
       return [""];
     });
     ways.push(paths);

@@ -207,8 +207,7 @@ class Gateway implements AgentGateway {
         .then(() => refresh({ capability }))
         .then(
           () => undefined,
-          (cause: unknown) =>
-            this.#logger.warn("The routes of a gateway could not be refreshed", { capability, cause }),
+          (cause: unknown) => this.#logger.warn("Failed to refresh the routes of a gateway", { capability, cause }),
         )
         .finally(() => (this.#refreshing = undefined));
     }
@@ -250,7 +249,7 @@ class Gateway implements AgentGateway {
     await Promise.all(
       peers.map((peer) =>
         call(peer).catch((cause: unknown) =>
-          this.#logger.warn("A gateway could not be told of a route", { peer: peer.name, capability, cause }),
+          this.#logger.warn("Failed to announce a route to a peer", { peer: peer.name, capability, cause }),
         ),
       ),
     );

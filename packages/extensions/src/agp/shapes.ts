@@ -255,8 +255,10 @@ export const pathListsSchema: StandardSchema<readonly (readonly string[])[]> = s
   list(list(text(longestPath))),
 );
 
+/** Media type of a data part with an intent. */
 export const intentMediaType = "application/vnd.agp.intent+json";
 
+/** Media type of a data part with a delegation. */
 export const delegationMediaType = "application/vnd.agp.delegation+json";
 
 /* 0.3 has no media types for data, so a part without one is recognized by its members. */
@@ -303,7 +305,7 @@ export const agpErrors: {
     code: "UnsupportedOperation",
     http: 404,
     grpc: "NOT_FOUND",
-    message: "Nobody has announced this capability",
+    message: "No route to this capability",
   }),
   policyViolation: extensionError(agpUri, {
     reason: "AGP_POLICY_VIOLATION",

@@ -48,7 +48,7 @@ export class WalletSchemes {
   constructor({ walletSchemes = [] }: WalletSchemesOptions = {}) {
     for (const name of walletSchemes) {
       if (typeof name === "string" && schemeName.test(name) && !neverSchemes.test(name)) continue;
-      throw new TypeError(`walletSchemes must be names of schemes such as com.example.wallet, and not ${String(name)}`);
+      throw new TypeError(`walletSchemes must be names of schemes such as com.example.wallet; got ${String(name)}`);
     }
     this.#names = new Set([...usualWalletSchemes, ...walletSchemes]);
   }
@@ -201,8 +201,9 @@ export function walletUrl(
 ): string {
   const schemes = new WalletSchemes(options);
   const valid = validRequest(request, schemes);
-  if (valid === undefined) throw new TypeError("The request is none that a wallet may be invoked with");
-  if (!schemes.invokes(endpoint)) throw new TypeError("The endpoint is no URI of a wallet: see walletSchemes");
+  if (valid === undefined) throw new TypeError("request must be a valid OID4VP request");
+  if (!schemes.invokes(endpoint))
+    throw new TypeError("endpoint must be the URI of a wallet, with an allowed scheme (walletSchemes)");
   const { client_id: client, request_uri: at, request: parameters = {} } = valid;
   // Such a URI already invokes a wallet, as in the public sample.
   if (at !== undefined && !isWeb(at)) return at;

@@ -83,7 +83,7 @@ export function passportOf(message: Pick<Message, "metadata">, logger?: Logger):
   return context;
 }
 
-export const malformed = "A malformed Secure Passport is ignored";
+export const malformed = "Ignored a malformed Secure Passport";
 
 /**
  * A message with a passport, which replaces any other.

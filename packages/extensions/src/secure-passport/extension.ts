@@ -133,7 +133,7 @@ export function securePassport(options: SecurePassportOptions = {}): SecurePassp
   const attach = caller && attacher(caller);
   return defineExtension({
     uri: securePassportUri,
-    description: "Reads what a caller says about itself, with a signature",
+    description: "Reads signed claims of a caller about itself",
     kind: require ? "profile" : "data",
     required: require,
     params: params as JsonObject,
@@ -148,7 +148,7 @@ export function securePassport(options: SecurePassportOptions = {}): SecurePassp
 
 function checkOptions({ require, trust, supportedStateKeys, caller }: SecurePassportOptions): void {
   const wrong = (name: string, description: string): Error => invalidParams([{ field: name, description }]);
-  if (require === true && trust === undefined) throw wrong("trust", "is needed where signatures are required");
+  if (require === true && trust === undefined) throw wrong("trust", "is required with `require`");
   const areKeys =
     supportedStateKeys === undefined || supportedStateKeys.every((key: unknown) => typeof key === "string");
   if (!areKeys) throw wrong("supportedStateKeys", "must be a list of texts");
@@ -174,7 +174,7 @@ function acceptor(
     const verdict = await verdictOf(context, message, options, call, nonces).catch(
       (cause: unknown): PassportVerdict => {
         // The hook must not fail: the message would be accepted as it is, with a verdict forged by its sender.
-        call.logger.error("A Secure Passport could not be verified", { cause });
+        call.logger.error("Failed to verify a Secure Passport", { cause });
         return { verified: false, problem: "unavailable" };
       },
     );
@@ -230,18 +230,18 @@ async function hashOf(value: unknown): Promise<string> {
 const reasons: Readonly<Record<PassportProblem, string>> = {
   unsigned: "is required",
   unreadable: "must be a compact JWS without its payload",
-  untrusted: "is by no key that is trusted for this client",
-  "outdated-key": "is by a key that is not valid now",
-  invalid: "is not over this passport",
-  expired: "is not valid at this time, or for too long",
+  untrusted: "is not by a trusted key of this client",
+  "outdated-key": "is by a key that is not currently valid",
+  invalid: "does not match this passport",
+  expired: "is not currently valid, or valid for too long",
   audience: "is for another agent",
   replayed: "was used before",
-  unavailable: "cannot be verified now",
+  unavailable: "cannot currently be verified",
 };
 
 function refusedFor(problem: PassportProblem): A2AError {
   if (problem !== "unavailable") return refused(".signature", reasons[problem]);
-  return new A2AError("Unavailable", "The passport cannot be verified now");
+  return new A2AError("Unavailable", "The passport cannot currently be verified");
 }
 
 function refused(member: string, description: string): A2AError {

@@ -165,7 +165,7 @@ export async function signPassport<Context extends CallerContext>(
   const iat = Math.floor(clock.now() / 1000);
   const header = { alg: algorithmOf(key) ?? "", typ: type, kid, aud: audience, iat, exp: iat + lifetime, jti };
   const secret = await importSigningKey(key).catch((cause: unknown) => {
-    throw new A2AError("InvalidParams", "A key for passports cannot be used", { cause });
+    throw new A2AError("InvalidParams", "The passport key cannot be used", { cause });
   });
   const [head, , signature] = (await new CompactSign(payload).setProtectedHeader(header).sign(secret)).split(".");
   return { ...context, signature: `${head}..${signature}` };

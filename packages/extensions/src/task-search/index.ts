@@ -182,5 +182,5 @@ function tokenOf(skip: number, { text, contextId, status }: TaskSearchRequest): 
 function skipOf(token: string, request: TaskSearchRequest): number {
   const skip = Number(/^[0-9a-f]+\.(\d{1,5})$/.exec(token)?.[1]);
   if (Number.isSafeInteger(skip) && tokenOf(skip, request) === token) return skip;
-  throw invalidParams([{ field: "pageToken", description: "is not one that this search gave out" }]);
+  throw invalidParams([{ field: "pageToken", description: "must be a token of this search" }]);
 }

@@ -46,7 +46,7 @@ export class Charge<Result, Order> {
   /** @throws A2AError `InvalidAgentResponse` for a mistake of the agent. */
   constructor({ uri, turn, facilitator, rows }: ChargeHost, init: ChargeInit<Result, Order>) {
     if (facilitator === undefined) throw mistake("x402() needs a facilitator at a server");
-    if (!turn.resumable) throw mistake("the agent has to be resumable, so that a payment is settled after a crash");
+    if (!turn.resumable) throw mistake("the agent must be resumable, so that a payment is settled after a crash");
     checkCharge(init);
     this.#uri = uri;
     this.#turn = turn;
@@ -191,7 +191,7 @@ export class Charge<Result, Order> {
     } catch (error) {
       const { transaction, network } = receipt;
       const { taskId, logger } = this.#turn;
-      logger.error("A payment was settled, and its receipt is not stored", { taskId, transaction, network });
+      logger.error("Payment settled, but its receipt could not be stored", { taskId, transaction, network });
       throw error;
     }
   }

@@ -213,13 +213,16 @@ async function submitted(
     [...charges]
       .filter(([, each]) => mayMovePayment(each.status, "payment-submitted"))
       .toSorted(([, one], [, another]) => askedIn(another) - askedIn(one))[0] ?? [];
-  if (id === undefined || charge === undefined) throw refused("status", "this task asks for no payment now");
+  if (id === undefined || charge === undefined)
+    throw refused("status", "is not expected: this task asks for no payment");
   const hasPayload = (message.metadata?.[x402Keys.payload] ?? undefined) !== undefined;
   if (status === "payment-submitted") {
     if (charge.cart === undefined && !hasPayload) throw refused("payload", "is required");
     if (charge.cart !== undefined && hasPayload) throw refused("payload", "must be in the payment mandate (v0.2 §7)");
     if (charge.cart !== undefined && paymentOfMandate(message.parts) === undefined) {
-      throw invalidParams([{ field: "message.parts", description: "have no payment mandate with a payment of x402" }]);
+      throw invalidParams([
+        { field: "message.parts", description: "must contain a payment mandate with an x402 payment" },
+      ]);
     }
   }
   // Its turn finds out whether it pays: a client may also decline.

@@ -207,12 +207,12 @@ export async function verify(
       if (isValid !== true) {
         const code = errorCodeOf(invalidReason, "INVALID_SIGNATURE");
         problem = { code, reason: sentences[code] };
-        logger.info("A payment was not accepted", { taskId, reason: invalidReason });
+        logger.info("Payment rejected", { taskId, reason: invalidReason });
         continue;
       }
     } catch (cause) {
       signal.throwIfAborted();
-      logger.error("The facilitator could not verify a payment", { taskId, cause });
+      logger.error("Failed to verify a payment with the facilitator", { taskId, cause });
       return { code: "INVALID_SIGNATURE", reason: "The payment could not be verified now." };
     }
     const until = facts.validBefore === undefined ? clock.now() + usualHold : facts.validBefore + grace;
@@ -264,10 +264,10 @@ export async function settle(
       const answer = await asked((late) => facilitator.settle({ ...call, signal: late }), clock);
       const receipt = keptReceipt(answer, requirements.network);
       if (receipt.success) return { receipt };
-      logger.warn("A payment was not settled", { taskId, key, reason: receipt.errorReason });
+      logger.warn("Payment not settled", { taskId, key, reason: receipt.errorReason });
       return { receipt, code: failureOf(receipt) };
     } catch (cause) {
-      logger.error("The outcome of a settlement is not known", { taskId, key, tries, cause });
+      logger.error("Settlement outcome unknown", { taskId, key, tries, cause });
       if (tries === maxTries) return unknownOutcome(requirements.network);
     }
     await pause(tries * 1000, clock, signal);

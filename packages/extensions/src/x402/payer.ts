@@ -134,10 +134,12 @@ export function createPayer(options: PayerOptions): Payer {
   } = options;
   for (const [at, { maxAmount }] of options.limits.entries()) {
     if (typeof maxAmount === "bigint" ? maxAmount >= 0n : /^\d{1,78}$/.test(maxAmount)) continue;
-    throw new TypeError(`limits[${at}].maxAmount must be a whole number, as a bigint or in decimal digits as text`);
+    throw new TypeError(
+      `limits[${at}].maxAmount must be a whole number, as a bigint or a string of digits; got ${String(maxAmount)}`,
+    );
   }
   if (!Number.isInteger(maxTimeoutSeconds) || maxTimeoutSeconds < 1) {
-    throw new TypeError("maxTimeoutSeconds must be a whole number of seconds, 1 or more");
+    throw new TypeError(`maxTimeoutSeconds must be a whole number of seconds, 1 or more; got ${maxTimeoutSeconds}`);
   }
   const pay = async (
     client: PayingClient,
@@ -171,7 +173,7 @@ export function createPayer(options: PayerOptions): Payer {
       maxTimeoutSeconds,
       ...(signal !== undefined && { signal }),
     });
-    if (fitting(payloadSchema, payload) === undefined) throw new TypeError("The wallet has signed what is no payment");
+    if (fitting(payloadSchema, payload) === undefined) throw new TypeError("The wallet returned an invalid payment");
     const message: Message = {
       messageId: crypto.randomUUID(),
       role: "ROLE_USER",
@@ -202,7 +204,7 @@ export function createPayer(options: PayerOptions): Payer {
 const sentences = {
   limit: "No option is within the limits of the payer",
   confirm: "The payment was not confirmed",
-  full: "The ledger of the payer has no room to remember another payment",
+  full: "The ledger of the payer is full",
 } as const;
 
 /** Stores the payment before it is sent. */
@@ -357,7 +359,8 @@ const largest = 2 * (maxPayment + maxOption + maxCart + (8 << 10));
  * @throws TypeError if `bytes` cannot hold one payment.
  */
 export function memoryLedger({ bytes = 16 << 20 }: MemoryLedgerOptions = {}): PaymentLedger {
-  if (!(bytes >= largest)) throw new TypeError(`bytes must be at least ${largest}, the room of one payment`);
+  if (!(bytes >= largest))
+    throw new TypeError(`bytes must be at least ${largest}, the size of one payment; got ${bytes}`);
   const payments = new Map<string, string>();
   let taken = 0;
   const find = (task: string): SentPayment | undefined => {
@@ -372,7 +375,7 @@ export function memoryLedger({ bytes = 16 << 20 }: MemoryLedgerOptions = {}): Pa
       const text = JSON.stringify(payment);
       const own = memoryOf(task, text);
       if (own > largest || taken + own > bytes)
-        throw new A2AError("TooManyRequests", "The ledger has no room for this payment");
+        throw new A2AError("TooManyRequests", "The payment does not fit into the ledger");
       payments.set(task, text);
       taken += own;
       return payment;

@@ -121,7 +121,7 @@ export function mistake(text: string): A2AError {
 export class PaymentRequired extends MessageRefused {
   /** Thrown by `charge()`. */
   constructor() {
-    super([{ field: "message.parts", description: "have no payment" }], { ask: "Payment is required." });
+    super([{ field: "message.parts", description: "must contain a payment" }], { ask: "Payment is required." });
   }
 }
 

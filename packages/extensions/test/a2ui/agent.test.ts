@@ -247,7 +247,7 @@ describe("what is wrong", () => {
     ]);
     expect(said).toEqual({ names: ["first", "second"], paths: ["/action/name", ""] });
     expect(problems).toHaveLength(2);
-    expect(problems[0]).toContain("A message of A2UI from a client was left out");
+    expect(problems[0]).toContain("Dropped an invalid A2UI message from a client");
   });
 
   test.each<[string, unknown]>([
@@ -274,7 +274,7 @@ describe("what is wrong", () => {
     expect(task?.status.state).toBe("TASK_STATE_COMPLETED");
     expect(task?.artifacts?.[0]?.parts).toEqual([{ data: [good, good], mediaType: ui.mediaType }, { text: "As text" }]);
     expect(task?.status.message?.parts[0]?.data).toEqual([]);
-    expect(under.problems.join()).toContain("A message of A2UI that an agent made was left out");
+    expect(under.problems.join()).toContain("Dropped an invalid A2UI message from the agent");
   });
 
   test("in an answer of an agent is a problem, and never an error", async () => {

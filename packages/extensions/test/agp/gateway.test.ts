@@ -323,7 +323,7 @@ describe("peers", () => {
     const gateway = agentGateway({ name: "G", path: "Squad/gateway", peers: [down, up], logger });
     await gateway.announce(announced("vm", "here"));
     expect(heard).toEqual(["Squad/gateway"]);
-    expect(lines).toEqual(["A gateway could not be told of a route"]);
+    expect(lines).toEqual(["Failed to announce a route to a peer"]);
   });
 
   test("are told of many changes together, where they come while peers are told", async () => {

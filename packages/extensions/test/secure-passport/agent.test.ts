@@ -223,7 +223,7 @@ describe("an agent that requires a passport", () => {
   });
 
   test("needs to know whom it trusts", () => {
-    expect(() => securePassport({ require: true })).toThrow(/trust is needed/);
+    expect(() => securePassport({ require: true })).toThrow(/trust is required/);
   });
 });
 

@@ -91,7 +91,7 @@ describe("a passport of the public sample (Secure Passport §3, §4)", () => {
     const logger = { debug: note, info: note, warn: note, error: note };
     expect(passportOf(carrying(value), logger)).toBeUndefined();
     expect(lines).toHaveLength(1);
-    expect(lines[0]).toContain("A malformed Secure Passport is ignored");
+    expect(lines[0]).toContain("Ignored a malformed Secure Passport");
     expect(lines[0]).toContain(problem);
     expect(lines[0]).not.toContain("Bali");
   });

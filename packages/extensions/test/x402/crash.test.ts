@@ -132,7 +132,7 @@ describe("a settlement whose outcome is not known", () => {
       [x402Keys.receipts]: [{ success: false, errorReason: "facilitator_unavailable" }],
     });
     expect(facilitator.calls.settle).toBe(3);
-    expect(under.problems.filter((each) => each.includes("The outcome of a settlement is not known"))).toHaveLength(3);
+    expect(under.problems.filter((each) => each.includes("Settlement outcome unknown"))).toHaveLength(3);
   });
 
   test("is never settled twice by a facilitator that keeps no keys: the network takes a nonce once", async () => {

@@ -62,7 +62,7 @@ test("a ledger in memory keeps its bound in bytes, and what it has it does not f
 
 test("one payment does not take the room of many", () => {
   const ledger = memoryLedger();
-  expect(() => ledger.keep("task", paymentWith({ big: "x".repeat(70_000) }))).toThrow(/has no room/);
+  expect(() => ledger.keep("task", paymentWith({ big: "x".repeat(70_000) }))).toThrow(/does not fit/);
 });
 
 test("a payment that is kept stays as it was, whatever becomes of the object", () => {

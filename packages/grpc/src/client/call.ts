@@ -115,7 +115,7 @@ export class Channel {
       leave();
       session.close();
     } else if (this.#options.keepAlive !== false) {
-      const giveUp = (): void => session.destroy(new Error("The server does not answer pings any more"));
+      const giveUp = (): void => session.destroy(new Error("The server stopped answering pings"));
       const late = setTimeout(giveUp, this.#options.keepAliveTimeout ?? 20_000);
       session.ping(() => {
         clearTimeout(late);

@@ -215,20 +215,20 @@ function writeAny(writer: Writer, type: MessageType, value: JsonObject): void {
 
 function textOf(value: unknown): string {
   if (typeof value === "string") return value;
-  throw new TypeError(`${typeof value} where protobuf has a string`);
+  throw new TypeError(`${typeof value} where a string is expected`);
 }
 
 function numberOf(value: number | undefined, from: unknown): number {
   if (value !== undefined && Number.isInteger(value) && value === (value | 0)) return value;
-  throw new TypeError(`${String(from)} where protobuf has a 32-bit number or the name of one`);
+  throw new TypeError(`${String(from)} where a 32-bit number or an enum name is expected`);
 }
 
 function objectOf(value: unknown): JsonObject {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonObject;
-  throw new TypeError(`${value === null ? "null" : typeof value} where protobuf has a message`);
+  throw new TypeError(`${value === null ? "null" : typeof value} where a message is expected`);
 }
 
 function listOf(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value as readonly unknown[];
-  throw new TypeError(`${typeof value} where protobuf has a list`);
+  throw new TypeError(`${typeof value} where a list is expected`);
 }

@@ -113,7 +113,7 @@ type FieldFacts = Pick<Field, "number" | "name" | "protoName" | "repeated" | "pr
 export function makeField({ type, message, enum: names, ...facts }: FieldFacts): Field {
   const known = type as FieldType;
   const wire = wireOf(known);
-  if (wire === undefined) throw new TypeError(`${facts.name} has a type that is not supported here`);
+  if (wire === undefined) throw new TypeError(`${facts.name} has an unsupported type`);
   const packed = facts.repeated && wire !== 2;
   return {
     ...facts,

@@ -193,7 +193,7 @@ export class CallReader implements ByteReader, BodyReader {
   }
 
   gone(): void {
-    this.refuse(new StatusError("CANCELLED", "The client has closed the call"));
+    this.refuse(new StatusError("CANCELLED", "The client canceled the call"));
   }
 
   /**
@@ -280,7 +280,7 @@ function messageIn(
   if (flags !== compressed) throw new A2AError("InvalidRequest", "A frame has unknown flags");
   if (encoding === "gzip") return decompressed(payload, limit);
   if (encoding === undefined || encoding === "identity") {
-    throw new StatusError("INTERNAL", "A message is compressed and grpc-encoding does not say how");
+    throw new StatusError("INTERNAL", "A message is compressed, but grpc-encoding is missing");
   }
   throw new StatusError("UNIMPLEMENTED", `Messages compressed by ${encoding} cannot be read here`, {
     "grpc-accept-encoding": encodings,

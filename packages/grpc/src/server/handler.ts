@@ -153,7 +153,7 @@ class Server {
     this.#requestTimeout = requestTimeout;
     this.#host = host;
     this.#routes = routes;
-    const none: Method = () => Promise.reject(new StatusError("UNIMPLEMENTED", "There is no such method here"));
+    const none: Method = () => Promise.reject(new StatusError("UNIMPLEMENTED", "Unknown method"));
     this.#unknown = { method: admitted(host, none), codecFor: () => host.codecs[0] };
   }
 

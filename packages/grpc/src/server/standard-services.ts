@@ -49,7 +49,7 @@ export class Health {
 
   async #check(call: Call, { input, output }: MethodType): Promise<UniversalResponse> {
     const { service = "" } = decode(input, await call.only()) as { service?: string };
-    if (!this.#services.has(service)) throw new StatusError("NOT_FOUND", "No service of that name is served here");
+    if (!this.#services.has(service)) throw new StatusError("NOT_FOUND", "Unknown service");
     const works = (await this.#readiness?.()) ?? "ready";
     return call.reply(this.#frames.write(output, [{ status: works === "ready" ? this.#status : "NOT_SERVING" }]), ok);
   }
@@ -133,10 +133,10 @@ function answerTo(request: ReflectionRequest, services: readonly string[], index
     const known = containingType === fieldOptions && extensionNumber === fieldBehavior;
     return filesResponse(index, known ? fieldBehaviorFile : undefined);
   }
-  if (allExtensionNumbersOfType === undefined) return errorResponse("INVALID_ARGUMENT", "The request asks for nothing");
+  if (allExtensionNumbersOfType === undefined) return errorResponse("INVALID_ARGUMENT", "The request is empty");
   if (allExtensionNumbersOfType !== fieldOptions) {
     return index.fileOf(allExtensionNumbersOfType) === undefined
-      ? errorResponse("NOT_FOUND", "There is no message of that name here")
+      ? errorResponse("NOT_FOUND", "Unknown message")
       : { allExtensionNumbersResponse: { baseTypeName: allExtensionNumbersOfType } };
   }
   return { allExtensionNumbersResponse: { baseTypeName: fieldOptions, extensionNumber: [fieldBehavior] } };
@@ -149,7 +149,7 @@ const fieldBehaviorFile = "google/api/field_behavior.proto";
 
 function filesResponse(index: Index, name: string | undefined): object {
   const files = name === undefined ? [] : index.withImports(name);
-  if (files.length === 0) return errorResponse("NOT_FOUND", "There is no such file or name here");
+  if (files.length === 0) return errorResponse("NOT_FOUND", "Unknown file or symbol");
   return { fileDescriptorResponse: { fileDescriptorProto: files } };
 }
 

@@ -72,8 +72,7 @@ export class SteppedClock implements TestClock {
   }
 
   async advance(ms: number): Promise<void> {
-    if (!Number.isFinite(ms) || ms < 0)
-      throw new TypeError(`A clock advances by milliseconds from 0 on, not by ${String(ms)}`);
+    if (!Number.isFinite(ms) || ms < 0) throw new TypeError(`ms must be a number, 0 or more; got ${String(ms)}`);
     const end = this.elapsed() + ms;
     await this.settle();
     for (let due = this.#fake.next(); due !== undefined && due <= end; due = this.#fake.next()) {

@@ -154,7 +154,7 @@ export async function errorOf(work: Promise<unknown>): Promise<A2AError> {
     if (thrown instanceof A2AError) return thrown;
     throw thrown;
   }
-  throw new Error("An error was expected, and there was none");
+  throw new Error("Expected an error");
 }
 
 /** All items of a stream. */

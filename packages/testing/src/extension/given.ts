@@ -178,7 +178,7 @@ export class ExtensionSuite {
   /** Calls a method of the extension with the request in the options. */
   method(client: Client<AnyExtension>, name: string): Promise<unknown> {
     const { requests = {} } = this.options;
-    if (!Object.hasOwn(requests, name)) throw new TypeError(`The contract needs a request for ${name}, in requests`);
+    if (!Object.hasOwn(requests, name)) throw new TypeError(`requests must have a request for ${name}`);
     const own = client.ext(this.extension) as unknown as { call(name: string, request: unknown): Promise<unknown> };
     return own.call(name, requests[name]);
   }
