@@ -1,4 +1,4 @@
-import { invalidParams, type Message, type StandardSchema } from "@parley/a2a/internal/model/index";
+import { invalidParams, type Message } from "@parley/a2a/internal/model/index";
 import type {
   AcceptedCall,
   AcceptedInput,
@@ -11,8 +11,11 @@ import type {
   MetadataField,
 } from "@parley/a2a/internal/protocol/index";
 import { defineExtension, extensionMethod, type DefinedExtension } from "@parley/a2a/internal/extensions/index";
+import { fitting } from "../shared/values.ts";
 import {
   agpSchemas,
+  delegationSchema,
+  intentSchema,
   type AgpTable,
   agpUri,
   type AnnounceRequest,
@@ -202,8 +205,8 @@ function withPaths(message: Message, ways: readonly (readonly string[])[]): Mess
 
 /** The AGP content of a message. Invalid values are absent. */
 function readTurn({ parts, metadata }: Message): AgpTurn {
-  const intent = valueOf(agpSchemas.intent, parts.find(isIntentPart)?.data);
-  const delegation = valueOf(agpSchemas.delegation, parts.find(isDelegationPart)?.data);
+  const intent = fitting(intentSchema, parts.find(isIntentPart)?.data);
+  const delegation = fitting(delegationSchema, parts.find(isDelegationPart)?.data);
   return {
     ...(intent !== undefined && { intent }),
     ...(delegation !== undefined && { delegation }),
@@ -219,10 +222,4 @@ function listOf(given: unknown): readonly unknown[] {
 
 function textsOf(given: unknown): readonly string[] {
   return listOf(given).filter((each) => typeof each === "string");
-}
-
-function valueOf<T>(schema: StandardSchema<T>, value: unknown): T | undefined {
-  if (value === undefined) return undefined;
-  const result = schema["~standard"].validate(value);
-  return result instanceof Promise || result.issues !== undefined ? undefined : result.value;
 }

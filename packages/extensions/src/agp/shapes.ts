@@ -2,7 +2,6 @@ import type { JsonObject, Part, StandardSchema } from "@parley/a2a/internal/mode
 import {
   boolean,
   fail,
-  filled,
   isObject,
   list,
   number,
@@ -16,8 +15,9 @@ import {
   struct,
 } from "@parley/a2a/internal/model/schema";
 import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
-import { jsonBytes, withoutOthers } from "@parley/a2a/internal/extensions/strict";
+import { withoutOthers } from "@parley/a2a/internal/extensions/strict";
 import { extensionError, type ExtensionError } from "@parley/a2a/internal/extensions/errors";
+import { atMost, text } from "../shared/values.ts";
 
 /* The shapes of the Agent Gateway Protocol (AGP 1.0.0), under its names. */
 
@@ -84,25 +84,13 @@ const longestName = 256;
 const longestPath = 1024;
 const maxSubIntents = 32;
 
-function text(most: number): Schema<string> {
-  return (value, state) =>
-    typeof value === "string" && value.length > most
-      ? fail(state, `must not be longer than ${most} characters`)
-      : filled(value, state);
-}
-
 /** Largest policy of a route, in bytes of JSON. */
 const policyBytes = 4096;
 
 /** Largest constraints of an intent, in bytes of JSON. No policy satisfies larger ones. */
 const constraintsBytes = 2 * policyBytes;
 
-function bounded(most: number): Schema<JsonObject> {
-  return (value, state) =>
-    isObject(value) && jsonBytes(value) > most
-      ? fail(state, `must not be larger than ${most} bytes`)
-      : struct(value, state);
-}
+const anyObject: Schema<JsonObject> = struct;
 
 const announcement: Schema<CapabilityAnnouncement> = withoutOthers(
   ["capability", "version", "cost", "policy"],
@@ -110,27 +98,27 @@ const announcement: Schema<CapabilityAnnouncement> = withoutOthers(
     capability: required(text(longestName)),
     version: required(text(longestName)),
     cost: optional(number(0)),
-    policy: required(bounded(policyBytes)),
+    policy: required(atMost(policyBytes, anyObject)),
   }),
 );
 
-const intent: Schema<IntentPayload> = withoutOthers(
+export const intentSchema: Schema<IntentPayload> = withoutOthers(
   ["target_capability", "payload", "policy_constraints"],
   object<IntentPayload>({
     target_capability: required(text(longestName)),
     payload: required(struct),
-    policy_constraints: optional(bounded(constraintsBytes)),
+    policy_constraints: optional(atMost(constraintsBytes, anyObject)),
   }),
 );
 
-const delegation: Schema<DelegationIntent> = withoutOthers(
+export const delegationSchema: Schema<DelegationIntent> = withoutOthers(
   ["meta_task", "sub_intents", "origin_squad"],
   object<DelegationIntent>({
     meta_task: required(string),
     sub_intents: required((value, state) =>
       Array.isArray(value) && value.length > maxSubIntents
         ? fail(state, `must not have more than ${maxSubIntents} intents`)
-        : list(intent, "must not be empty")(value, state),
+        : list(intentSchema, "must not be empty")(value, state),
     ),
     origin_squad: required(string),
   }),
@@ -151,8 +139,8 @@ export const agpSchemas: {
   readonly params: StandardSchema<AgpParams>;
 } = {
   announcement: standardSchema(announcement),
-  intent: standardSchema(intent),
-  delegation: standardSchema(delegation),
+  intent: standardSchema(intentSchema),
+  delegation: standardSchema(delegationSchema),
   table: standardSchema(table),
   params: standardSchema(
     object<AgpParams>({ agent_role: required(string), supported_agp_versions: required(strings) }),

@@ -1,4 +1,4 @@
-import { A2AError, type JsonValue, type StandardSchema } from "@parley/a2a/internal/model/index";
+import { type JsonValue, type StandardSchema } from "@parley/a2a/internal/model/index";
 import {
   type AgentYield,
   AuthorizationNotGiven,
@@ -9,6 +9,7 @@ import {
 } from "@parley/a2a/internal/protocol/index";
 import { type DefinedExtension, defineExtension } from "@parley/a2a/internal/extensions/index";
 import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
+import { mistake } from "../shared/values.ts";
 import {
   metadataSchema,
   type Oid4vpMetadata,
@@ -19,6 +20,8 @@ import {
   WalletSchemes,
   type WalletSchemesOptions,
 } from "./request.ts";
+
+const call = "authorize()";
 
 /** Options of `authorize()`. */
 export interface PresentationInit<Outcome = JsonValue> {
@@ -65,7 +68,7 @@ class TurnPresentations implements Presentations {
     const { rows, number } = this.#turn;
     this.#count += 1;
     const { id = String(this.#count), reason, lifetime } = init;
-    if (!/^[\w.:-]{1,80}$/.test(id)) throw mistake("id must be 1 to 80 letters, digits and .:_-");
+    if (!/^[\w.:-]{1,80}$/.test(id)) throw mistake(call, "id must be 1 to 80 letters, digits and .:_-");
     const key = `request ${number} ${id}`;
     let made: Oid4vpRequest | undefined;
     const open = await this.#turn.requestAuthorization({
@@ -91,7 +94,7 @@ class TurnPresentations implements Presentations {
   /** The request that was shown before a restart. */
   async #stored(key: string): Promise<Oid4vpRequest> {
     const row = (await this.#turn.rows.read()).find((each) => each.key === key);
-    if (row === undefined) throw mistake("the request of this turn is not stored");
+    if (row === undefined) throw mistake(call, "the request of this turn is not stored");
     return JSON.parse(row.value) as Oid4vpRequest;
   }
 }
@@ -113,12 +116,10 @@ async function outcomeOf<Outcome>(given: JsonValue, schema: StandardSchema<Outco
 function valid(request: Oid4vpRequest, schemes: WalletSchemes): Oid4vpRequest {
   const checked = validRequest(request, schemes);
   if (checked !== undefined) return checked;
-  throw mistake("request() must give a client_id, and either an absolute request_uri or a request, of the same client");
-}
-
-/** A mistake of the agent. The operator sees it, and the task fails. */
-function mistake(text: string): A2AError {
-  return new A2AError("InvalidAgentResponse", `authorize(): ${text}`);
+  throw mistake(
+    call,
+    "request() must give a client_id, and either an absolute request_uri or a request, of the same client",
+  );
 }
 
 interface Oid4vpTypes extends ExtensionTypes {

@@ -1,4 +1,5 @@
 import type { SendMessageRequest, StreamResponse } from "@parley/a2a/internal/model/index";
+import { requestOf } from "../shared/values.ts";
 import { type Oid4vpRequest, readOid4vpRequest, type WalletSchemesOptions } from "./request.ts";
 
 /** A request to a wallet. */
@@ -60,12 +61,10 @@ export async function* presentWith(
   message: string | SendMessageRequest,
   options: PresentOptions = {},
 ): AsyncGenerator<StreamResponse, void, void> {
-  const request: SendMessageRequest =
-    typeof message === "string"
-      ? { message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text: message }] } }
-      : message;
   const { signal, ...schemes } = options;
-  const events = client.sendStreamingMessage(request, signal === undefined ? {} : { signal })[Symbol.asyncIterator]();
+  const events = client
+    .sendStreamingMessage(requestOf(message), signal === undefined ? {} : { signal })
+    [Symbol.asyncIterator]();
   const asked = new Asked(wallet, schemes);
   try {
     for (;;) {

@@ -1,5 +1,5 @@
-import { isLoopback, utf8Length } from "@parley/a2a/internal/base/index";
-import { check, type JsonObject, type Message } from "@parley/a2a/internal/model/index";
+import { isLoopback } from "@parley/a2a/internal/base/index";
+import type { JsonObject, Message } from "@parley/a2a/internal/model/index";
 import {
   isObject,
   object,
@@ -11,6 +11,7 @@ import {
   strings,
   struct,
 } from "@parley/a2a/internal/model/schema";
+import { atMost, fitting, text } from "../shared/values.ts";
 
 /* Which links may invoke a wallet. They are untrusted, so only known schemes pass. */
 
@@ -105,17 +106,12 @@ export interface Oid4vpMetadata {
 const maxRequest = 16 << 10;
 
 const anyObject: Schema<JsonObject> = struct;
-const clientId = satisfying(
-  string,
-  "must be a text of 1 to 2048 characters",
-  ({ length }) => length > 0 && length <= 2048,
-);
 
 function schemaWith(schemes: WalletSchemes): Schema<Oid4vpRequest> {
   const shape = object<Oid4vpRequest>({
-    client_id: required(clientId),
+    client_id: required(text(2048)),
     request_uri: optional(
-      satisfying(string, "must be an absolute URI that a wallet can open", (text) => schemes.opens(text)),
+      satisfying(string, "must be an absolute URI that a wallet can open", (uri) => schemes.opens(uri)),
     ),
     request: optional(
       satisfying(anyObject, "must have no request and no request_uri of its own (RFC 9101 §4)", isWhole),
@@ -123,11 +119,7 @@ function schemaWith(schemes: WalletSchemes): Schema<Oid4vpRequest> {
   });
   const oneOf = satisfying(shape, "must have exactly one of request_uri and request", isOneOf);
   const oneClient = satisfying(oneOf, "must have the client_id that its request has", hasOneClient);
-  return satisfying(
-    oneClient,
-    `must not take more than ${maxRequest} bytes of JSON`,
-    (request) => utf8Length(JSON.stringify(request)) <= maxRequest,
-  );
+  return atMost(maxRequest, oneClient);
 }
 
 /** The rules of the extension: exactly one of two members, one client identifier, and a link that a wallet can open. */
@@ -154,8 +146,7 @@ function hasOneClient({ client_id: client, request_uri: at, request }: Oid4vpReq
 
 /** The checked request; `undefined` if invalid. */
 export function validRequest(value: unknown, schemes: WalletSchemes): Oid4vpRequest | undefined {
-  const checked = check(schemaWith(schemes), value, "copy");
-  return checked.ok ? checked.value : undefined;
+  return fitting(schemaWith(schemes), value);
 }
 
 /**

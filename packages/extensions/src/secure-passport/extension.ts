@@ -17,6 +17,7 @@ import type {
 } from "@parley/a2a/internal/protocol/index";
 import { defineExtension, type DefinedExtension } from "@parley/a2a/internal/extensions/index";
 import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
+import { digestOf } from "../shared/values.ts";
 import {
   audienceOf,
   checkKey,
@@ -212,7 +213,7 @@ async function verdictOf(
   let nonces = options.nonces ?? memories.get(clock);
   if (nonces === undefined) memories.set(clock, (nonces = memoryNonces({ clock })));
   // A message may come again if storing it failed, with a renewed passport.
-  const use = await hashOf([principal.subject, principal.organization ?? null, withPassport(message, unnamed)]);
+  const use = await digestOf([principal.subject, principal.organization ?? null, withPassport(message, unnamed)]);
   const { jti, expires } = verdict;
   const said = await nonces.use({ clientId: context.clientId, jti, use, until: expires });
   if (said === "fresh") return verdict;
@@ -221,11 +222,6 @@ async function verdictOf(
 
 /** Replaces the passport to identify a message without it. */
 const unnamed: CallerContext = { clientId: "", state: {} };
-
-async function hashOf(value: unknown): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify(value)));
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
 
 const reasons: Readonly<Record<PassportProblem, string>> = {
   unsigned: "is required",

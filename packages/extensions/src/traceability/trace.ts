@@ -21,6 +21,7 @@ import {
   timestamp,
 } from "@parley/a2a/internal/model/schema";
 import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
+import { fitting } from "../shared/values.ts";
 
 /* The model of a trace, and its reader: for the shapes of the specification and its sample, in both cases of names. */
 
@@ -129,13 +130,14 @@ function withSteps(trace: unknown): unknown {
   return isRecord(trace) && trace["traceId"] !== undefined ? { steps: [], ...trace } : trace;
 }
 
+const trace = traceAt(0);
+
 /** The schema of a trace in any of its shapes. */
-export const traceSchema: StandardSchema<ResponseTrace> = standardSchema(traceAt(0));
+export const traceSchema: StandardSchema<ResponseTrace> = standardSchema(trace);
 
 /** Reads a trace in any of its shapes; `undefined` for anything else. */
 export function readTrace(value: unknown): ResponseTrace | undefined {
-  const result = traceSchema["~standard"].validate(value);
-  return result instanceof Promise || result.issues !== undefined ? undefined : result.value;
+  return fitting(trace, value);
 }
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -12,11 +12,12 @@ import type {
   ExtensionTurn,
   StatusEvent,
 } from "@parley/a2a/internal/protocol/index";
+import { fitting, mistake } from "../shared/values.ts";
 import { cartPart, paymentOfMandate } from "./read.ts";
 import { type Facilitator, sentences, settle, verify } from "./facilitator.ts";
 import { isOver, type PaymentProblem } from "./match.ts";
-import { type ChargeInit, checkCharge, mistake, optionOf, PaymentRequired, usualCharge, worked } from "./price.ts";
-import { fitting, payloadSchema } from "./schemas.ts";
+import { call, type ChargeInit, checkCharge, optionOf, PaymentRequired, usualCharge, worked } from "./price.ts";
+import { payloadSchema } from "./schemas.ts";
 import { maxReceipts, type PaymentRows, type StoredCharge, type StoredPayment } from "./stored.ts";
 import {
   type PaymentPayload,
@@ -45,8 +46,8 @@ export class Charge<Result, Order> {
 
   /** @throws A2AError `InvalidAgentResponse` for a mistake of the agent. */
   constructor({ uri, turn, facilitator, rows }: ChargeHost, init: ChargeInit<Result, Order>) {
-    if (facilitator === undefined) throw mistake("x402() needs a facilitator at a server");
-    if (!turn.resumable) throw mistake("the agent must be resumable, so that a payment is settled after a crash");
+    if (facilitator === undefined) throw mistake(call, "x402() needs a facilitator at a server");
+    if (!turn.resumable) throw mistake(call, "the agent must be resumable, so that a payment is settled after a crash");
     checkCharge(init);
     this.#uri = uri;
     this.#turn = turn;
@@ -79,7 +80,7 @@ export class Charge<Result, Order> {
     if (charge?.payment !== undefined && charge.status !== "payment-failed") return { charge, payment: charge.payment };
     switch (charge?.status) {
       case undefined:
-        if (!this.#rows.hasPlace(this.#id)) throw mistake(`a task has at most ${maxReceipts} receipts`);
+        if (!this.#rows.hasPlace(this.#id)) throw mistake(call, `a task has at most ${maxReceipts} receipts`);
         return yield* this.#ask(await this.#offer(0));
       case "payment-submitted":
         if (charge.messageId === this.#turn.message.messageId) return yield* this.#submitted(charge);

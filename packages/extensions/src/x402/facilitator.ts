@@ -4,9 +4,10 @@ import { A2AError, type JsonValue } from "@parley/a2a/internal/model/index";
 import { boolean, object, optional, required, string } from "@parley/a2a/internal/model/schema";
 import { guardedFetch, type GuardedFetch } from "@parley/a2a/internal/net/index";
 import type { ExtensionTurn } from "@parley/a2a/internal/protocol/index";
-import { fitting, receiptSchema } from "./schemas.ts";
+import { digestOf, fitting } from "../shared/values.ts";
+import { receiptSchema } from "./schemas.ts";
 import type { PaymentErrorCode, PaymentPayload, PaymentReceipt, PaymentRequirements } from "./types.ts";
-import { fingerprint, matchPayment, nonceNames, type PaymentProblem } from "./match.ts";
+import { matchPayment, nonceNames, type PaymentProblem } from "./match.ts";
 import type { PaymentRows, StoredCharge, StoredPayment } from "./stored.ts";
 
 /** A payment, and the option it is for. */
@@ -221,7 +222,7 @@ export async function verify(
     for (const name of await nonceNames(payload, facts)) {
       if (!(await rows.claim(name, held))) return { code: "DUPLICATE_NONCE", reason: sentences.DUPLICATE_NONCE };
     }
-    return { payload, requirements, key: await fingerprint([taskId, id, facts.nonce]) };
+    return { payload, requirements, key: await digestOf([taskId, id, facts.nonce]) };
   }
   return problem ?? { code: "INVALID_SIGNATURE", reason: sentences.INVALID_SIGNATURE };
 }

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "@parley/a2a/internal/model/index";
 import { isObject } from "@parley/a2a/internal/model/schema";
+import { digestOf } from "../shared/values.ts";
 import { type PaymentErrorCode, type PaymentPayload, type PaymentRequirements, x402Version } from "./types.ts";
 
 /* Compares a payment with the offers of its task (v0.2 §5.1, §10), before the facilitator is asked. */
@@ -123,7 +124,7 @@ function expired(reason: string): PaymentProblem {
 /** The claims of a payment: all of an EIP-3009 authorization; of any other form, what makes it unique. */
 async function factsOf({ payload }: PaymentPayload): Promise<PaymentFacts | PaymentProblem> {
   const { authorization } = payload as { readonly authorization?: JsonValue };
-  if (authorization === undefined) return { nonce: await fingerprint(signedPart(payload)) };
+  if (authorization === undefined) return { nonce: await digestOf(signedPart(payload)) };
   if (!isObject(authorization)) return invalid("The payment has no authorization.");
   const read = (...names: readonly string[]): string | undefined => {
     const value = names.map((name) => authorization[name]).find((each) => each !== undefined);
@@ -207,23 +208,16 @@ export async function nonceNames(
   const { authorization, signature: _, ...others } = payload;
   // An authorization alone may be signed anew. Next to other members it may be ignored.
   const isPlain = authorization !== undefined && Object.keys(others).length === 0;
-  const digests = await Promise.all((isPlain ? [] : signedParts(payload)).map(fingerprint));
+  const digests = await Promise.all((isPlain ? [] : signedParts(payload)).map(digestOf));
   const names = [
     [plainAddress(payer), nonce],
     ...digests.filter((digest) => digest !== nonce).map((each) => ["", each]),
   ];
-  return Promise.all(names.map((name) => fingerprint([scheme, network, ...name])));
+  return Promise.all(names.map((name) => digestOf([scheme, network, ...name])));
 }
 
 /** Hexadecimal addresses are equal in either case, with and without prefix. */
 function plainAddress(address: string): string {
   const digits = address.replaceAll(/\s/g, "").toLowerCase();
   return /^[\da-f]{40}$/.test(digits) ? `0x${digits}` : digits;
-}
-
-/** A digest of JSON (SHA-256, hexadecimal). The order of members counts. */
-export async function fingerprint(value: JsonValue): Promise<string> {
-  const bytes = new TextEncoder().encode(JSON.stringify(value));
-  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-  return Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -10,9 +10,10 @@ import {
   type Task,
 } from "@parley/a2a/internal/model/index";
 import { memoryOf } from "@parley/a2a/internal/base/bounded-map";
+import { fitting, requestOf } from "../shared/values.ts";
 import { isSame } from "./match.ts";
 import { readPayment, submission } from "./read.ts";
-import { fitting, maxCart, maxOption, maxPayment, payloadSchema } from "./schemas.ts";
+import { maxCart, maxOption, maxPayment, payloadSchema } from "./schemas.ts";
 import {
   type PaymentPayload,
   type PaymentReceipt,
@@ -294,10 +295,7 @@ export async function payWith(
   message: string | SendMessageRequest,
   options: { readonly signal?: AbortSignal } = {},
 ): Promise<SendMessageResponse & { readonly payment?: Paid }> {
-  const request: SendMessageRequest =
-    typeof message === "string"
-      ? { message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text: message }] } }
-      : message;
+  const request = requestOf(message);
   const response = await client.sendMessage(request, options);
   if (response.task === undefined || readPayment(response.task)?.status !== "payment-required") return response;
   const payment = await payer.pay(client, response.task, options);

@@ -1,8 +1,11 @@
 import { utf8Length } from "@parley/a2a/internal/base/index";
-import { A2AError, type Content, type JsonObject } from "@parley/a2a/internal/model/index";
+import { type Content, type JsonObject } from "@parley/a2a/internal/model/index";
 import { type AgentYield, MessageRefused } from "@parley/a2a/internal/protocol/index";
-import { fitting, maxOptions, requirementsSchema } from "./schemas.ts";
+import { fitting, mistake } from "../shared/values.ts";
+import { maxOptions, requirementsSchema } from "./schemas.ts";
 import type { PaymentRequirements } from "./types.ts";
+
+export const call = "charge()";
 
 /** One way to pay. Omitted members have defaults. */
 export interface PaymentOption extends Omit<PaymentRequirements, "scheme" | "resource"> {
@@ -83,21 +86,23 @@ export function checkCharge({
   cart,
   order,
 }: Pick<ChargeInit<unknown, unknown>, "accepts" | "id" | "attempts" | "cart" | "order">): void {
-  if (!/^[\w.:-]{1,100}$/.test(id)) throw mistake("id must be 1 to 100 letters, digits and .:_-");
-  if (!Number.isInteger(attempts) || attempts < 1 || attempts > 10) throw mistake("attempts must be from 1 to 10");
+  if (!/^[\w.:-]{1,100}$/.test(id)) throw mistake(call, "id must be 1 to 100 letters, digits and .:_-");
+  if (!Number.isInteger(attempts) || attempts < 1 || attempts > 10)
+    throw mistake(call, "attempts must be from 1 to 10");
   if (accepts.length === 0 || accepts.length > maxOptions)
-    throw mistake(`accepts must have 1 to ${maxOptions} options`);
+    throw mistake(call, `accepts must have 1 to ${maxOptions} options`);
   for (const [at, option] of accepts.entries()) {
     if (fitting(requirementsSchema, optionOf(option)) === undefined) {
       throw mistake(
+        call,
         `accepts[${at}] is not valid: amounts are decimal digits as text, and network, asset and payTo are texts`,
       );
     }
   }
   if (utf8Length(JSON.stringify([accepts.map(optionOf), cart])) > maxBytes) {
-    throw mistake(`accepts and cart must not take more than ${maxBytes} bytes`);
+    throw mistake(call, `accepts and cart must not take more than ${maxBytes} bytes`);
   }
-  if (order !== undefined && !isJson(order)) throw mistake(`order must be JSON of at most ${maxOrder} bytes`);
+  if (order !== undefined && !isJson(order)) throw mistake(call, `order must be JSON of at most ${maxOrder} bytes`);
 }
 
 function isJson(order: unknown): boolean {
@@ -107,11 +112,6 @@ function isJson(order: unknown): boolean {
   } catch {
     return false;
   }
-}
-
-/** A mistake of the agent. The operator sees it, and the task fails. */
-export function mistake(text: string): A2AError {
-  return new A2AError("InvalidAgentResponse", `charge(): ${text}`);
 }
 
 /**
@@ -147,7 +147,7 @@ export async function* worked<Result, Order>(
         const { kind, state } = event as { readonly kind?: string; readonly state?: string };
         // The engine would end the function here, before the settlement.
         if (kind === "reply" || state === "TASK_STATE_COMPLETED") {
-          throw mistake("the work must not complete the task: charge() does, after the settlement");
+          throw mistake(call, "the work must not complete the task: charge() does, after the settlement");
         }
         asked ||= state === "TASK_STATE_INPUT_REQUIRED";
       }

@@ -1,15 +1,8 @@
 import type { JsonObject, JsonValue, Message, Part, Task } from "@parley/a2a/internal/model/index";
 import { utf8Length } from "@parley/a2a/internal/base/index";
 import { isObject } from "@parley/a2a/internal/model/schema";
-import {
-  errorSchema,
-  fitting,
-  maxCart,
-  payloadSchema,
-  receiptsSchema,
-  requiredSchema,
-  statusSchema,
-} from "./schemas.ts";
+import { fitting } from "../shared/values.ts";
+import { errorSchema, maxCart, payloadSchema, receiptsSchema, requiredSchema, statusSchema } from "./schemas.ts";
 import {
   type PaymentPayload,
   type PaymentReceipt,

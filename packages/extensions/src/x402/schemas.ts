@@ -1,5 +1,4 @@
-import { utf8Length } from "@parley/a2a/internal/base/index";
-import { check, type JsonObject } from "@parley/a2a/internal/model/index";
+import type { JsonObject } from "@parley/a2a/internal/model/index";
 import {
   boolean,
   integer,
@@ -21,6 +20,7 @@ import {
   type PaymentStatus,
   paymentStatuses,
 } from "./types.ts";
+import { atMost, text } from "../shared/values.ts";
 
 /* Schemas of the metadata. `null` means absent: the Python library writes it. */
 
@@ -34,16 +34,8 @@ export const maxOptions = 16;
 export const maxOption: number = 16 << 10;
 export const maxCart: number = 32 << 10;
 
-function text(most: number, least = 0): Schema<string> {
-  return satisfying(
-    string,
-    `must be a string of ${least} to ${most} characters`,
-    ({ length }) => length >= least && length <= most,
-  );
-}
-
-const name = text(256, 1);
-const anyText = text(2048);
+const name = text(256);
+const anyText = text(2048, 0);
 const anyObject: Schema<JsonObject> = struct;
 
 /** Decimal digits of a 256-bit number. */
@@ -82,16 +74,13 @@ export const requiredSchema: Schema<PaymentRequiredResponse> = object<PaymentReq
 /** Largest signed payment, in bytes. It is stored in a row together with its offer. */
 const maxPayload = 8192;
 
-const signed = satisfying(
-  anyObject,
-  `must not take more than ${maxPayload} bytes of JSON`,
-  (value) => utf8Length(JSON.stringify(value)) <= maxPayload,
-);
+const signed = atMost(maxPayload, anyObject);
 
 /** Largest payment as a whole, in bytes. The repeated option may have members of any size. */
 export const maxPayment: number = 12 << 10;
 
-export const payloadSchema: Schema<PaymentPayload> = satisfying(
+export const payloadSchema: Schema<PaymentPayload> = atMost(
+  maxPayment,
   object<PaymentPayload>({
     x402Version: required(integer(1)),
     scheme: required(name),
@@ -99,24 +88,16 @@ export const payloadSchema: Schema<PaymentPayload> = satisfying(
     payload: required(signed),
     accepted: optional(requirementsSchema),
   }),
-  `must not take more than ${maxPayment} bytes of JSON`,
-  (payment) => utf8Length(JSON.stringify(payment)) <= maxPayment,
 );
 
 export const receiptSchema: Schema<PaymentReceipt> = object<PaymentReceipt>({
   success: required(boolean),
   transaction: optional(anyText),
-  network: optional(text(256)),
-  payer: optional(text(256)),
+  network: optional(text(256, 0)),
+  payer: optional(text(256, 0)),
   errorReason: optional(anyText),
 });
 
 export const receiptsSchema: Schema<readonly PaymentReceipt[]> = list(receiptSchema);
 
-export const errorSchema: Schema<string> = text(256, 1);
-
-/** The checked value; `undefined` if it does not fit. */
-export function fitting<T>(schema: Schema<T>, value: unknown): T | undefined {
-  const checked = check(schema, value, "copy");
-  return checked.ok ? checked.value : undefined;
-}
+export const errorSchema: Schema<string> = text(256);
