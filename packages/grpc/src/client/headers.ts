@@ -5,11 +5,10 @@ import { A2AError, type A2AErrorOptions, isWireErrorCode, type WireErrorCode } f
 import type { CallContext, OperationName } from "@parley/a2a/internal/protocol/index";
 import { requestHeaders } from "@parley/a2a/internal/transport/client/request";
 import { retryAfterOf } from "@parley/a2a/internal/base/retry-after";
-import type { ClientHost } from "@parley/a2a/internal/transport/client/binding";
-import type { Codec } from "@parley/a2a/internal/wire/codec";
 import { decodeMessage } from "../metadata.ts";
 import type { MessageType } from "../protobuf/types.ts";
-import { statusCode, type Statuses } from "../status.ts";
+import { statusCode } from "../status.ts";
+import type { GrpcClient } from "./service.ts";
 
 /** Headers that the transport sets. */
 const transportHeaders: ReadonlySet<string> = new Set([
@@ -34,9 +33,7 @@ export type Metadata = Record<string, string | string[]>;
 
 /** The service parameters as metadata (A2A 1.0 §10.2). */
 export async function metadataOf(
-  host: ClientHost,
-  codec: Codec,
-  url: string,
+  { host, codec, url }: GrpcClient,
   operation: OperationName,
   context: CallContext,
 ): Promise<Metadata> {
@@ -79,27 +76,24 @@ export type AnswerHeaders = Readonly<Record<string, string | string[] | undefine
 const ok = 0;
 
 /**
- * The error of an ended call; `undefined` after success. Without a message, `headers` are the trailers. `now`: for a
- * date in `Retry-After`, in milliseconds since the Unix epoch. `request`: the type of the message that was sent.
+ * The error of an ended call; `undefined` after success. Without a message, `headers` are the trailers. `request`: the
+ * type of the message that was sent.
  */
 export function errorOf(
-  statuses: Statuses,
-  codec: Codec,
-  url: string,
+  { types, codec, url, host }: GrpcClient,
   headers: AnswerHeaders,
   trailers: AnswerHeaders | undefined,
-  now: number,
   request: MessageType,
 ): A2AError | undefined {
   const said = trailers?.["grpc-status"] !== undefined ? trailers : headers;
   const text = textOf(said["grpc-status"]);
-  if (text === undefined || !/^\d+$/.test(text)) return withoutStatus(url, headers, now);
+  if (text === undefined || !/^\d+$/.test(text)) return withoutStatus(url, headers, host.clock.now());
   const code = Number(text);
   if (code === ok) return undefined;
   const message = decodeMessage(textOf(said["grpc-message"]) ?? "");
   const details = textOf(said["grpc-status-details-bin"]);
   return refined(
-    statuses.toError({ code, message, ...(details !== undefined && { details }) }, codec, request),
+    types.statuses.toError({ code, message, ...(details !== undefined && { details }) }, codec, request),
     code,
     message,
     textOf(said["www-authenticate"]) ?? textOf(headers["www-authenticate"]),

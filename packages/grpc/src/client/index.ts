@@ -46,7 +46,7 @@ export function grpcBinding(
       const channel = channels.get(origin) ?? new Channel(origin, options);
       channels.set(origin, channel);
       const { compressAbove = Infinity } = options;
-      return grpcService(codec, types, host, url, overHttp2({ channel, origin, compressAbove }, url, host));
+      return grpcService({ codec, types, host, url, send: overHttp2({ channel, origin, compressAbove }, url, host) });
     },
   };
 }

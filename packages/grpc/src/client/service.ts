@@ -15,7 +15,7 @@ import {
 } from "@parley/a2a/internal/transport/client/service";
 import type { ClientHost } from "@parley/a2a/internal/transport/client/binding";
 import { grpcWire } from "@parley/a2a/internal/wire/bindings";
-import type { Codec, Shapes } from "@parley/a2a/internal/wire/codec";
+import type { Codec } from "@parley/a2a/internal/wire/codec";
 import { decode } from "../protobuf/decode.ts";
 import { encode } from "../protobuf/encode.ts";
 import { methodOf, serviceV03, serviceV1, type A2AMethod, type A2AServiceType } from "../services.ts";
@@ -62,33 +62,26 @@ export class GrpcTypes {
   }
 }
 
+/** What calls an agent over gRPC or gRPC-Web. */
+export interface GrpcClient {
+  readonly codec: Codec;
+  readonly types: GrpcTypes;
+  readonly host: ClientHost;
+  /** The address of the agent, for errors. */
+  readonly url: string;
+  readonly send: Transport;
+}
+
 /** The service of an agent over gRPC or gRPC-Web. */
-export function grpcService(
-  codec: Codec,
-  types: GrpcTypes,
-  host: ClientHost,
-  url: string,
-  send: Transport,
-): AgentService {
-  const shapes = grpcWire(codec);
-  return clientService(shapes, host, new GrpcCalls(codec, shapes, types, host, url, send));
+export function grpcService(client: GrpcClient): AgentService {
+  return clientService(grpcWire(client.codec), client.host, new GrpcCalls(client));
 }
 
 class GrpcCalls implements ClientTransport {
-  readonly #codec: Codec;
-  readonly #shapes: Shapes;
-  readonly #types: GrpcTypes;
-  readonly #host: ClientHost;
-  readonly #url: string;
-  readonly #send: Transport;
+  readonly #client: GrpcClient;
 
-  constructor(codec: Codec, shapes: Shapes, types: GrpcTypes, host: ClientHost, url: string, send: Transport) {
-    this.#codec = codec;
-    this.#shapes = shapes;
-    this.#types = types;
-    this.#host = host;
-    this.#url = url;
-    this.#send = send;
+  constructor(client: GrpcClient) {
+    this.#client = client;
   }
 
   async call(call: EncodedCall): Promise<{ result: unknown; extensions?: readonly string[] }> {
@@ -96,7 +89,7 @@ class GrpcCalls implements ClientTransport {
     const answer = await this.#begin(method, call);
     const messages: Uint8Array[] = [];
     const unexpected = (count: string): A2AError =>
-      new A2AError("InvalidResponse", `${this.#url} answered with ${count} instead of one`);
+      new A2AError("InvalidResponse", `${this.#client.url} answered with ${count} instead of one`);
     for (let some = await answer.next(); some !== undefined; some = await answer.next()) {
       messages.push(...some);
       if (messages.length <= 1) continue;
@@ -115,7 +108,7 @@ class GrpcCalls implements ClientTransport {
     // Many servers send their headers with the first event, which may take hours. Some send headers and then an error.
     const answer = await this.#begin(method, { ...call, timeout: false });
     if (!(await answer.hasMessage())) this.#check(method, answer);
-    const batches = readEvents(this.#shapes, call.operation, {
+    const batches = readEvents(grpcWire(this.#client.codec), call.operation, {
       batches: this.#messages(method, answer),
       read: (message) => ({ event: this.#read(method, message) }),
       close: () => answer.cancel(),
@@ -124,18 +117,18 @@ class GrpcCalls implements ClientTransport {
   }
 
   #method({ operation, context: { outgoing } }: EncodedCall): A2AMethod {
-    const { version } = this.#codec;
+    const { version } = this.#client.codec;
     if (outgoing?.method !== undefined) return methodOf(outgoing.method);
-    const method = this.#types.service(version).operations.get(operation);
+    const method = this.#client.types.service(version).operations.get(operation);
     if (method !== undefined) return method;
     throw new A2AError("UnsupportedOperation", `${operation} is not a method of gRPC in A2A ${version}`);
   }
 
   async #begin(method: A2AMethod, { params, context, timeout }: EncodedCall): Promise<Incoming> {
     const message = encode(method.input, params);
-    const metadata = await metadataOf(this.#host, this.#codec, this.#url, method.operation, context);
+    const metadata = await metadataOf(this.#client, method.operation, context);
     const { operation, path } = method;
-    return this.#send({ operation, path, metadata, message, context, headTimeout: timeout });
+    return this.#client.send({ operation, path, metadata, message, context, headTimeout: timeout });
   }
 
   /** Decodes a message. Absent fields get their empty value. */
@@ -144,28 +137,22 @@ class GrpcCalls implements ClientTransport {
       return decode(method.output, message, { fill: true });
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : String(cause);
-      throw new A2AError("InvalidResponse", `${this.#url} sent an invalid ${method.output.name}: ${why}`, { cause });
+      throw new A2AError("InvalidResponse", `${this.#client.url} sent an invalid ${method.output.name}: ${why}`, {
+        cause,
+      });
     }
   }
 
   /** Throws the error of an ended call, if any. */
   #check(method: A2AMethod, { headers, trailers, failure }: Incoming): void {
-    this.#host.credentials?.answered({ get: (name) => textOf(trailers?.[name] ?? headers?.[name]) });
+    this.#client.host.credentials?.answered({ get: (name) => textOf(trailers?.[name] ?? headers?.[name]) });
     // A status counts even if the connection broke right after it.
     const hasStatus = trailers !== undefined || headers?.["grpc-status"] !== undefined;
     if (failure !== undefined && !(hasStatus && failure.code === "ConnectionLost")) throw failure;
     const error =
       headers === undefined
-        ? new A2AError("ConnectionLost", `${this.#url} ended the call without an answer`)
-        : errorOf(
-            this.#types.statuses,
-            this.#codec,
-            this.#url,
-            headers,
-            trailers,
-            this.#host.clock.now(),
-            method.input,
-          );
+        ? new A2AError("ConnectionLost", `${this.#client.url} ended the call without an answer`)
+        : errorOf(this.#client, headers, trailers, method.input);
     if (error !== undefined) throw error;
   }
 

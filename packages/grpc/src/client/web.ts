@@ -29,7 +29,7 @@ export function grpcWebBinding(codecs: readonly Codec[] = [...Object.values(wire
     origin: originOf,
     open({ url }, version, host, card) {
       const codec = known.get(version) as Codec;
-      return grpcService(codec, types, host, url, overFetch(originOf(url, card) as string, host));
+      return grpcService({ codec, types, host, url, send: overFetch(originOf(url, card) as string, host) });
     },
   };
 }

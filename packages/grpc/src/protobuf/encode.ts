@@ -17,26 +17,19 @@ export function encode(type: MessageType, value: unknown): Uint8Array {
 export function write(writer: Writer, type: MessageType, value: unknown): void {
   switch (type.wellKnown) {
     case undefined:
-      writeFields(writer, type, objectOf(value));
-      return;
+      return writeFields(writer, type, objectOf(value));
     case "Struct":
-      writeStruct(writer, objectOf(value));
-      return;
+      return writeStruct(writer, objectOf(value));
     case "Value":
-      writeJson(writer, value);
-      return;
+      return writeJson(writer, value);
     case "ListValue":
-      writeList(writer, listOf(value));
-      return;
+      return writeList(writer, listOf(value));
     case "Timestamp":
-      writeTime(writer, parseTimestamp(textOf(value)));
-      return;
+      return writeTime(writer, parseTimestamp(textOf(value)));
     case "Duration":
-      writeTime(writer, parseDuration(textOf(value)));
-      return;
+      return writeTime(writer, parseDuration(textOf(value)));
     case "Any":
-      writeAny(writer, type, objectOf(value));
-      return;
+      return writeAny(writer, type, objectOf(value));
   }
 }
 
@@ -56,17 +49,9 @@ function writeFields(writer: Writer, type: MessageType, value: JsonObject): void
 }
 
 function isDefault(field: Field, item: unknown): boolean {
-  switch (item) {
-    case "":
-    case 0:
-    case false:
-      return true;
-    default:
-      return (
-        (field.enum !== undefined && field.enum.numbers.get(item as string) === 0) ||
-        (field.type === fieldTypes.int64 && item === "0")
-      );
-  }
+  if (item === "" || item === 0 || item === false) return true;
+  if (field.enum !== undefined) return field.enum.numbers.get(item as string) === 0;
+  return field.type === fieldTypes.int64 && item === "0";
 }
 
 function writeRepeated(writer: Writer, field: Field, value: unknown): void {
@@ -104,8 +89,7 @@ function writeMap(writer: Writer, field: Field, type: MessageType, value: JsonOb
 function writeValue(writer: Writer, field: Field, item: unknown): void {
   switch (field.type) {
     case fieldTypes.string:
-      writer.string(textOf(item));
-      return;
+      return writer.string(textOf(item));
     case fieldTypes.message: {
       const opened = writer.open();
       write(writer, field.message as MessageType, item);
@@ -113,20 +97,15 @@ function writeValue(writer: Writer, field: Field, item: unknown): void {
       return;
     }
     case fieldTypes.bool:
-      writer.uint8(item === true ? 1 : 0);
-      return;
+      return writer.uint8(item === true ? 1 : 0);
     case fieldTypes.enum:
-      writer.int32(typeof item === "number" ? item : numberOf(field.enum?.numbers.get(item as string), item));
-      return;
+      return writer.int32(typeof item === "number" ? item : numberOf(field.enum?.numbers.get(item as string), item));
     case fieldTypes.int32:
-      writer.int32(numberOf(Number(item), item));
-      return;
+      return writer.int32(numberOf(Number(item), item));
     case fieldTypes.int64:
-      writer.int64(BigInt(item as string | number));
-      return;
+      return writer.int64(BigInt(item as string | number));
     case fieldTypes.bytes:
-      writer.blob(fromBase64(textOf(item)));
-      return;
+      return writer.blob(fromBase64(textOf(item)));
   }
 }
 

@@ -13,22 +13,9 @@ export const fieldTypes = {
 
 export type FieldType = (typeof fieldTypes)[keyof typeof fieldTypes];
 
-/** Wire type: 0 is a varint, 2 is length-delimited. */
-function wireOf(type: FieldType): 0 | 2 | undefined {
-  switch (type) {
-    case fieldTypes.int64:
-    case fieldTypes.int32:
-    case fieldTypes.bool:
-    case fieldTypes.enum:
-      return 0;
-    case fieldTypes.string:
-    case fieldTypes.message:
-    case fieldTypes.bytes:
-      return 2;
-    default:
-      return undefined;
-  }
-}
+const supported: readonly number[] = Object.values(fieldTypes);
+/** These are a varint on the wire, the other types are length-delimited. */
+const varints: readonly number[] = [fieldTypes.int64, fieldTypes.int32, fieldTypes.bool, fieldTypes.enum];
 
 export interface MessageType {
   /** Full name. */
@@ -74,12 +61,10 @@ export interface EnumType {
 export type JsonObject = Record<string, unknown>;
 
 /** The google.protobuf types with a special form in ProtoJSON. */
-const wellKnown: ReadonlySet<string> = new Set(
-  ["Struct", "Value", "ListValue", "Timestamp", "Duration", "Any"].map((name) => `google.protobuf.${name}`),
-);
+const wellKnown = /^google\.protobuf\.(?:Struct|Value|ListValue|Timestamp|Duration|Any)$/;
 
 export function isWellKnown(name: string): boolean {
-  return wellKnown.has(name);
+  return wellKnown.test(name);
 }
 
 export function messageType(name: string, siblings: ReadonlyMap<string, MessageType>): MessageType {
@@ -111,13 +96,12 @@ type FieldFacts = Pick<Field, "number" | "name" | "protoName" | "repeated" | "pr
 };
 
 export function makeField({ type, message, enum: names, ...facts }: FieldFacts): Field {
-  const known = type as FieldType;
-  const wire = wireOf(known);
-  if (wire === undefined) throw new TypeError(`${facts.name} has an unsupported type`);
+  if (!supported.includes(type)) throw new TypeError(`${facts.name} has an unsupported type`);
+  const wire = varints.includes(type) ? 0 : 2;
   const packed = facts.repeated && wire !== 2;
   return {
     ...facts,
-    type: known,
+    type: type as FieldType,
     wire,
     packed,
     tag: ((facts.number << 3) | (packed ? 2 : wire)) >>> 0,
@@ -128,18 +112,11 @@ export function makeField({ type, message, enum: names, ...facts }: FieldFacts):
 
 /** The value of an absent scalar field. */
 export function zeroOf(field: Field): unknown {
-  switch (field.type) {
-    case fieldTypes.bool:
-      return false;
-    case fieldTypes.int32:
-      return 0;
-    case fieldTypes.enum:
-      return field.enum?.names.get(0) ?? 0;
-    case fieldTypes.int64:
-      return "0";
-    default:
-      return "";
-  }
+  const { type } = field;
+  if (type === fieldTypes.bool) return false;
+  if (type === fieldTypes.int32) return 0;
+  if (type === fieldTypes.enum) return field.enum?.names.get(0) ?? 0;
+  return type === fieldTypes.int64 ? "0" : "";
 }
 
 /** A path with the names of the .proto file: `message.parts[0].mediaType` becomes `message.parts[0].media_type`. */

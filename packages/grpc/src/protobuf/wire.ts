@@ -118,25 +118,13 @@ export class Reader {
 
   /** Skips an unknown field. */
   skip(tag: number, depth = 0): void {
-    switch (tag & 7) {
-      case 0:
-        this.varint64();
-        return;
-      case 1:
-        this.#take(8);
-        return;
-      case 2:
-        this.#take(this.uint32());
-        return;
-      case 3:
-        this.#skipGroup(tag >>> 3, depth + 1);
-        return;
-      case 5:
-        this.#take(4);
-        return;
-      default:
-        throw malformed("a field of an unknown wire type");
-    }
+    const type = tag & 7;
+    if (type === 0) this.varint64();
+    else if (type === 1) this.#take(8);
+    else if (type === 2) this.#take(this.uint32());
+    else if (type === 3) this.#skipGroup(tag >>> 3, depth + 1);
+    else if (type === 5) this.#take(4);
+    else throw malformed("a field of an unknown wire type");
   }
 
   #skipGroup(number: number, depth: number): void {

@@ -125,7 +125,7 @@ function routesOf(host: ServerHost, frames: FrameWriter): Routes {
     for (const [path, method] of service.methods) {
       const takesFiles = host.receiver !== undefined && isSend(method.operation);
       routes.set(path, {
-        method: a2aMethod(method, host, codecFor, frames),
+        method: a2aMethod({ method, host, codecFor, frames }),
         input: method.input,
         codecFor,
         takesFiles,
@@ -135,7 +135,7 @@ function routesOf(host: ServerHost, frames: FrameWriter): Routes {
   // The service of a method belongs to no version.
   const codecFor = (call: Call): Codec => requestedCodec(host, host.codecs, call);
   for (const method of host.methods ?? []) {
-    routes.set(method.grpc, { method: a2aMethod(methodOf(method), host, codecFor, frames), codecFor });
+    routes.set(method.grpc, { method: a2aMethod({ method: methodOf(method), host, codecFor, frames }), codecFor });
   }
   const added = extensionServices(host.methods ?? []);
   return { routes, services: [...services, ...added.keys()], files: [...added.values()] };
