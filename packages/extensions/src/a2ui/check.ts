@@ -75,24 +75,21 @@ function memberOf(members: Members, name: string): Check | undefined {
   return Object.hasOwn(members, name) ? members[name] : undefined;
 }
 
-/** An object with exactly one of several kinds of content, each with its own members. */
-export function kinds(
-  shared: Members,
-  byKind: Readonly<Record<string, { readonly required: Members; readonly optional?: Members }>>,
-): Check {
-  const names = Object.keys(byKind);
-  const checks = new Map(
-    Object.entries(byKind).map(([kind, { required, optional }]) => [
-      kind,
-      object({ ...shared, ...required }, optional),
-    ]),
-  );
-  return (value) => {
-    if (!isJsonObject(value)) return here("must be an object");
-    const found = names.filter((name) => Object.hasOwn(value, name));
-    if (found.length !== 1) return here(`must have exactly one of ${names.join(", ")}`);
-    return checks.get(found[0] as string)?.(value);
+/** Members that belong to a kind of message beside its content. */
+type More = Readonly<Record<string, { readonly required: Members; readonly optional?: Members }>>;
+
+/** An object with `shared` members and exactly one of several kinds of content. */
+export function kinds(shared: Members, byKind: Members, more: More = {}): Check {
+  const checks = new Map<string, Check>();
+  for (const [kind, content] of Object.entries(byKind)) {
+    const { required, optional } = more[kind] ?? {};
+    checks.set(kind, object({ ...shared, [kind]: content, ...required }, optional));
+  }
+  const ofKind: Check = (value) => {
+    const kind = Object.keys(value as object).find((name) => checks.has(name)) ?? "";
+    return checks.get(kind)?.(value);
   };
+  return both(anyObject, exactlyOne(...checks.keys()), ofKind);
 }
 
 /** The first fault that any check finds. */
@@ -109,6 +106,14 @@ export function both(...checks: readonly Check[]): Check {
 /** A condition on an object. */
 export function where(holds: (value: JsonObject) => boolean, message: string): Check {
   return (value) => (isJsonObject(value) && !holds(value) ? here(message) : undefined);
+}
+
+/** An object with exactly one of these members. */
+export function exactlyOne(...names: readonly string[]): Check {
+  return where(
+    (value) => names.filter((name) => Object.hasOwn(value, name)).length === 1,
+    `must have exactly one of ${names.join(", ")}`,
+  );
 }
 
 /** A Standard Schema of a check. `read` converts a valid value for its readers. */

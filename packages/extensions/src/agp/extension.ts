@@ -4,11 +4,11 @@ import type {
   AcceptedInput,
   DataPartField,
   EventReads,
-  ExtensionCall,
   ExtensionMethod,
   ExtensionTurn,
   ExtensionTypes,
   MetadataField,
+  Principal,
 } from "@parley/a2a/internal/protocol/index";
 import { defineExtension, extensionMethod, type DefinedExtension } from "@parley/a2a/internal/extensions/index";
 import { fitting } from "../shared/values.ts";
@@ -123,36 +123,35 @@ export function agp({ gateway }: { readonly gateway?: AgentGateway } = {}): AgpE
 }
 
 function methodsOf(gateway: AgentGateway | undefined): AgpTypes["methods"] {
+  const method = <Request, Response>(
+    name: string,
+    rest: ExtensionMethod<Request, Response>["rest"],
+    schemas: Pick<ExtensionMethod<Request, Response>, "request" | "response">,
+    answer: (to: AgentGateway, request: Request, by: Principal) => Promise<Response>,
+  ) =>
+    extensionMethod<Request, Response>({
+      ...schemas,
+      idempotent: true,
+      rest,
+      grpc: `/agp.v1.AgentGateway/${name}`,
+      ...(gateway && { onCall: (request, { principal }) => answer(gateway, request, principal) }),
+    });
+  const { announce, withdraw, routes } = methodSchemas;
   return {
-    "agp/announce": extensionMethod({
-      ...methodSchemas.announce,
-      idempotent: true,
-      rest: { method: "POST", path: "/agp:announce" },
-      grpc: "/agp.v1.AgentGateway/Announce",
-      ...(gateway && {
-        onCall: (request: AnnounceRequest, { principal }: ExtensionCall) => gateway.announce(request, principal),
+    "agp/announce": method("Announce", { method: "POST", path: "/agp:announce" }, announce, (to, request, by) =>
+      to.announce(request, by),
+    ),
+    "agp/withdraw": method(
+      "Withdraw",
+      { method: "POST", path: "/agp:withdraw" },
+      withdraw,
+      async (to, request, by) => ({
+        withdrawn: await to.withdraw(request, by),
       }),
-    }),
-    "agp/withdraw": extensionMethod({
-      ...methodSchemas.withdraw,
-      idempotent: true,
-      rest: { method: "POST", path: "/agp:withdraw" },
-      grpc: "/agp.v1.AgentGateway/Withdraw",
-      ...(gateway && {
-        onCall: async (request: WithdrawRequest, { principal }: ExtensionCall) => ({
-          withdrawn: await gateway.withdraw(request, principal),
-        }),
-      }),
-    }),
-    "agp/routes": extensionMethod({
-      ...methodSchemas.routes,
-      idempotent: true,
-      rest: { method: "GET", path: "/agp/routes" },
-      grpc: "/agp.v1.AgentGateway/Routes",
-      ...(gateway && {
-        onCall: ({ capability }: RoutesRequest, { principal }: ExtensionCall) => gateway.routes(capability, principal),
-      }),
-    }),
+    ),
+    "agp/routes": method("Routes", { method: "GET", path: "/agp/routes" }, routes, (to, { capability }, by) =>
+      to.routes(capability, by),
+    ),
   };
 }
 

@@ -142,47 +142,27 @@ export function createPayer(options: PayerOptions): Payer {
   if (!Number.isInteger(maxTimeoutSeconds) || maxTimeoutSeconds < 1) {
     throw new TypeError(`maxTimeoutSeconds must be a whole number of seconds, 1 or more; got ${maxTimeoutSeconds}`);
   }
-  const pay = async (
-    client: PayingClient,
-    task: Task,
-    name: string,
-    { signal }: { readonly signal?: AbortSignal },
-  ): Promise<Paid> => {
+  const pay = async (client: PayingClient, task: Task, name: string, callOptions: CallOptions): Promise<Paid> => {
     const before = await ledger.find(name);
     const payment = readPayment(task);
-    if (payment?.status !== "payment-required" || payment.required === undefined) {
-      throw new PaymentRefused("none", "The task asks for no payment that can be read", task);
-    }
+    if (payment?.status !== "payment-required" || payment.required === undefined) throw refusal("none", task);
     if (before !== undefined) {
       // After a failure the agent asks again; it already has this message.
-      if (payment.receipts.length > 0 || payment.error !== undefined) throw paidBefore(task);
-      return sent(client, before, task, signal);
+      if (payment.receipts.length > 0 || payment.error !== undefined) throw refusal("paid", task);
+      return sent(client, before, task, callOptions);
     }
-    const chosen = choose(payment.required, options);
-    const refusal = chosen === undefined ? "limit" : (await confirm?.(chosen, task)) === false ? "confirm" : undefined;
-    if (chosen === undefined || refusal !== undefined) {
-      await reject(client, task, signal);
-      throw new PaymentRefused(refusal ?? "limit", sentences[refusal ?? "limit"], task);
+    const requirements = choose(payment.required, options);
+    const isConfirmed = requirements !== undefined && (await confirm?.(requirements, task)) !== false;
+    if (!isConfirmed) {
+      await decline(client, task, callOptions);
+      throw refusal(requirements === undefined ? "limit" : "confirm", task);
     }
     const { x402Version } = payment.required;
-    if (ledger.hasRoom !== undefined && !(await ledger.hasRoom())) {
-      throw new PaymentRefused("full", sentences.full, task);
-    }
-    const payload = await wallet.sign({
-      requirements: chosen,
-      x402Version,
-      maxTimeoutSeconds,
-      ...(signal !== undefined && { signal }),
-    });
+    if (ledger.hasRoom !== undefined && !(await ledger.hasRoom())) throw refusal("full", task);
+    const payload = await wallet.sign({ requirements, x402Version, maxTimeoutSeconds, ...callOptions });
     if (fitting(payloadSchema, payload) === undefined) throw new TypeError("The wallet returned an invalid payment");
-    const message: Message = {
-      messageId: crypto.randomUUID(),
-      role: "ROLE_USER",
-      taskId: task.id,
-      ...(task.contextId !== undefined && { contextId: task.contextId }),
-      ...submission(task, payload, new Date(now()).toISOString()),
-    };
-    return sent(client, await kept(ledger, name, { message, requirements: chosen }, task), task, signal);
+    const message = messageTo(task, submission(task, payload, new Date(now()).toISOString()));
+    return sent(client, await kept(ledger, name, { message, requirements }, task), task, callOptions);
   };
   // The agent may change its extended card at any time, which must not make it another agent.
   const agents = new WeakMap<PayingClient, string>();
@@ -202,24 +182,33 @@ export function createPayer(options: PayerOptions): Payer {
   };
 }
 
-const sentences = {
+type CallOptions = NonNullable<Parameters<Payer["pay"]>[2]>;
+
+const sentences: Readonly<Record<PaymentRefused["kind"], string>> = {
+  none: "The task asks for no payment that can be read",
   limit: "No option is within the limits of the payer",
   confirm: "The payment was not confirmed",
+  paid: "The task was paid before, and asks again",
   full: "The ledger of the payer is full",
-} as const;
+};
+
+function refusal(kind: PaymentRefused["kind"], task: Task): PaymentRefused {
+  return new PaymentRefused(kind, sentences[kind], task);
+}
+
+function messageTo({ id, contextId }: Task, content: Pick<Message, "parts" | "metadata">): Message {
+  const context = contextId !== undefined && { contextId };
+  return { messageId: crypto.randomUUID(), role: "ROLE_USER", taskId: id, ...context, ...content };
+}
 
 /** Stores the payment before it is sent. */
 async function kept(ledger: PaymentLedger, name: string, payment: SentPayment, task: Task): Promise<SentPayment> {
   try {
     return await ledger.keep(name, payment);
   } catch (error) {
-    if (hasCode(error, "TooManyRequests")) throw new PaymentRefused("full", sentences.full, task);
+    if (hasCode(error, "TooManyRequests")) throw refusal("full", task);
     throw error;
   }
-}
-
-function paidBefore(task: Task): PaymentRefused {
-  return new PaymentRefused("paid", "The task was paid before, and asks again", task);
 }
 
 /** A task is identified by agent and id: another agent may use the same id. */
@@ -252,9 +241,8 @@ async function sent(
   client: PayingClient,
   { message, requirements }: SentPayment,
   { id }: Task,
-  signal: AbortSignal | undefined,
+  options: CallOptions,
 ): Promise<Paid> {
-  const options = signal === undefined ? {} : { signal };
   const { task: answered } = await client.sendMessage({ message }, options);
   // An agent may answer early.
   const isOver = answered !== undefined && stateKinds[answered.status.state] !== "active";
@@ -263,16 +251,10 @@ async function sent(
 }
 
 /** Declines the payment (v0.2 §5.4). */
-async function reject(client: PayingClient, task: Task, signal: AbortSignal | undefined): Promise<void> {
-  const message: Message = {
-    messageId: crypto.randomUUID(),
-    role: "ROLE_USER",
-    taskId: task.id,
-    ...(task.contextId !== undefined && { contextId: task.contextId }),
-    parts: [{ text: "The payment is refused." }],
-    metadata: { [x402Keys.status]: "payment-rejected" },
-  };
-  await client.sendMessage({ message }, signal === undefined ? {} : { signal });
+async function decline(client: PayingClient, task: Task, options: CallOptions): Promise<void> {
+  const parts = [{ text: "The payment is refused." }];
+  const metadata = { [x402Keys.status]: "payment-rejected" };
+  await client.sendMessage({ message: messageTo(task, { parts, metadata }) }, options);
 }
 
 /**

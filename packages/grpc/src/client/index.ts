@@ -7,12 +7,12 @@ import type { OutgoingHttpHeaders } from "node:http2";
 import { gzipSync } from "node:zlib";
 import { A2AError } from "@parley/a2a/model";
 import type { ClientBinding, ClientHost } from "@parley/a2a/internal/transport/client/binding";
-import { byVersion, type Codec } from "@parley/a2a/internal/wire/codec";
+import type { Codec } from "@parley/a2a/internal/wire/codec";
 import { codecV11, wires } from "@parley/a2a/internal/wires";
 import { compressed, frameOf } from "../frames.ts";
 import { formatTimeout } from "../metadata.ts";
 import { begin, Channel, type ChannelOptions } from "./call.ts";
-import { grpcService, GrpcTypes, originOf, type Transport } from "./service.ts";
+import { bindingOver, type Transport } from "./service.ts";
 
 /** Options of gRPC at a client. */
 export interface GrpcBindingOptions extends ChannelOptions {
@@ -33,22 +33,12 @@ export function grpcBinding(
   options: GrpcBindingOptions = {},
 ): ClientBinding {
   const channels = new Map<string, Channel>();
-  const known = byVersion(codecs);
-  const types = new GrpcTypes();
-  return {
-    name: "GRPC",
-    versions: [...known.keys()],
-    unusable: (url) => (originOf(url) === undefined ? "is not an address of gRPC, such as example.com:443" : undefined),
-    origin: originOf,
-    open({ url }, version, host, card) {
-      const codec = known.get(version) as Codec;
-      const origin = originOf(url, card) as string;
-      const channel = channels.get(origin) ?? new Channel(origin, options);
-      channels.set(origin, channel);
-      const { compressAbove = Infinity } = options;
-      return grpcService({ codec, types, host, url, send: overHttp2({ channel, origin, compressAbove }, url, host) });
-    },
-  };
+  return bindingOver(codecs, (origin, url, host) => {
+    const channel = channels.get(origin) ?? new Channel(origin, options);
+    channels.set(origin, channel);
+    const { compressAbove = Infinity } = options;
+    return overHttp2({ channel, origin, compressAbove }, url, host);
+  });
 }
 
 interface Http2 {

@@ -13,9 +13,9 @@ import {
   type ClientTransport,
   type EncodedCall,
 } from "@parley/a2a/internal/transport/client/service";
-import type { ClientHost } from "@parley/a2a/internal/transport/client/binding";
+import type { ClientBinding, ClientHost } from "@parley/a2a/internal/transport/client/binding";
 import { grpcWire } from "@parley/a2a/internal/wire/bindings";
-import type { Codec } from "@parley/a2a/internal/wire/codec";
+import { byVersion, type Codec } from "@parley/a2a/internal/wire/codec";
 import { decode } from "../protobuf/decode.ts";
 import { encode } from "../protobuf/encode.ts";
 import { methodOf, serviceV03, serviceV1, type A2AMethod, type A2AServiceType } from "../services.ts";
@@ -50,7 +50,7 @@ export interface Incoming {
 export type Transport = (request: Outgoing) => Promise<Incoming>;
 
 /** Message types, shared by all clients of a binding. */
-export class GrpcTypes {
+class GrpcTypes {
   readonly statuses: Statuses = new Statuses();
   readonly #services = new Map<string, A2AServiceType>();
 
@@ -73,7 +73,7 @@ export interface GrpcClient {
 }
 
 /** The service of an agent over gRPC or gRPC-Web. */
-export function grpcService(client: GrpcClient): AgentService {
+function grpcService(client: GrpcClient): AgentService {
   return clientService(grpcWire(client.codec), client.host, new GrpcCalls(client));
 }
 
@@ -164,6 +164,25 @@ class GrpcCalls implements ClientTransport {
       answer.cancel();
     }
   }
+}
+
+/** A binding that calls the GRPC interfaces of cards. `transport` opens what carries the calls to an origin. */
+export function bindingOver(
+  codecs: readonly Codec[],
+  transport: (origin: string, url: string, host: ClientHost) => Transport,
+): ClientBinding {
+  const known = byVersion(codecs);
+  const types = new GrpcTypes();
+  return {
+    name: "GRPC",
+    versions: [...known.keys()],
+    unusable: (url) => (originOf(url) === undefined ? "is not an address of gRPC, such as example.com:443" : undefined),
+    origin: originOf,
+    open({ url }, version, host, card) {
+      const codec = known.get(version) as Codec;
+      return grpcService({ codec, types, host, url, send: transport(originOf(url, card) as string, url, host) });
+    },
+  };
 }
 
 const schemes: Readonly<Record<string, "http" | "https">> = {
