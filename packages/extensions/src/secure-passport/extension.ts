@@ -55,7 +55,8 @@ export interface CallerOptions {
    * card lists keys, only those are sent.
    */
   readonly state:
-    JsonObject | ((message: Message, card: AgentCard) => JsonObject | undefined | Promise<JsonObject | undefined>);
+    | JsonObject
+    | ((message: Message, card: AgentCard) => JsonObject | undefined | Promise<JsonObject | undefined>);
   /** Its session. Default: none. */
   readonly sessionId?: string | ((message: Message) => string | undefined);
   /** Signs the passport for the agent of the card. Absent: unsigned. */

@@ -30,7 +30,8 @@ export interface PaymentProblem {
 
 /** The options that a payment may be for, or why it is for none. */
 export type Matched =
-  { readonly facts: PaymentFacts; readonly options: readonly PaymentRequirements[] } | PaymentProblem;
+  | { readonly facts: PaymentFacts; readonly options: readonly PaymentRequirements[] }
+  | PaymentProblem;
 
 /**
  * Compares a payment with the offered options. Several remain if they differ in something the payment does not say,
