@@ -29,7 +29,7 @@ import {
   readEvent,
   readParts,
   report,
-  type Told,
+  type DropLog,
   writeParts,
 } from "./parts.ts";
 import { clientMessage } from "./schemas.ts";
@@ -130,7 +130,7 @@ export function a2ui<Version extends A2uiVersion>(options: A2uiOptions<Version>)
   const { uri, mediaType } = versions[version];
   const { catalogs = versions[version].basicCatalogs, acceptsInlineCatalogs = false } = options;
   const params: A2uiParams = { supportedCatalogIds: catalogs, ...(acceptsInlineCatalogs && { acceptsInlineCatalogs }) };
-  const turns = new WeakMap<object, Told>();
+  const turns = new WeakMap<object, DropLog>();
   const write = (messages: readonly object[]): readonly Part[] =>
     writeParts(version, clientMessage[version], maxBytes, messages);
 
@@ -162,17 +162,17 @@ export function a2ui<Version extends A2uiVersion>(options: A2uiOptions<Version>)
     },
     onTurnStart(turn, { message: { capabilities, dataModels = {} } }): A2uiTurn<Version> {
       const read = readParts<A2uiClientMessage>(version, clientMessage[version], maxBytes, turn.message.parts);
-      const told = { logger: turn.logger, uri, taskId: turn.taskId };
-      report(told, "Dropped an invalid A2UI message from a client", read.problems);
+      const log = { logger: turn.logger, uri, taskId: turn.taskId };
+      report(log, "Dropped an invalid A2UI message from a client", read.problems);
       const agreed = negotiate(version, params, capabilities);
       const started = turnOf(version, maxBytes, turn, { ...read, capabilities, catalogs: agreed, dataModels });
-      turns.set(started, told);
+      turns.set(started, log);
       return started;
     },
     onAppend(event, { started }) {
       const { problems, event: right } = onlyRight(version, maxBytes, event);
-      const told = turns.get(started as A2uiTurn<Version>);
-      if (told !== undefined) report(told, "Dropped an invalid A2UI message from the agent", problems);
+      const log = turns.get(started as A2uiTurn<Version>);
+      if (log !== undefined) report(log, "Dropped an invalid A2UI message from the agent", problems);
       return right;
     },
     onRequest(request, { operation, params: offered }) {
@@ -185,15 +185,15 @@ export function a2ui<Version extends A2uiVersion>(options: A2uiOptions<Version>)
     },
   });
 
-  const [said] = versions[version].versions;
+  const [written] = versions[version].versions;
   const one = (kind: string, content: object): Part =>
-    write([said === undefined ? { [kind]: content } : { version: said, [kind]: content }])[0] as Part;
+    write([written === undefined ? { [kind]: content } : { version: written, [kind]: content }])[0] as Part;
   return Object.freeze({
     ...extension,
     version,
     mediaType,
     action: ({ timestamp = new Date(systemClock.now()).toISOString(), context = {}, ...init }: A2uiActionInit) =>
-      one(said === undefined ? "userAction" : "action", { ...init, timestamp, context }),
+      one(written === undefined ? "userAction" : "action", { ...init, timestamp, context }),
     error: (error: A2uiClientError) => one("error", error),
     clientParts: write,
   }) as never;
@@ -216,8 +216,8 @@ function withOwn(
     inlineCatalogs: offered?.acceptsInlineCatalogs === true ? inlineCatalogs : [],
   };
   const capabilities = writeCapabilities(version, own, message.metadata?.["a2uiClientCapabilities"]);
-  const [said] = versions[version].versions;
-  const dataModel = said === undefined || surfaces === undefined ? undefined : clientDataModel(said, surfaces());
+  const [written] = versions[version].versions;
+  const dataModel = written === undefined || surfaces === undefined ? undefined : clientDataModel(written, surfaces());
   return {
     ...message,
     metadata: {

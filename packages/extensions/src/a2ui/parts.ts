@@ -16,16 +16,16 @@ export const maxProblems = 100;
 const kinds08 = ["beginRendering", "surfaceUpdate", "dataModelUpdate", "userAction"];
 
 /** The media type of a part without parameters. A2UI has it in the metadata, A2A 1.0 also in a member. */
-function mediaTypeOf({ mediaType, metadata }: Part): string {
-  const said = metadata?.["mimeType"] ?? mediaType;
-  return typeof said === "string" ? (said.split(";", 1)[0] ?? "").trim().toLowerCase() : "";
+function mediaTypeOf({ mediaType: member, metadata }: Part): string {
+  const mediaType = metadata?.["mimeType"] ?? member;
+  return typeof mediaType === "string" ? (mediaType.split(";", 1)[0] ?? "").trim().toLowerCase() : "";
 }
 
 /** Whether a part has messages of this version. A part without a recognizable version belongs to all. */
 export function isPartOf(version: A2uiVersion, part: Part): boolean {
   if (part.data === undefined || !mediaTypes.includes(mediaTypeOf(part))) return false;
-  const said = saidVersions(part.data);
-  return said.size === 0 || versionsOf(version).some((name) => said.has(name));
+  const named = versionsIn(part.data);
+  return named.size === 0 || versionsOf(version).some((name) => named.has(name));
 }
 
 /** Messages of 0.8 have no version. */
@@ -36,16 +36,16 @@ function versionsOf(version: A2uiVersion): readonly string[] {
 
 const everyVersion = new Set(Object.values(versions).flatMap((facts) => facts.versions));
 
-function saidVersions(data: unknown): ReadonlySet<string> {
-  const said = new Set<string>();
+function versionsIn(data: unknown): ReadonlySet<string> {
+  const named = new Set<string>();
   for (const message of Array.isArray(data) ? (data as readonly unknown[]) : [data]) {
     if (!isJsonObject(message)) continue;
     const { version } = message;
     if (typeof version === "string") {
-      if (everyVersion.has(version)) said.add(version);
-    } else if (kinds08.some((kind) => Object.hasOwn(message, kind))) said.add("");
+      if (everyVersion.has(version)) named.add(version);
+    } else if (kinds08.some((kind) => Object.hasOwn(message, kind))) named.add("");
   }
-  return said;
+  return named;
 }
 
 /** Checks a part apart from its messages: a list (in 0.8 also one message) of limited size and depth. */
@@ -155,7 +155,7 @@ export function writeParts(
 /* Outgoing messages of an agent, which may come from a model. */
 
 /** Where dropped messages are logged. */
-export interface Told {
+export interface DropLog {
   readonly logger: Logger;
   readonly uri: string;
   readonly taskId: string;
@@ -165,7 +165,7 @@ export interface Told {
 const longestPath = 200;
 
 /** Logs the first dropped messages: there may be any number. */
-export function report({ logger, ...facts }: Told, text: string, problems: readonly A2uiProblem[]): void {
+export function report({ logger, ...facts }: DropLog, text: string, problems: readonly A2uiProblem[]): void {
   for (const { path, message } of problems.slice(0, 5)) {
     logger.warn(text, { ...facts, path: path.slice(0, longestPath), problem: message });
   }
@@ -255,11 +255,11 @@ function sourcesOf({ message, task, statusUpdate, artifactUpdate }: StreamRespon
   }
   if (task === undefined) return ofMessage(message ?? statusUpdate?.status.message);
   const { id, history = [], artifacts = [], status } = task;
-  const said = history.filter(
+  const earlier = history.filter(
     ({ role, messageId }) => role === "ROLE_AGENT" && messageId !== status.message?.messageId,
   );
   return [
-    ...said.flatMap(ofMessage),
+    ...earlier.flatMap(ofMessage),
     ...artifacts.map((artifact) => ofArtifact(id, artifact)),
     ...ofMessage(status.message),
   ];

@@ -191,17 +191,17 @@ interface WriterOptions {
 
 function surfaceWriter<Version extends A2uiVersion>(options: WriterOptions): A2uiSurfaceWriter<Version> {
   const { version, surfaceId, catalogId, artifactId, write } = options;
-  const [said] = versions[version].versions;
+  const [written] = versions[version].versions;
   const create = (init: A2uiSurfaceInit): readonly Part[] =>
-    write(said === undefined ? made08(options, init) : made(options, said, init));
+    write(written === undefined ? made08(options, init) : made(options, written, init));
   const update = (change: A2uiSurfaceUpdate): readonly Part[] =>
-    write(said === undefined ? changed08(surfaceId, change) : changed(surfaceId, said, change));
+    write(written === undefined ? changed08(surfaceId, change) : changed(surfaceId, written, change));
   return {
     surfaceId,
     catalogId,
     create,
     update,
-    delete: () => write([{ ...(said !== undefined && { version: said }), deleteSurface: { surfaceId } }]),
+    delete: () => write([{ ...(written !== undefined && { version: written }), deleteSurface: { surfaceId } }]),
     async *stream(init, updates, { name, description } = {}) {
       const head = { ...(name !== undefined && { name }), ...(description !== undefined && { description }) };
       yield { kind: "artifact", artifact: { artifactId, ...head, parts: create(init) } };
@@ -213,17 +213,17 @@ function surfaceWriter<Version extends A2uiVersion>(options: WriterOptions): A2u
 
 function made(
   { version, surfaceId, catalogId }: WriterOptions,
-  said: string,
+  written: string,
   { components, data, theme, sendDataModel }: A2uiSurfaceInit,
 ): readonly A2uiServerMessage[] {
   const looks = theme && { [version === "0.10" ? "surfaceProperties" : "theme"]: theme };
   return [
     {
-      version: said,
+      version: written,
       createSurface: { surfaceId, catalogId, ...looks, ...(sendDataModel !== undefined && { sendDataModel }) },
     },
-    { version: said, updateComponents: { surfaceId, components: components as never } },
-    ...(data === undefined ? [] : [{ version: said, updateDataModel: { surfaceId, path: "/", value: data } }]),
+    { version: written, updateComponents: { surfaceId, components: components as never } },
+    ...(data === undefined ? [] : [{ version: written, updateDataModel: { surfaceId, path: "/", value: data } }]),
   ];
 }
 

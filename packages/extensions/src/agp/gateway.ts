@@ -88,9 +88,9 @@ class Gateway implements AgentGateway {
     const isNew = this.#table.add({ announcement, path, by: by && announcerOf(by), via, lifetime, sequence });
     if (isNew === "older") return { accepted: false };
     if (isNew && this.#isTold(by && announcerOf(by))) {
-      const told = this.#telling.tell(announcement.capability, via, by !== undefined);
+      const announced = this.#telling.tell(announcement.capability, via, by !== undefined);
       // The announcer does not wait for the peers.
-      if (by === undefined) await told;
+      if (by === undefined) await announced;
     }
     return { accepted: true, expires_in: lifetime / 1000 };
   }
@@ -102,8 +102,8 @@ class Gateway implements AgentGateway {
     const route = this.#table.remove(by && announcerOf(by), capability, path, sequence);
     if (route === undefined) return false;
     if (this.#isTold(route.by)) {
-      const told = this.#telling.tell(capability, route.via, by !== undefined);
-      if (by === undefined) await told;
+      const announced = this.#telling.tell(capability, route.via, by !== undefined);
+      if (by === undefined) await announced;
     }
     return true;
   }

@@ -216,9 +216,9 @@ async function verdictOf(
   // A message may come again if storing it failed, with a renewed passport.
   const use = await digestOf([principal.subject, principal.organization ?? null, withPassport(message, unnamed)]);
   const { jti, expires } = verdict;
-  const said = await nonces.use({ clientId: context.clientId, jti, use, until: expires });
-  if (said === "fresh") return verdict;
-  return { verified: false, problem: said === "used" ? "replayed" : "unavailable" };
+  const answer = await nonces.use({ clientId: context.clientId, jti, use, until: expires });
+  if (answer === "fresh") return verdict;
+  return { verified: false, problem: answer === "used" ? "replayed" : "unavailable" };
 }
 
 /** Replaces the passport to identify a message without it. */

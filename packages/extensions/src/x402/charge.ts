@@ -62,7 +62,7 @@ export class Charge<Result, Order> {
     const { charge, payment } = yield* this.#verified();
     const isNow = charge.turn === this.#turn.number;
     // A resumed run repeats its events.
-    if (isNow) yield this.#said("payment-verified", "Payment verified.");
+    if (isNow) yield this.#event("payment-verified", "Payment verified.");
     const result = yield* worked(this.#init.work, this.#order);
     const paid = charge.status === "payment-completed" ? charge : yield* this.#settled(charge, payment);
     if (paid.turn === this.#turn.number) yield* this.#completed(result);
@@ -209,14 +209,14 @@ export class Charge<Result, Order> {
   /** Ends the task unpaid. The function does not continue after the event. */
   async *#ended(charge: StoredCharge): AsyncGenerator<AgentYield, never, void> {
     if (charge.status === "payment-rejected") {
-      yield this.#said("payment-rejected", "The payment was refused by the client.", "TASK_STATE_REJECTED");
+      yield this.#event("payment-rejected", "The payment was refused by the client.", "TASK_STATE_REJECTED");
     } else {
       yield this.#failed(charge, "TASK_STATE_FAILED");
     }
     throw new PaymentRequired();
   }
 
-  #said(
+  #event(
     status: "payment-verified" | "payment-rejected",
     content: string,
     state: "TASK_STATE_WORKING" | "TASK_STATE_REJECTED" = "TASK_STATE_WORKING",
@@ -242,7 +242,7 @@ const unreadable: PaymentProblem = { code: "INVALID_SIGNATURE", reason: "The mes
 
 /* The events of a payment: statuses whose messages carry the metadata of the extension. */
 
-interface Saying {
+interface PaymentEventInit {
   readonly uri: string;
   readonly state: TaskState;
   readonly status: PaymentStatus;
@@ -252,7 +252,7 @@ interface Saying {
 }
 
 /** A status about a payment. It enters the history in every state. */
-function paymentEvent({ uri, state, status, content, receipts = [], more }: Saying): StatusEvent {
+function paymentEvent({ uri, state, status, content, receipts = [], more }: PaymentEventInit): StatusEvent {
   const metadata: JsonObject = { [x402Keys.status]: status, ...more, ...receiptsOf(receipts) };
   return {
     kind: "status",

@@ -218,9 +218,9 @@ export async function verify(
     }
     const until = facts.validBefore === undefined ? clock.now() + usualHold : facts.validBefore + grace;
     // Stores keep whole milliseconds, and a distant time is capped.
-    const held = Math.min(Math.ceil(until), clock.now() + 10 * usualHold);
+    const heldUntil = Math.min(Math.ceil(until), clock.now() + 10 * usualHold);
     for (const name of await nonceNames(payload, facts)) {
-      if (!(await rows.claim(name, held))) return { code: "DUPLICATE_NONCE", reason: sentences.DUPLICATE_NONCE };
+      if (!(await rows.claim(name, heldUntil))) return { code: "DUPLICATE_NONCE", reason: sentences.DUPLICATE_NONCE };
     }
     return { payload, requirements, key: await digestOf([taskId, id, facts.nonce]) };
   }

@@ -77,10 +77,10 @@ export function submission(
   const status = { [x402Keys.status]: "payment-submitted" };
   if (flow === "embedded" && cart !== undefined)
     return { parts: [mandatePart(cart, payload, createdAt)], metadata: status };
-  return { parts: said, metadata: { ...status, [x402Keys.payload]: payload as unknown as JsonObject } };
+  return { parts: paymentText, metadata: { ...status, [x402Keys.payload]: payload as unknown as JsonObject } };
 }
 
-const said: readonly Part[] = [{ text: "Here is the payment authorization." }];
+const paymentText: readonly Part[] = [{ text: "Here is the payment authorization." }];
 
 /*
  * Payments inside another protocol (v0.2 §4): an artifact with an AP2 cart has the offer, and a data part with a

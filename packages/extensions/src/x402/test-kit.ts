@@ -150,9 +150,9 @@ export function testWallet(options: TestWalletOptions = {}): Wallet & { readonly
   const { address = "0x857b06519E91e3A54538791bDbb0E22373e36b66", now = () => Date.now() } = options;
   const wallet = {
     signed: 0,
-    sign({ requirements, x402Version, maxTimeoutSeconds: most = Infinity }: Parameters<Wallet["sign"]>[0]) {
+    sign({ requirements, x402Version, maxTimeoutSeconds: limit = Infinity }: Parameters<Wallet["sign"]>[0]) {
       wallet.signed += 1;
-      const { scheme, network, payTo, maxAmountRequired, maxTimeoutSeconds = Math.min(600, most) } = requirements;
+      const { scheme, network, payTo, maxAmountRequired, maxTimeoutSeconds = Math.min(600, limit) } = requirements;
       const seconds = Math.floor(now() / 1000);
       const nonce = (options.nonce?.() ?? BigInt(wallet.signed)).toString(16).padStart(64, "0");
       const authorization = {

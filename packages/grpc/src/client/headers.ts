@@ -85,18 +85,18 @@ export function errorOf(
   trailers: AnswerHeaders | undefined,
   request: MessageType,
 ): A2AError | undefined {
-  const said = trailers?.["grpc-status"] !== undefined ? trailers : headers;
-  const text = textOf(said["grpc-status"]);
+  const end = trailers?.["grpc-status"] !== undefined ? trailers : headers;
+  const text = textOf(end["grpc-status"]);
   if (text === undefined || !/^\d+$/.test(text)) return withoutStatus(url, headers, host.clock.now());
   const code = Number(text);
   if (code === ok) return undefined;
-  const message = decodeMessage(textOf(said["grpc-message"]) ?? "");
-  const details = textOf(said["grpc-status-details-bin"]);
+  const message = decodeMessage(textOf(end["grpc-message"]) ?? "");
+  const details = textOf(end["grpc-status-details-bin"]);
   return refined(
     types.statuses.toError({ code, message, ...(details !== undefined && { details }) }, codec, request),
     code,
     message,
-    textOf(said["www-authenticate"]) ?? textOf(headers["www-authenticate"]),
+    textOf(end["www-authenticate"]) ?? textOf(headers["www-authenticate"]),
   );
 }
 

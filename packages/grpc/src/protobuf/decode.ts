@@ -252,10 +252,10 @@ class Decoder {
       else this.#unknown(tag);
     }
     if (reader.at !== end) throw malformed("a field reaches beyond its message");
-    const held = type.siblings.get(url.slice(url.lastIndexOf("/") + 1));
-    if (held === undefined || held.wellKnown !== undefined) return { "@type": url, value: toBase64(bytes) };
+    const content = type.siblings.get(url.slice(url.lastIndexOf("/") + 1));
+    if (content === undefined || content.wellKnown !== undefined) return { "@type": url, value: toBase64(bytes) };
     const inner = new Decoder(new Reader(bytes), this.#options);
-    return inner.message(held, bytes.length, depth, { "@type": url });
+    return inner.message(content, bytes.length, depth, { "@type": url });
   }
 
   #unknown(tag: number): void {

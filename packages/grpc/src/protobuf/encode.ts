@@ -74,14 +74,14 @@ function writeRepeated(writer: Writer, field: Field, value: unknown): void {
 }
 
 function writeMap(writer: Writer, field: Field, type: MessageType, value: JsonObject): void {
-  const held = type.byNumber[2] as Field;
+  const valueField = type.byNumber[2] as Field;
   for (const key of Object.keys(value)) {
     writer.uint32(field.tag);
     const opened = writer.open();
     writer.uint8(10);
     writer.string(key);
-    writer.uint32(held.tag);
-    writeValue(writer, held, value[key]);
+    writer.uint32(valueField.tag);
+    writeValue(writer, valueField, value[key]);
     writer.close(opened);
   }
 }
@@ -179,16 +179,16 @@ function writeTime(writer: Writer, { seconds, nanos }: { readonly seconds: numbe
 /** An Any in ProtoJSON: `@type` and the members of the message, or `value` with the bytes of an unknown type. */
 function writeAny(writer: Writer, type: MessageType, value: JsonObject): void {
   const url = textOf(value["@type"]);
-  const held = type.siblings.get(url.slice(url.lastIndexOf("/") + 1));
+  const content = type.siblings.get(url.slice(url.lastIndexOf("/") + 1));
   writer.uint8(10);
   writer.string(url);
   writer.uint8(18);
-  if (held === undefined || held.wellKnown !== undefined) {
+  if (content === undefined || content.wellKnown !== undefined) {
     writer.blob(fromBase64(textOf(value["value"] ?? "")));
     return;
   }
   const opened = writer.open();
-  writeFields(writer, held, value);
+  writeFields(writer, content, value);
   writer.close(opened);
 }
 

@@ -141,8 +141,8 @@ export class CallReader implements ByteReader, BodyReader {
   /** Reserves memory for received bytes, or pauses the client. */
   #hold(): void {
     const { held, expected } = this.#frames;
-    const most = this.#queued + expected + this.#decompressed;
-    if (this.#place?.hold(this.#queued + held, most) !== false) return;
+    const max = this.#queued + expected + this.#decompressed;
+    if (this.#place?.hold(this.#queued + held, max) !== false) return;
     this.#waits = true;
     this.#flow?.pause();
   }

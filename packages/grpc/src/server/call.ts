@@ -92,16 +92,16 @@ export class Call implements UniversalRequest {
     return this.header("grpc-encoding") === "gzip" && (this.header("grpc-accept-encoding")?.includes("gzip") ?? false);
   }
 
-  /** An answer of one message. `room` holds the memory reserved for it. */
+  /** An answer of one message. `memory` holds the memory reserved for it. */
   reply(
     frame: Uint8Array,
     trailers: Metadata,
     metadata?: Metadata,
-    room?: ServerContext,
+    memory?: ServerContext,
   ): UniversalResponse | Promise<UniversalResponse> {
-    if (!this.#compresses) return this.#whole(frame, trailers, metadata, room);
+    if (!this.#compresses) return this.#whole(frame, trailers, metadata, memory);
     return compressFrames(frame).then((bytes) =>
-      this.#whole(bytes, trailers, { ...metadata, "grpc-encoding": "gzip" }, room),
+      this.#whole(bytes, trailers, { ...metadata, "grpc-encoding": "gzip" }, memory),
     );
   }
 
@@ -109,18 +109,18 @@ export class Call implements UniversalRequest {
     bytes: Uint8Array,
     trailers: Metadata,
     metadata: Metadata | undefined,
-    room: ServerContext | undefined,
+    memory: ServerContext | undefined,
   ): UniversalResponse {
     const { framing } = this.#options;
-    if (room !== undefined && room.reserved > 0 && this.#deadline?.error === undefined) {
+    if (memory !== undefined && memory.reserved > 0 && this.#deadline?.error === undefined) {
       // The source value is released, and the answer may be shorter than reserved.
-      room.shrink(bytes.length);
+      memory.shrink(bytes.length);
       return framing.stream(
-        (sink) => this.#ended(writeLarge(this.#writerTo(sink, false), bytes, room), trailers),
+        (sink) => this.#ended(writeLarge(this.#writerTo(sink, false), bytes, memory), trailers),
         metadata,
       );
     }
-    room?.end();
+    memory?.end();
     this.#close();
     return framing.whole(bytes, trailers, metadata);
   }
@@ -244,15 +244,15 @@ export class CallWriter {
 /** Size of one write of a large answer. A multiple of three: base64 of a piece has no padding. */
 const pieceLength = 3 * 21_845;
 
-/** Writes a large answer in pieces as the client reads, then releases the memory in `room`. */
-async function writeLarge(writer: CallWriter, bytes: Uint8Array, room: ServerContext): Promise<void> {
+/** Writes a large answer in pieces as the client reads, then releases the memory in `memory`. */
+async function writeLarge(writer: CallWriter, bytes: Uint8Array, memory: ServerContext): Promise<void> {
   try {
     for (let at = 0; at < bytes.length && !writer.closed; at += pieceLength) {
       const written = writer.write(bytes.subarray(at, at + pieceLength));
-      if (written !== undefined) await room.awaitReader(written);
+      if (written !== undefined) await memory.awaitReader(written);
     }
   } finally {
-    room.end();
+    memory.end();
   }
 }
 

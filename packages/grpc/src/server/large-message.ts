@@ -31,10 +31,10 @@ export async function readLargeMessage(
   options: LargeMessageOptions,
 ): Promise<Uint8Array> {
   if (flags === compressed) {
-    const most = options.limits.bodyBytes;
+    const limit = options.limits.bodyBytes;
     throw new A2AError(
       "RequestTooLarge",
-      `Message larger than ${most} bytes: one with large files must not be compressed`,
+      `Message larger than ${limit} bytes: one with large files must not be compressed`,
     );
   }
   if (flags !== 0) throw new A2AError("InvalidRequest", "A frame has unknown flags");
@@ -148,8 +148,8 @@ class LargeReader {
     this.#piece = piece;
     this.#at = 0;
     // Nested fields are copied into the outer ones.
-    const held = 4 * this.#kept;
-    await this.#source.hold(held, held + this.#limits.windowBytes);
+    const reserved = 4 * this.#kept;
+    await this.#source.hold(reserved, reserved + this.#limits.windowBytes);
   }
 
   async *#bytes(length: number): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
