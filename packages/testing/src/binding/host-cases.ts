@@ -1,8 +1,8 @@
 import { A2AError } from "@parley/a2a/internal/model/index";
 import type { Authenticator } from "@parley/a2a/internal/auth/index";
-import { before, errorOf, itemsOf, obedient, saying, type ContractCases } from "./given.ts";
+import { before, type ContractCases, errorOf, itemsOf, obedient, saying, textsOf } from "./given.ts";
 
-/** Callers are who they say, in the header `x-name`. */
+/** Trusts the caller's name in the header `x-name`. */
 export const byName: Authenticator = {
   securitySchemes: { name: { apiKeySecurityScheme: { location: "header", name: "x-name" } } },
   securityRequirements: [{ schemes: { name: { list: [] } } }],
@@ -13,7 +13,7 @@ export const byName: Authenticator = {
   },
 };
 
-/** Who calls, for which agent, in which words. */
+/** Callers, extensions, traces and origins. */
 export const callerCases: ContractCases = {
   "who is not known is refused with the challenge (§7.4), on streams too": async ({ serve, expect }) => {
     const served = await serve({ options: { authenticator: byName } });
@@ -75,7 +75,7 @@ export const callerCases: ContractCases = {
   },
 };
 
-/** For versions whose requests can name a tenant (A2A 1.0 §8.3.2). */
+/** For versions with tenants in requests (A2A 1.0 §8.3.2). */
 export const tenantCases: ContractCases = {
   "agents that share an address are told apart by their tenant, and no other is there": async ({ serve, expect }) => {
     const served = await serve({
@@ -104,7 +104,68 @@ export const versionCases: ContractCases = {
     const target = { ...served.target(0, other), protocolVersion: served.version };
     const service = served.service(target);
     const { code } = await errorOf(service.call("SendMessage", saying("reply"), served.context()));
-    // Where a version has methods of its own, as with gRPC, they are not there.
+    // If a version has its own methods, as in gRPC, they are missing.
     expect(["VersionNotSupported", "MethodNotFound", "UnsupportedOperation"].includes(code)).toEqual(true);
+  },
+};
+
+/** Limits, which are checked before any work. */
+export const limitCases: ContractCases = {
+  "a request beyond the limit is refused, and one below it is not": async ({ serve, expect }) => {
+    const served = await serve({ options: { limits: { bodyBytes: 20_000 } } });
+    const refused = await errorOf(served.call("SendMessage", saying(`reply ${"x".repeat(30_000)}`)));
+    expect(refused.code).toEqual("RequestTooLarge");
+    const { message } = await served.call("SendMessage", saying(`reply ${"x".repeat(10_000)}`));
+    expect(message?.parts[0]?.text?.length).toEqual(10_000 + "Obedient: reply ".length);
+  },
+
+  "a request that is nested too deep is refused": async ({ serve, expect }) => {
+    const served = await serve({ options: { limits: { depth: 20 } } });
+    let data: object = {};
+    for (let depth = 0; depth < 30; depth++) data = { data };
+    const refused = await errorOf(served.call("SendMessage", saying("", { parts: [{ text: "reply" }, { data }] })));
+    expect(["InvalidRequest", "InvalidParams", "ParseError"].includes(refused.code)).toEqual(true);
+  },
+
+  "a large answer arrives whole": async ({ serve, expect }) => {
+    const { task } = await (await serve()).call("SendMessage", saying("large 600000"));
+    expect(textsOf(task ?? {}).map((text) => text?.length)).toEqual([600_000]);
+  },
+
+  "an answer beyond the client's limit is given up": async ({ serve, expect }) => {
+    const served = await serve({ limits: { maxResponseBytes: 10_000, maxEventBytes: 10_000 } });
+    expect((await errorOf(served.call("SendMessage", saying("large 60000")))).code).toEqual("InvalidResponse");
+  },
+};
+
+const page = "https://app.example";
+const init = (method: string, headers: Readonly<Record<string, string>>) =>
+  ({ method, headers, signal: new AbortController().signal, redirect: "manual" }) as const;
+
+/** Rules for browsers. */
+export const httpCases: ContractCases = {
+  "a page of another origin may ask first, and is answered by the list (CORS)": async ({ serve, expect }) => {
+    const served = await serve({ options: { cors: { origins: [page] } } });
+    const ask = async (origin: string) =>
+      served.fetch(
+        served.target().url,
+        init("OPTIONS", {
+          origin,
+          "access-control-request-method": "POST",
+          "access-control-request-headers": "a2a-version",
+        }),
+      );
+    const allowed = await ask(page);
+    expect([allowed.status, allowed.headers.get("access-control-allow-origin")]).toEqual([204, page]);
+    expect(allowed.headers.get("access-control-allow-headers")?.includes("last-event-id")).toEqual(true);
+    const refused = await ask("https://evil.example");
+    expect(refused.headers.get("access-control-allow-origin")).toEqual(null);
+  },
+
+  "a method that the address does not take is refused in the protocol's words": async ({ serve, expect }) => {
+    const served = await serve();
+    const answer = await served.fetch(served.target().url, init("PUT", {}));
+    expect([404, 405].includes(answer.status)).toEqual(true);
+    expect("error" in ((await answer.json()) as object)).toEqual(true);
   },
 };
