@@ -9,7 +9,7 @@ export interface Found<T> {
 }
 
 /** One alternative of a list of requirements: scopes by the names of schemes. */
-export type Requirement = Readonly<Record<string, readonly unknown[]>>;
+type Requirement = Readonly<Record<string, readonly unknown[]>>;
 
 /** The card as the rules see it. Members of a wrong type are left out: the schema has reported them. */
 export interface CardView {
@@ -27,7 +27,7 @@ export interface CardView {
   readonly hasExtendedCard: boolean;
 }
 
-export interface Interface {
+interface Interface {
   readonly url: string;
   readonly binding: string;
   readonly version: string;

@@ -1,10 +1,11 @@
-import type { Ids } from "../base/index.ts";
+import type { Ids, Clock } from "../base/index.ts";
 import {
   A2AError,
+  checkOptions,
+  stateKinds,
   type AgentCard,
   type AgentInterface,
   type CancelTaskRequest,
-  checkOptions,
   type DeleteTaskPushNotificationConfigRequest,
   type GetTaskPushNotificationConfigRequest,
   type GetTaskRequest,
@@ -12,20 +13,19 @@ import {
   type ListTaskPushNotificationConfigsRequest,
   type ListTaskPushNotificationConfigsResponse,
   type ListTasksRequest,
-  stateKinds,
   type StreamResponse,
   type SubscribeToTaskRequest,
   type Task,
   type TaskPushNotificationConfig,
 } from "../model/index.ts";
 import {
-  type AgentService,
   anonymous,
+  finishing,
+  type AgentService,
   type AnyExtension,
   type CallContext,
   type FileContent,
   type FileFetch,
-  finishing,
   type OperationName,
   type StreamName,
   type StreamOperations,
@@ -33,23 +33,23 @@ import {
   type UnaryName,
   type UnaryOperations,
 } from "../protocol/index.ts";
-import { type Bounded, bounded } from "../transport/client/signals.ts";
+import { bounded, type Bounded } from "../transport/client/signals.ts";
 import { checkDeclared } from "./card.ts";
 import { Conversation, type ConversationInit } from "./conversation.ts";
 import {
   byId,
+  toSendRequest,
   type CallOptions,
   type SendInput,
   type SubscribeOptions,
-  toSendRequest,
   type WaitOptions,
 } from "./requests.ts";
 import { callNames } from "./option-names.ts";
-import type { Downloadable, DownloadOptions } from "./download.ts";
-import type { ClientParts } from "./parts.ts";
+import type { Downloadable, DownloadOptions, download } from "./download.ts";
 import type { ExtOfClient } from "./extension-client.ts";
 import type { ReceivedAnswer, ReceivedList, ReceivedTask, ResponseTo } from "./received.ts";
 import { EventStream, waitForTask } from "./stream.ts";
+import type { readText } from "./text.ts";
 
 /**
  * Talks to one agent. Every method throws an `A2AError`, with the same codes over every binding. Calls that are safe to
@@ -331,4 +331,32 @@ export class Client<E extends AnyExtension = never> {
   #bounded({ signal, timeout = this.#parts.timeout }: CallOptions): Bounded {
     return timeout === false ? { signal, release() {} } : bounded(this.#parts.clock, signal, timeout, () => "The call");
   }
+}
+
+/** What a client is made of. `connect()` puts it together. */
+export interface ClientParts {
+  /** The card of the agent. */
+  readonly card: AgentCard;
+  /** Sends the calls. */
+  readonly service: AgentService;
+  /** Returns the interface that is in use. */
+  readonly chosen: () => AgentInterface;
+  /** Measures timeouts. */
+  readonly clock: Clock;
+  /** Makes the ids of messages. */
+  readonly ids: Ids;
+  /** Longest call in milliseconds. `false`: no limit. */
+  readonly timeout: number | false;
+  /** URIs of extensions that every call asks for. */
+  readonly extensions: readonly string[];
+  /** `download()`. Absent: the client has no method for it, and is small. */
+  readonly download?: typeof download | undefined;
+  /** `Client.fileFetch()`. Absent: the client reads no links by itself, and is small. */
+  readonly fileFetch?: ((other?: FileFetch) => FileFetch) | undefined;
+  /** `readText()`, for `EventStream.text()`. Absent: streams have no such method, and are small. */
+  readonly readText?: typeof readText | undefined;
+  /** `client.ext()`. Absent: the client has no method for it, and is small. */
+  readonly ext?: ExtOfClient<AnyExtension> | undefined;
+  /** Gives a task that came in a webhook its `ext`. Absent: the client has no extensions that are values. */
+  readonly received?: ((task: Task, extensions: readonly string[] | undefined) => Task) | undefined;
 }

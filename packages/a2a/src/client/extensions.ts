@@ -33,7 +33,7 @@ import {
   isPromise,
   paramsOf,
   requestedFrom,
-  wrongInRequest,
+  misfitsOfInput,
 } from "../extensions/index.ts";
 import { onAbort } from "../transport/client/signals.ts";
 import { activatedIn, give, readingBatches, readWhenAsked } from "./received.ts";
@@ -194,7 +194,7 @@ export class ClientExtensions {
       const { uri, kind } = reader.extension;
       let fields: readonly FieldViolation[] = [];
       try {
-        fields = wrongInRequest(reader, request);
+        fields = misfitsOfInput(reader, request);
       } catch (thrown) {
         this.#failed(reader.extension, "schema", thrown);
       }

@@ -78,7 +78,7 @@ export type ResponseTo<E extends AnyExtension, Name extends UnaryName> = Name ex
       : UnaryOperations[Name]["response"];
 
 /** What `ext` of an event is. */
-export type Ext = (extension: AnyExtension) => unknown;
+type Ext = (extension: AnyExtension) => unknown;
 
 /**
  * What `ext` of an event gives, for the extensions that were active. Those with `onEvent` read the event now, since they may keep what
@@ -108,7 +108,7 @@ export function readWhenAsked(
 }
 
 /** Reads what an extension has put into an artifact of a task. */
-export type ReadArtifact = (task: Task, artifact: Artifact) => Ext;
+type ReadArtifact = (task: Task, artifact: Artifact) => Ext;
 
 /**
  * The value with `ext`, and so its task, its message and its artifacts. A frozen value is copied: an interceptor may have made it of text.

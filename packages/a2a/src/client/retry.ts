@@ -33,7 +33,7 @@ export const callPolicy: RetryPolicy = { budget: 30_000, minDelay: 200, maxDelay
 export const streamPolicy: RetryPolicy = { budget: 120_000, minDelay: 250, maxDelay: 10_000 };
 
 /** Where retries are reported, and what measures them. */
-export interface RetryDeps {
+interface RetryDeps {
   /** Measures delays. */
   readonly clock: Clock;
   /** Logs retries and reconnections. Default: nothing is logged. */

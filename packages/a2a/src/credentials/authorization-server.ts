@@ -2,9 +2,8 @@ import { isLoopback, systemClock } from "../base/index.ts";
 import { isObject } from "../model/schema.ts";
 import { A2AError, type OAuthFlows } from "../model/index.ts";
 import { guardedFetch, type GuardedFetch } from "../net/index.ts";
-import { challengesOf, parameterOf } from "./challenge.ts";
-import type { OAuthOptions } from "./options.ts";
-import type { SchemeRequest } from "./port.ts";
+import { challengesOf, parameterOf } from "./choose.ts";
+import type { OAuthOptions, SchemeRequest } from "./port.ts";
 
 /* Finding the authorization server of an agent: by the user, by the card, or by the metadata of the agent. */
 

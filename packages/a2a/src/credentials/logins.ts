@@ -4,8 +4,7 @@ import { A2AError } from "../model/index.ts";
 import { pause } from "../transport/client/signals.ts";
 import { checkTls } from "./authorization-server.ts";
 import { parametersOf } from "./grants.ts";
-import type { OAuthOptions } from "./options.ts";
-import type { CredentialProvider } from "./port.ts";
+import type { OAuthOptions, CredentialProvider } from "./port.ts";
 import {
   authenticationOf,
   clientOf,
@@ -14,9 +13,9 @@ import {
   requestTokens,
   serverOf,
   type GrantCall,
+  type LoggedInUser,
 } from "./server-calls.ts";
 import { TokenProvider } from "./token-provider.ts";
-import type { LoggedInUser } from "./user.ts";
 
 /* Grants for which a user logs in. */
 

@@ -1,10 +1,17 @@
-import { isLoopback, type Logger, withoutSlashes } from "../base/index.ts";
-import { A2AError, type AgentCard, hasCode, type SecurityScheme } from "../model/index.ts";
+import { isLoopback, withoutSlashes, silentLogger, type Logger } from "../base/index.ts";
+import { A2AError, hasCode, type AgentCard, type SecurityScheme } from "../model/index.ts";
 import type { AgentService, CallContext, UnaryName } from "../protocol/index.ts";
 import type { AnswerHeaders, CredentialedRequest, RequestCredentialing } from "../transport/client/binding.ts";
 import { aborted } from "../transport/client/signals.ts";
-import { type Challenge, challengesOf, parameterOf, scopesOf } from "./challenge.ts";
-import { chooseSchemes, type ChosenScheme, describeRequirements } from "./choose.ts";
+import {
+  challengesOf,
+  parameterOf,
+  scopesOf,
+  chooseSchemes,
+  describeRequirements,
+  type Challenge,
+  type ChosenScheme,
+} from "./choose.ts";
 import type { CredentialProvider, RequestCredentials, SchemeRequest } from "./port.ts";
 
 /** The scopes of a scheme are those of its requirement, and those that the server asked for since. At most this many are kept. */
@@ -275,4 +282,36 @@ function sendable(value: string): string {
 function cookieValue(value: string): string {
   if (/^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*$/.test(value)) return value;
   throw new A2AError("InvalidParams", "The credentials have characters that no cookie can have");
+}
+
+/** For `signIn()`. */
+export interface SignInOptions {
+  /** Ends the login when it is aborted. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Gets the credentials for a card now, without a call: for a login. Tokens are then in the store of their provider.
+ *
+ * @param card - The card of the agent, such as `client.card`.
+ * @param url - The URL of the agent, as it is passed to `connect()`.
+ * @returns The names of the schemes that are satisfied. Empty: the card asks for none.
+ * @throws A2AError `Unauthenticated` where the credentials satisfy nothing that the card asks for, or where the login fails.
+ */
+export async function signIn(
+  card: AgentCard,
+  url: string,
+  credentials: readonly CredentialProvider[],
+  { signal }: SignInOptions = {},
+): Promise<readonly string[]> {
+  const session = new CredentialSession(credentials, silentLogger);
+  session.use(card, new URL(url), undefined);
+  const { schemes } = session;
+  if (schemes === undefined)
+    throw new A2AError(
+      "Unauthenticated",
+      `None of the credentials satisfies the card, which asks for ${describeRequirements(card)}`,
+    );
+  await session.add({ method: "POST", url, headers: {} }, signal);
+  return schemes;
 }

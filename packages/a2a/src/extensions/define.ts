@@ -12,7 +12,6 @@ import type {
   TurnReads,
 } from "../protocol/index.ts";
 import { checkDefinition } from "./definition.ts";
-import { unknownMembers } from "./definition-members.ts";
 import type { Part, StandardSchema, StreamResponse } from "../model/index.ts";
 
 /** The types of what an extension declares, before those of `turn.ext()` and `event.ext()`. */
@@ -109,7 +108,7 @@ export function defineExtension<
   }
 > {
   const extension = { ...definition };
-  checkDefinition(extension, "", unknownMembers(extension));
+  checkDefinition(extension, "", true);
   return Object.freeze(extension) as never;
 }
 

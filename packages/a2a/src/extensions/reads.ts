@@ -19,9 +19,9 @@ import type {
   MetadataPlace,
   TurnReads,
 } from "../protocol/index.ts";
-import { isHarmless } from "./failures.ts";
+import { isHarmless } from "./hook-calls.ts";
 import { dataIn, fieldsOf, subStateOf, valuesIn, type ExtensionFields, type Misfit } from "./fields.ts";
-import { misfits } from "./values.ts";
+import { misfits } from "./schemas.ts";
 
 /** What a client can read the values of an extension from. */
 export type Readable = StreamResponse | Task | Message | Artifact;

@@ -3,7 +3,7 @@ import { A2AError } from "../model/index.ts";
 import type { GuardedFetch } from "./port.ts";
 
 /** How a document of another server is read and kept. */
-export interface RemoteDocumentOptions<T> {
+interface RemoteDocumentOptions<T> {
   /** Where it is, for the log. */
   readonly url: string;
   readonly clock: Clock;

@@ -10,16 +10,12 @@ import { bodyText, parseJson } from "../transport/server/request.ts";
 import { errorHeaders, failureOf } from "../transport/server/response.ts";
 import { encodeRestError } from "../wire/errors.ts";
 import { webhookHeaders } from "../webhooks/index.ts";
-import { challengeOf } from "./challenge.ts";
-import { webhookMemory } from "./memory.ts";
-import { checkReceiver, wrongOption } from "./options.ts";
-import { Deliveries } from "./order.ts";
+import { challengeOf, checkReceiver, wrongOption, readEvent, taskOf, type BodyForms } from "./read.ts";
+import { webhookMemory, Deliveries } from "./order.ts";
 import type { WebhookDelivery, WebhookReceiver, WebhookReceiverOptions, WebhookTrust } from "./port.ts";
-import { readEvent, taskOf, type BodyForms } from "./read.ts";
 import { configOf, Tokens, type Addressee } from "./tokens.ts";
 import { tokenOf, trusting, type Proof } from "./trust.ts";
-import { withUpdates } from "./updates.ts";
-import { waitByWebhook } from "./wait.ts";
+import { withUpdates, waitByWebhook } from "./updates.ts";
 
 const depth = 64;
 

@@ -1,3 +1,4 @@
+import { toHex } from "../base/digest.ts";
 import { secretDigest } from "../base/secret-digest.ts";
 import { A2AError, invalidParams, type AuthenticationInfo, type TaskPushNotificationConfig } from "../model/index.ts";
 import { standardWebhooksScheme } from "../webhooks/index.ts";
@@ -6,7 +7,7 @@ import type { TaskReader, WebhookConfigInit, WebhookListener, WebhookSubscriptio
 /* Tokens of configs: what a receiver gives to senders, and whose deliveries they mark. */
 
 /** Who gets the events. */
-export interface Target {
+interface Target {
   readonly listener: WebhookListener;
   readonly client: TaskReader | undefined;
 }
@@ -99,8 +100,7 @@ export class Tokens {
 }
 
 function randomText(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(24));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return toHex(crypto.getRandomValues(new Uint8Array(24)));
 }
 
 /** What a sender has to know, so that `trust` accepts it. */

@@ -15,8 +15,7 @@ import {
   struct,
   type Schema,
 } from "@parley/a2a/internal/model/schema";
-import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
-import { jsonBytes, withoutOthers } from "@parley/a2a/internal/extensions/strict";
+import { standardSchema, jsonBytes, withoutOthers } from "@parley/a2a/internal/extensions/schemas";
 
 /* The shapes of the Agent Gateway Protocol (AGP 1.0.0), with its names. */
 

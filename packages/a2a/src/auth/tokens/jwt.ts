@@ -2,7 +2,7 @@ import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from "jose";
 import { isCompactJws } from "../../base/base64.ts";
 import { A2AError } from "../../model/index.ts";
 import type { Authenticator } from "../port.ts";
-import { keySource } from "./key-source.ts";
+import { keySource } from "./issuer.ts";
 import { checkedAlgorithms, checkedUrl, tokenHost, wrongOption, type JwtOptions, type TokenHost } from "./options.ts";
 import { tokenAuthenticator } from "./token-authenticator.ts";
 import { WrongToken, type CheckToken } from "./token.ts";

@@ -2,8 +2,7 @@ import { A2AError } from "../../model/index.ts";
 import { challenge, defineScheme, isFor, problemParams } from "../index.ts";
 import type { AuthenticationPlace, Authenticator, ChallengeProblem, ProtectedResource } from "../port.ts";
 import type { Principal, UniversalRequest } from "../../protocol/index.ts";
-import { bindingCheck, type CheckBinding } from "./binding.ts";
-import { dpopAlgorithms } from "./dpop.ts";
+import { bindingCheck, dpopAlgorithms, type CheckBinding } from "./binding.ts";
 import type { TokenHost, TokenOptions } from "./options.ts";
 import {
   audienceOf,
@@ -12,15 +11,15 @@ import {
   usualPrincipal,
   WantedNonce,
   WrongToken,
+  VerifiedTokens,
   type CheckedToken,
   type CheckToken,
   type Confirmation,
   type PresentedToken,
 } from "./token.ts";
-import { VerifiedTokens } from "./verified-tokens.ts";
 
 /** What distinguishes the authenticators for tokens. */
-export interface TokenScheme {
+interface TokenScheme {
   /** The entries on the card. The same token satisfies any of them. */
   readonly schemes: Authenticator["securitySchemes"];
   readonly options: Omit<TokenOptions, "audience"> & { readonly audience?: TokenOptions["audience"] | false };

@@ -119,7 +119,7 @@ export function createService(hosted: CheckedAgent, deps: ServiceDeps): AgentSer
     const logger = new FieldsLogger(own, () =>
       taskFields({ agent: hosted.id, ...resourceOf(operation, request), trace: context.trace }),
     );
-    const { callMethod } = await import("@parley/a2a/internal/extensions/call-method");
+    const { callMethod } = await import("@parley/a2a/internal/extensions/methods");
     const searchTasks = async (query: TaskTextQuery): Promise<FoundTasks> => {
       const { searchTasks: search } = await import("./search.ts");
       return search(tasks, index, guarded, query, context);
