@@ -49,6 +49,7 @@ import type { Downloadable, DownloadOptions, download } from "./download.ts";
 import type { ExtOfClient } from "./extension-client.ts";
 import type { ReceivedAnswer, ReceivedList, ReceivedTask, ResponseTo } from "./received.ts";
 import { EventStream, waitForTask } from "./stream.ts";
+import type { WatchedTask, watchTask } from "./watch.ts";
 import type { readText } from "./text.ts";
 
 /**
@@ -239,6 +240,24 @@ export class Client<E extends AnyExtension = never> {
   }
 
   /**
+   * Watches a task for a user interface: a snapshot, and a subscription to its changes. Where the agent does not stream, it polls. A `Task`
+   * is the first snapshot.
+   *
+   * Clients of `connectJsonRpc` throw here.
+   *
+   * @example
+   * ```ts
+   * const watched = client.watch("task-1");
+   * const unsubscribe = watched.subscribe(() => console.log(watched.getSnapshot().task?.status.state));
+   * ```
+   */
+  watch(task: string | Task, options: CallOptions = {}): WatchedTask {
+    const { watch } = this.#parts;
+    if (watch) return watch(this, task, options, this.#parts);
+    throw new A2AError("UnsupportedOperation");
+  }
+
+  /**
    * The files of an artifact or a task, also while it runs: `download()` says more, and takes clients of `connectJsonRpc`, which throw here.
    *
    * @example
@@ -355,6 +374,8 @@ export interface ClientParts {
   readonly fileFetch?: ((other?: FileFetch) => FileFetch) | undefined;
   /** `readText()`, for `EventStream.text()`. Absent: streams have no such method, and are small. */
   readonly readText?: typeof readText | undefined;
+  /** `watchTask()`, for `Client.watch()`. Absent: the client has no method for it, and is small. */
+  readonly watch?: typeof watchTask | undefined;
   /** `client.ext()`. Absent: the client has no method for it, and is small. */
   readonly ext?: ExtOfClient<AnyExtension> | undefined;
   /** Gives a task that came in a webhook its `ext`. Absent: the client has no extensions that are values. */

@@ -29,6 +29,7 @@ import { uriProblem } from "../extensions/index.ts";
 import { Extending, explainingRequired, notConnectedWith } from "./extension-client.ts";
 import { connectNames } from "./option-names.ts";
 import { readText } from "./text.ts";
+import { watchTask } from "./watch.ts";
 import type { OlderCard } from "./versions.ts";
 import type { CardCheck } from "../cards/port.ts";
 
@@ -107,7 +108,7 @@ export async function connectWith<E extends string | AnyExtension = string>(
     options.fetch ?? ((url, init) => fetch(url, init)),
     () => origins ?? [parts.chosen().url],
   );
-  const complete = { ...parts, download, fileFetch, readText, ext: notConnectedWith };
+  const complete = { ...parts, download, fileFetch, readText, watch: watchTask, ext: notConnectedWith };
   const service = extending === undefined ? explainingRequired(parts.service, parts.card, uris) : parts.service;
   return new Client<Extract<E, AnyExtension>>(extending?.above(complete) ?? { ...complete, service });
 }

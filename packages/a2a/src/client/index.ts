@@ -93,6 +93,7 @@ export type { ExtensionClient, ExtensionClientOf, ExtOfClient } from "./extensio
 export type { ReceivedAnswer, ReceivedEvent, ReceivedList, ReceivedTask, WithExtensions } from "./received.ts";
 export { Conversation, type ConversationClient, type ConversationInit } from "./conversation.ts";
 export { collect, EventStream, TaskView } from "./stream.ts";
+export type { TaskSnapshot, WatchedTask } from "./watch.ts";
 export { GrowingText, readText, type TextPiece } from "./text.ts";
 export { dataOf, type DataSource } from "../schema/data-of.ts";
 export type { CachedCard, CardCache } from "./card.ts";

@@ -71,6 +71,11 @@ export class EventStream<E extends AnyExtension = never>
     return this.#seq;
   }
 
+  /** How many events have come and were not read yet, such as those that came together with the latest one. */
+  get buffered(): number {
+    return this.#batch.length - this.#at;
+  }
+
   /** The latest status of the task: after the stream, how it ended. `undefined` before the first, and for a direct reply. */
   get status(): TaskStatus | undefined {
     return this.#status;
@@ -253,8 +258,8 @@ interface TaskSource {
 }
 
 /** First and longest delay between two polls, in milliseconds. */
-const minPoll = 500;
-const maxPoll = 10_000;
+export const minPollMs = 500;
+export const maxPollMs = 10_000;
 
 /**
  * Returns the task as soon as `until` returns true for it. It follows the stream of the task where the agent streams, and
@@ -278,7 +283,7 @@ export async function waitForTask(
       if (!refusesFinished(thrown)) throw thrown;
     }
   }
-  for (let delay = minPoll; ; delay = Math.min(maxPoll, delay * 1.5)) {
+  for (let delay = minPollMs; ; delay = Math.min(maxPollMs, delay * 1.5)) {
     const task = await source.getTask(id, options);
     if (until(task)) return task;
     const { state } = task.status;

@@ -132,7 +132,7 @@ export function checkDefinition(extension: unknown, path = "", strict = false): 
 
 /** What is wrong with the methods of an extension. */
 export function methodProblems(extension: AnyExtension): Problems {
-  return new Checker(extension as unknown as Json, false).methods();
+  return new Checker(extension, false).methods();
 }
 
 class Checker {
