@@ -25,8 +25,8 @@ export {
   hashPassword,
   type PasswordHashOptions,
 } from "./basic.ts";
-export { byOrganization, isFor } from "./guarded.ts";
-export { challenge, problemParams, type ChallengeParams } from "./challenge.ts";
+export { byOrganization } from "./guarded.ts";
+export { challenge, type ChallengeParams } from "./challenge.ts";
 export { allOf, anyOf, anyone } from "./combine.ts";
 export { hostUser, type HostCookie, type HostScheme, type HostUserOptions } from "./host-user.ts";
 export { defineScheme, type SchemeDefinition } from "./scheme.ts";

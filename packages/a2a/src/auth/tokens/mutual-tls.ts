@@ -1,6 +1,7 @@
 import { systemClock, type Clock } from "../../base/index.ts";
 import type { PeerCertificate, Principal } from "../../protocol/index.ts";
-import { challenge, defineScheme, problemParams } from "../index.ts";
+import { challenge, problemParams } from "../challenge.ts";
+import { defineScheme } from "../scheme.ts";
 import type { Authenticator } from "../port.ts";
 import { wrongOption } from "./options.ts";
 

@@ -1,5 +1,7 @@
 import { A2AError } from "../../model/index.ts";
-import { challenge, defineScheme, isFor, problemParams } from "../index.ts";
+import { challenge, problemParams } from "../challenge.ts";
+import { isFor } from "../guarded.ts";
+import { defineScheme } from "../scheme.ts";
 import type { AuthenticationPlace, Authenticator, ChallengeProblem, ProtectedResource } from "../port.ts";
 import type { Principal, UniversalRequest } from "../../protocol/index.ts";
 import { bindingCheck, dpopAlgorithms, type CheckBinding } from "./binding.ts";
