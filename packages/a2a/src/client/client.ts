@@ -13,6 +13,7 @@ import {
   type ListTaskPushNotificationConfigsRequest,
   type ListTaskPushNotificationConfigsResponse,
   type ListTasksRequest,
+  type OptionNames,
   type StreamResponse,
   type SubscribeToTaskRequest,
   type Task,
@@ -44,7 +45,6 @@ import {
   type SubscribeOptions,
   type WaitOptions,
 } from "./requests.ts";
-import { callNames } from "./option-names.ts";
 import type { Downloadable, DownloadOptions, download } from "./download.ts";
 import type { ExtOfClient } from "./extension-client.ts";
 import type { ReceivedAnswer, ReceivedList, ReceivedTask, ResponseTo } from "./received.ts";
@@ -75,11 +75,11 @@ export class Client<E extends AnyExtension = never> {
    * ```
    */
   readonly ext: ExtOfClient<E>;
-  /** For the compiler alone: a client is no client with other extensions. There is no such member. */
+  /** Type-only brand; absent at runtime. */
   declare readonly "~extensions"?: (extension: E) => void;
   readonly #parts: ClientParts;
 
-  /** Use `connect()`. This is for clients that are put together in another way. */
+  /** Use `connect()`; this is for clients assembled by hand. */
   constructor(parts: ClientParts) {
     this.card = parts.card;
     this.service = parts.service;
@@ -144,7 +144,7 @@ export class Client<E extends AnyExtension = never> {
     return this.#call("ListTasks", request, options);
   }
 
-  /** Every task of the list. The next page is read when the loop comes to it. */
+  /** Every task of the list. Pages are read on demand. */
   async *tasks(request: ListTasksRequest = {}, options?: CallOptions): AsyncGenerator<ReceivedTask<E>, void, void> {
     for (let next = request; ;) {
       const { tasks, nextPageToken: pageToken } = await this.listTasks(next, options);
@@ -381,3 +381,21 @@ export interface ClientParts {
   /** Gives a task that came in a webhook its `ext`. Absent: the client has no extensions that are values. */
   readonly received?: ((task: Task, extensions: readonly string[] | undefined) => Task) | undefined;
 }
+
+/** Of all calls: `waitFor()` and `download()` call other methods with their own options. */
+const callNames: OptionNames<SubscribeOptions & WaitOptions & DownloadOptions> = {
+  after: 1,
+  connectTimeout: 1,
+  extensionOf: 1,
+  extensions: 1,
+  fetch: 1,
+  headers: 1,
+  idleTimeout: 1,
+  maxBytes: 1,
+  method: 1,
+  signal: 1,
+  timeout: 1,
+  trace: 1,
+  until: 1,
+  webhook: 1,
+};

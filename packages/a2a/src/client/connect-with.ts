@@ -1,6 +1,6 @@
 import { silentLogger, type Logger } from "../base/index.ts";
 import { meantBy } from "../base/nearest.ts";
-import { checkOptions, invalidParams, type AgentCard } from "../model/index.ts";
+import { checkOptions, invalidParams, type AgentCard, type OptionNames } from "../model/index.ts";
 import {
   interceptClient,
   safeObserver,
@@ -27,7 +27,6 @@ import { download } from "./download.ts";
 import { fileFetching } from "./downloaded-file.ts";
 import { uriProblem } from "../extensions/index.ts";
 import { Extending, explainingRequired, notConnectedWith } from "./extension-client.ts";
-import { connectNames } from "./option-names.ts";
 import { readText } from "./text.ts";
 import { watchTask } from "./watch.ts";
 import type { OlderCard } from "./versions.ts";
@@ -133,7 +132,6 @@ class ClientTrust {
     this.#logger = logger;
   }
 
-  /** The kit, which keeps what it reads. */
   get kit(): ClientKit {
     return {
       ...this.#kit,
@@ -205,3 +203,30 @@ class ClientTrust {
     return decoded(this.#kit, used);
   }
 }
+
+const connectNames: OptionNames<ConnectOptions> = {
+  binding: 1,
+  bindings: 1,
+  cardCache: 1,
+  clock: 1,
+  connectTimeout: 1,
+  credentialOrigins: 1,
+  credentials: 1,
+  extensions: 1,
+  fetch: 1,
+  headers: 1,
+  idleTimeout: 1,
+  ids: 1,
+  interceptors: 1,
+  logger: 1,
+  maxCardBytes: 1,
+  maxEventBytes: 1,
+  maxResponseBytes: 1,
+  observer: 1,
+  reconnect: 1,
+  retry: 1,
+  signal: 1,
+  timeout: 1,
+  trust: 1,
+  version: 1,
+};
