@@ -67,7 +67,7 @@ export function basic(
   });
 }
 
-/** Characters that neither a name nor a password may have (RFC 7617 §2). */
+/** Control characters, which neither a name nor a password may contain (RFC 7617 §2). */
 // oxlint-disable-next-line no-control-regex -- They are what is looked for.
 const control = /[\x00-\x1f\x7f]/;
 
@@ -87,13 +87,12 @@ function decode(text: string): { readonly name: string; readonly password: strin
 
 /** Derivations at a time. Each keeps a thread busy, of which Node has four for files and names as well. */
 const atOnce = 2;
-/** Derivations that may wait. */
 const waiting = 100;
 
 interface KnownUser {
   readonly principal: Principal;
   readonly hash: PasswordHash;
-  /** The digest of the password, once it was right: it need not be derived again. */
+  /** The digest of the password once verified, so that it is not derived again. */
   digest?: string;
 }
 
@@ -110,7 +109,7 @@ function knownUsers(users: Readonly<Record<string, BasicUser>>): VerifyPassword 
     waiting,
     () => new A2AError("Unavailable", "Too many passwords are being checked", { retryAfter: 1 }),
   );
-  /** The same password is derived once, however many requests come with it. */
+  /** Concurrent requests with the same password share one derivation. */
   const checks = new Map<string, Promise<boolean>>();
   return async (name, password) => {
     const user = known.get(name);
@@ -151,7 +150,6 @@ const usualIterations = 600_000;
 const maxIterations = 10_000_000;
 const kind = "pbkdf2-sha256";
 
-/** A hash that is parsed. */
 interface PasswordHash {
   readonly iterations: number;
   readonly salt: Bytes;
@@ -178,7 +176,6 @@ export async function hashPassword(
   return [kind, iterations, toBase64(salt), toBase64(hash)].join("$");
 }
 
-/** Reads a hash; `undefined` where the text is none. */
 function parsePasswordHash(text: unknown): PasswordHash | undefined {
   if (typeof text !== "string") return undefined;
   const [name, count = "", salt = "", hash = "", more] = text.split("$");
@@ -210,7 +207,7 @@ function passwordCheck(all: readonly number[]): (password: string, hash: Passwor
   };
 }
 
-/** A hash that no password is known to have, for users who do not exist: finding that out must take as long. */
+/** A hash without a known password: rejecting an unknown user must take as long as rejecting a wrong password. */
 function nobodysHash(iterations: number = usualIterations): PasswordHash {
   const random = (length: number): Bytes => crypto.getRandomValues(new Uint8Array(length));
   return { iterations, salt: random(16), hash: random(32) };
@@ -223,7 +220,7 @@ async function derive(password: string, salt: Bytes, iterations: number): Promis
   return crypto.subtle.deriveBits({ name: "PBKDF2", hash: "SHA-256", salt, iterations }, key, 256);
 }
 
-/** Does work one after the other, a few at a time, and refuses what would wait too long. */
+/** Limits concurrency, and rejects work beyond a maximum queue. */
 class Turns {
   readonly #atOnce: number;
   readonly #waiting: (() => void)[] = [];

@@ -43,9 +43,7 @@ export function unauthenticated(message: string | undefined, challenges: readonl
 
 /* The metadata of agents as resources that tokens are for (RFC 9728). */
 
-/** What the metadata of a resource says about it, beside its tokens. */
 interface ResourceDescription {
-  /** Its URL. */
   readonly resource: string;
   /** Its name, for people. */
   readonly name?: string | undefined;

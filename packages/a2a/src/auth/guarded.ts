@@ -21,9 +21,8 @@ import type { AuthenticationPlace, Authenticator, ChallengeProblem, SkillOf, Aut
 interface Guard {
   /** The card, with its requirements and those of its skills. */
   readonly card: Pick<AgentCard, "securityRequirements" | "skills">;
-  /** Whether the requirements of the card are those of the authenticator, so that whoever it lets in satisfies them. */
+  /** Whether the card has the authenticator's requirements, so that every caller it accepts satisfies them. */
   readonly byAuthenticator: boolean;
-  /** Who has found the callers. */
   readonly authenticator: Authenticator;
   /** The agent as a place: its URL and that of the server are its `resources`. */
   readonly place: AuthenticationPlace;
@@ -53,7 +52,6 @@ export function checkCaller(guard: Guard, operation: OperationName, request: unk
   demand(guard, card.skills.find(({ id }) => id === skill)?.securityRequirements, principal);
 }
 
-/** Refuses a caller who satisfies none of the requirements. */
 function demand(guard: Guard, requirements: readonly SecurityRequirement[] | undefined, principal: Principal): void {
   const lacking = unmet(requirements, principal);
   if (lacking === undefined) return;
@@ -72,7 +70,6 @@ function missing(lacking: readonly Unmet[]): readonly string[] {
   return [...new Set(lacking.flatMap(({ schemes }) => schemes))];
 }
 
-/** The challenges of some schemes. Default: of all. */
 function challengesOf(
   { authenticator, place }: Guard,
   names?: readonly string[],

@@ -30,7 +30,7 @@ export type VerifyKey = (
   request: UniversalRequest,
 ) => Promise<Principal | undefined> | Principal | undefined;
 
-/** What a value of a header, a cookie or a parameter may be here. */
+/** What a key may contain in a header, a cookie or a query. */
 const keyPattern = /^[\x21-\x7e]+$/;
 
 /** A name of a header or a cookie (RFC 9110 §5.6.2). */
@@ -87,7 +87,7 @@ function placeOf(options: ApiKeyOptions): { readonly location: Location; readonl
 
 type Reader = (request: UniversalRequest) => string | undefined;
 
-/** Read a key. A key that is there twice is wrong: `""` is no key. */
+/** Read a key. A key that is sent twice is invalid: `""` is no key. */
 const readers: Readonly<Record<Location, (name: string) => Reader>> = {
   header(name) {
     const lower = name.toLowerCase();
@@ -209,7 +209,7 @@ export async function hashKey(key: string): Promise<string> {
   return prefix + toBase64(await sha256(key));
 }
 
-/** What becomes of a variable that is not set, where JavaScript makes a text or the name of a member of it. */
+/** What an unset variable becomes when JavaScript turns it into a string or a key. */
 const unset: ReadonlySet<unknown> = new Set(["", "undefined", "null", undefined, null]);
 
 /**
@@ -223,7 +223,6 @@ export function checkIsSet(field: string, secret: unknown): void {
   throw invalidParams([{ field, description }]);
 }
 
-/** Finds what belongs to a secret; `undefined` where nobody has it. */
 type SecretLookup<T> = (secret: string) => Promise<T | undefined>;
 
 /**
@@ -274,7 +273,6 @@ function checkOwner(owner: Partial<Principal> | undefined): void {
   throw invalidParams([{ field: "owner", description: 'of a secret must have a subject: { subject: "ada" }' }]);
 }
 
-/** The bytes of a hash; `undefined` where the text is no hash. */
 function hashOf(text: string): Bytes | undefined {
   if (!text.startsWith(prefix)) return undefined;
   try {

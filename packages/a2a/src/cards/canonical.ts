@@ -30,7 +30,6 @@ interface SignableForms {
   readonly reduced: string;
   /** Whether `reduced` lacks only empty texts and required values that are empty, and so means the same. */
   readonly same: boolean;
-  /** The value of `specification`. */
   readonly canonical: Json;
 }
 
@@ -196,7 +195,6 @@ function isImplied({ type, ...scheme }: Json): boolean {
   return type === own;
 }
 
-/** The same JSON in ASCII. */
 function ascii(json: string): string {
   return json.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
@@ -209,7 +207,6 @@ export interface StrayMember {
   readonly readAs?: string;
 }
 
-/** Maximum number of members that are listed. */
 const maxListed = 100;
 
 /** The members of a card, at any depth, that its versions do not define. */

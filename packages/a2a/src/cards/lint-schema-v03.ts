@@ -16,9 +16,9 @@ import {
   type Schema,
 } from "../model/schema.ts";
 
-/* A card of 0.3 to the letter (0.3 §5.5). Clients read it more leniently. */
+/* The strict schema of a 0.3 card (0.3 §5.5). Clients read cards leniently. */
 
-/** An object with these members. What it is called in TypeScript does not matter: only the violations are read. */
+/** An object with these members. It needs no TypeScript type, because only violations are read. */
 function members(fields: Readonly<Record<string, Field<unknown>>>): Schema<unknown> {
   return object(fields as Fields<unknown>);
 }
@@ -40,7 +40,6 @@ const flows = members({
 
 const description = optional(string);
 
-/** The members of each type of scheme. */
 const kinds: Readonly<Record<string, Schema<unknown>>> = {
   apiKey: members({ description, in: required(oneName(["query", "header", "cookie"])), name: required(filled) }),
   http: members({ description, scheme: required(filled), bearerFormat: optional(string) }),

@@ -36,7 +36,6 @@ interface Interface {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Most elements of a list that are looked at. */
 const maxElements = 1_000;
 
 function listOf(value: unknown, field: string): readonly Found<unknown>[] {
@@ -52,7 +51,6 @@ function entriesOf(value: unknown): readonly (readonly [string, unknown])[] {
   return isObject(value) ? Object.entries(value).slice(0, maxElements) : [];
 }
 
-/** The members of an object that are texts, with their paths. */
 function textsAt(object: unknown, field: string, names: readonly string[]): readonly Found<string>[] {
   if (!isObject(object)) return [];
   return names.flatMap((name) => {

@@ -44,7 +44,7 @@ const more: CardFinding = { level: "warning", field: "", message: `Only the firs
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The versions that a card is meant to be of. One without its address is told by the members of its version alone. */
+/** The versions that a card means to have. One without an address is recognized by other members of its version. */
 function intendedVersions(card: Json): readonly CardForm["version"][] {
   const versions = versionsOf(card);
   if (versions.length > 0) return versions;
@@ -95,7 +95,6 @@ function memberFindings(card: Json, versions: readonly CardForm["version"][]): C
   });
 }
 
-/** Members that the SDKs leave out of what they verify. */
 function readingFindings(card: Readonly<Record<string, unknown>>): CardFinding[] {
   if (!versionsOf(card).includes("1.0")) return [];
   try {
@@ -120,13 +119,11 @@ const error = (field: string, message: string): CardFinding => ({ level: "error"
 const warning = (field: string, message: string): CardFinding => ({ level: "warning", field, message });
 const quoted = (text: string): string => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
 
-/** Values that stand at more than one place. */
 function repeated<T>(all: readonly Found<T>[], key: (value: T) => string): readonly Found<T>[] {
   const seen = new Set<string>();
   return all.filter(({ value }) => seen.has(key(value)) || !seen.add(key(value)));
 }
 
-/** An address of gRPC: `host:port`. */
 const hostAndPort = /^(?:[\w.-]+|\[[\da-f:.]+\]):\d{1,5}$/i;
 
 /** Why clients elsewhere cannot, or should not, call a URL. */

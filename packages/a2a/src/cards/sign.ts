@@ -5,7 +5,6 @@ import type { PrivateCardKey, SignCardOptions, CardAlgorithm, CardKeySet } from 
 import { fromBase64Url } from "../base/base64.ts";
 import { isObject } from "../model/schema.ts";
 
-/** One text to sign, and whether it lacks something of the card. */
 interface Signable {
   readonly text: string;
   readonly lacking: boolean;
@@ -43,7 +42,6 @@ export async function signCard<Card extends object>(
   return { ...card, signatures: [...others, ...made.map(({ signature }) => signature)] };
 }
 
-/** What has to be signed of a card, each text once. */
 function signables(content: Readonly<Record<string, unknown>>, wantsReduced: boolean): readonly Signable[] {
   const versions = versionsOf(content);
   if (versions.length === 0) {
@@ -96,7 +94,6 @@ interface SignatureHeader {
  */
 const reducedMark = "reduced";
 
-/** Longest protected header, in characters. */
 const longest = 8192;
 
 /** Reads a protected header. `undefined` where it is none that can be verified. */

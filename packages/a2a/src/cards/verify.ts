@@ -19,7 +19,6 @@ export interface VerifyCardOptions {
 /** Verifies cards, and keeps the key sets that it has read. */
 type CardVerifier = (card: object, address?: string) => Promise<CardVerdict>;
 
-/** Maximum number of signatures of a card that are verified. */
 const maxSignatures = 16;
 
 /**
@@ -91,7 +90,7 @@ function formsOf(card: Json): Forms | string {
   }
 }
 
-/** The members that either of two forms of the same card has. */
+/** The union of two forms of the same card. */
 function merged(one: unknown, other: unknown): unknown {
   if (Array.isArray(one) && Array.isArray(other)) return one.map((item, at) => merged(item, other[at]));
   if (!isObject(one) || !isObject(other)) return one;
@@ -115,7 +114,6 @@ function halved(verdict: SignatureVerdict): SignatureVerdict {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What can be verified of a card. */
 interface Forms {
   readonly forms: readonly CardForm[];
   /** What to say of its members where a signature does not hold. */
@@ -132,7 +130,6 @@ function noteOn(stray: readonly StrayMember[]): string {
   return `. It has members that its version does not define: ${names.join("; ")}`;
 }
 
-/** A verdict, with the form that a valid signature is over. */
 type FormVerdict = SignatureVerdict & { readonly form?: CardForm };
 
 /** The origins that a card belongs to: that of its address, or else those of all its interfaces. */
@@ -154,7 +151,7 @@ function originOf(address: unknown): string {
   return /^[^/?#@]+$/.test(address) && URL.canParse(url) ? new URL(url).origin : "";
 }
 
-/** What is wrong with a signature that holds for a card without its empty values as well. */
+/** Why a signature that also holds without the empty values is rejected. */
 const partial = "it does not cover what is empty, such as a security requirement without scopes";
 
 async function verdictOf(
@@ -277,7 +274,6 @@ function isForged({ signatures }: CardVerdict): boolean {
   return signatures.some(({ outcome }) => outcome === "invalid");
 }
 
-/** What is wrong with the signatures, each reason once. */
 function reasonsOf(verdicts: readonly CardVerdict[]): string {
   const signatures = verdicts.flatMap((verdict) => verdict.signatures);
   if (signatures.length === 0) return "it has no signature";

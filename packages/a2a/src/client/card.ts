@@ -112,12 +112,10 @@ async function fetchCard(url: string, source: CardSource, signal: AbortSignal | 
   return observe(source.observer?.card?.({ url }), () => requestCard(request, known, source, signal));
 }
 
-/** A request for a card. */
 interface CardRequest {
   readonly url: string;
   readonly headers: Record<string, string>;
   readonly redirect: FetchInit["redirect"];
-  /** The key of the card in the cache. */
   readonly key: string;
 }
 
@@ -145,7 +143,6 @@ async function requestCard(
 /** Stands for: the caller gave no headers. */
 export const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
 
-/** Keeps a card in the cache for as long as its response allows. */
 function keep(
   source: CardSource,
   key: string,
@@ -185,11 +182,9 @@ export function checkDeclared(card: AgentCard, operation: OperationName): void {
  * loopback a card is revalidated at each use: ports are reused within seconds, and whoever develops an agent changes it all the time.
  */
 
-/** What is kept of a card. */
 interface Kept extends Pick<CachedCard, "etag" | "lastModified"> {
   /** The document as received, as JSON: each client reads it by the versions that it speaks, and checks its signatures. */
   readonly json: string;
-  /** When the card is stale, in monotonic time. */
   readonly staleAt: number;
 }
 
@@ -199,7 +194,7 @@ const bounds = { bytes: 16 << 20, entries: 200, bytesOf: (key: string, { json }:
 /** Maximum time for which a card is used without a request, whatever its server allows. */
 const maxFreshMs = 24 * 60 * 60_000;
 
-/** By the function that sends requests, then by the clock. The functions of users live as long as they keep them. */
+/** By the function that sends requests, then by the clock. Weak, so that user functions can be collected. */
 const caches = new WeakMap<object, WeakMap<Clock, BoundedMap<Kept>>>();
 
 /** The cache of all clients that send requests with a function. `decode` reads a card for one of them. */

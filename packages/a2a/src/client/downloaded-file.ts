@@ -15,7 +15,6 @@ import type { FetchLike } from "../transport/client/binding.ts";
 
 /* The parts of artifacts as files that are read one after the other. */
 
-/** How the files of a download are made. */
 interface DownloadedFiles {
   readonly maxBytes?: number;
   readonly fetch?: FileFetch;
@@ -92,7 +91,6 @@ class DownloadedFile extends ReadableFile {
   readonly #count: (bytes: Bytes) => Bytes;
   #begun = false;
   #over = false;
-  /** The step after the file. */
   #next: Step | undefined;
 
   constructor(
@@ -151,8 +149,6 @@ class DownloadedFile extends ReadableFile {
     return undefined;
   }
 }
-
-/** Reading files that an agent links to. */
 
 /**
  * Makes `Client.fileFetch()`. `own` returns the URLs of the agent whose origins are its own: the user named them, so a link there leads to no

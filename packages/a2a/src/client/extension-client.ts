@@ -63,7 +63,6 @@ export type ExtensionClientOf<X> = X extends { readonly "~types"?: infer Types e
 /** `client.ext`, of a client with these extensions. */
 export type ExtOfClient<E extends AnyExtension> = <X extends E>(extension: X) => ExtensionClientOf<X>;
 
-/** `client.ext` of a client. */
 function extOf(
   readers: readonly ExtensionReader[],
   parts: ClientParts,
@@ -110,7 +109,7 @@ function eventOf(from: Readable): StreamResponse {
   return "status" in from ? { task: from } : from;
 }
 
-/** An agent without a method says so in other words on each binding. Where its card does not declare the extension, this is why. */
+/** Each binding reports a missing method differently. Explains it where the card does not declare the extension. */
 function explained(thrown: unknown, { uri }: AnyExtension, name: string, card: AgentCard): unknown {
   const isUnknown = hasCode(thrown, "MethodNotFound", "UnsupportedOperation");
   if (!isUnknown || declarationOf(uri, card) !== undefined) return thrown;
@@ -191,7 +190,7 @@ export class Extending {
   }
 }
 
-/** A line in the log for the first value of a field that is left out: a stranger may send any number. */
+/** Logs the first dropped value of each field: a stranger may send any number. */
 function onceEach(uri: string, logger: Logger): (field: string, mistake?: TypeError) => void {
   const told = new Set<string>();
   return (field, mistake) => {

@@ -38,7 +38,6 @@ import {
 import { onAbort } from "../transport/client/signals.ts";
 import { activatedIn, give, readingBatches, readWhenAsked } from "./received.ts";
 
-/** What is called of an extension, whatever its types are. */
 interface Hooks {
   onRequest?(request: object, call: RequestingCall): unknown;
   onEvent?(event: StreamResponse, reads: EventReads<ExtensionTypes>): unknown;
@@ -273,7 +272,7 @@ export class ClientExtensions {
     }
   }
 
-  /** A hook has failed: one of kind `data` is a line in the log. */
+  /** A failed hook of kind `data` is only logged. */
   #failed(extension: AnyExtension, hook: string, thrown: unknown): void {
     if (extension.kind === "data") return this.#log(extension, hook, thrown);
     if (thrown instanceof A2AError) throw thrown;

@@ -31,7 +31,6 @@ export interface WithExtensions<E extends AnyExtension> {
   ext<X extends E>(extension: X): EventOf<X> | undefined;
 }
 
-/** A task and its artifacts. */
 interface ExtendedTask<E extends AnyExtension> extends Omit<Task, "artifacts">, WithExtensions<E> {
   readonly artifacts?: readonly (Artifact & WithExtensions<E>)[];
 }
@@ -53,7 +52,6 @@ type ReceivedMember<Member, E extends AnyExtension> = Member extends Task
       ? TaskArtifactUpdateEvent & { readonly artifact: WithExtensions<E> }
       : Member;
 
-/** Each kind of an answer or an event. */
 type ReceivedKind<Kind, E extends AnyExtension> = Kind extends unknown
   ? WithExtensions<E> & { readonly [Name in keyof Kind]: ReceivedMember<Kind[Name], E> }
   : never;
@@ -77,7 +75,6 @@ export type ResponseTo<E extends AnyExtension, Name extends UnaryName> = Name ex
       ? ReceivedList<E>
       : UnaryOperations[Name]["response"];
 
-/** What `ext` of an event is. */
 type Ext = (extension: AnyExtension) => unknown;
 
 /**
@@ -107,7 +104,6 @@ export function readWhenAsked(
   };
 }
 
-/** Reads what an extension has put into an artifact of a task. */
 type ReadArtifact = (task: Task, artifact: Artifact) => Ext;
 
 /**

@@ -34,7 +34,6 @@ export const streamPolicy: RetryPolicy = { budget: 120_000, minDelay: 250, maxDe
 
 /** Where retries are reported, and what measures them. */
 interface RetryDeps {
-  /** Measures delays. */
   readonly clock: Clock;
   /** Logs retries and reconnections. Default: nothing is logged. */
   readonly logger?: Logger | undefined;
@@ -60,7 +59,6 @@ export function reworded(error: A2AError, message: string, metadata?: Readonly<R
   return new A2AError(error.code, message, { ...options, metadata: { ...error.metadata, ...metadata }, cause: error });
 }
 
-/** Seconds, for messages. */
 const seconds = (ms: number): string => `${Math.round(ms / 100) / 10} s`;
 
 /** The failures in a row of one call or stream. Waits between its attempts, until its budget is spent. */

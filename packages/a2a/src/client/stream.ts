@@ -119,7 +119,7 @@ export class EventStream<E extends AnyExtension = never>
     return this;
   }
 
-  /** Returns the next event. An event that is there already costs one microtask, where a generator would need three. */
+  /** Returns the next event. A buffered event costs one microtask; a generator would need three. */
   next(): Promise<Result<E>> {
     const item = this.#waiting === 0 ? this.#take() : undefined;
     if (item !== undefined) return Promise.resolve(item);
@@ -177,7 +177,7 @@ export class EventStream<E extends AnyExtension = never>
   }
 }
 
-/** As servers of ours read a task. */
+/** As Parley servers return a task. */
 const asRead = { mergeTextParts: true } as const;
 
 /**
@@ -250,7 +250,6 @@ export async function collect(
   throw new A2AError("InvalidResponse", "The stream ended without an event");
 }
 
-/** What waiting for a task needs of a client. */
 interface TaskSource {
   readonly card: { readonly capabilities: { readonly streaming?: boolean } };
   getTask(id: string, options: CallOptions): Promise<Task>;

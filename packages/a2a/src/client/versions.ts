@@ -230,7 +230,7 @@ function withCards<Wire extends Pick<Shapes, "decodeResponse">>(
   return { ...wire, decodeResponse };
 }
 
-/** Servers whose card says 1.0, and whose events have the `kind` of 0.3 in place of the member that wraps them, such as LangGraph's 0.16. */
+/** Servers whose card says 1.0 but whose events have the `kind` of 0.3 instead of a wrapper, such as LangGraph 0.16. */
 
 const members: Readonly<Record<string, string>> = {
   task: "task",

@@ -31,7 +31,6 @@ export interface WatchedTask {
   subscribe(this: void, listener: () => void): () => void;
 }
 
-/** What watching needs of a client. */
 interface WatchSource {
   getTask(id: string, options: CallOptions): Promise<Task>;
   subscribeToTask(id: string, options: SubscribeOptions): EventStream;
@@ -123,7 +122,6 @@ class TaskWatcher {
     }
   }
 
-  /** Reads the stream to its end. */
   async #read(options: CallOptions): Promise<void> {
     const stream = this.#source.subscribeToTask(this.#id, {
       ...options,

@@ -32,7 +32,6 @@ export interface FoundServer {
 
 /** Largest document, and largest answer of a token endpoint, in bytes. */
 const maxDocumentBytes = 1024 * 1024;
-/** Longest request to an authorization server, in milliseconds. */
 const maxRequestMs = 30_000;
 
 /**
@@ -169,7 +168,6 @@ async function readMetadata(url: string, fetch: GuardedFetch): Promise<ServerMet
   return typeof value?.["issuer"] === "string" && URL.canParse(value["issuer"]) ? (value as ServerMetadata) : undefined;
 }
 
-/** A document; `undefined` where there is none. */
 async function readJson(url: string, fetch: GuardedFetch): Promise<Readonly<Record<string, unknown>> | undefined> {
   const response = await fetch(url, { headers: { accept: "application/json" } });
   if (response.status !== 200) {

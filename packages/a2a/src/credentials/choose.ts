@@ -10,7 +10,6 @@ export interface ChosenScheme {
   readonly provider: CredentialProvider;
 }
 
-/** How many requirements and schemes of a card are read. */
 const maxOfCard = 100;
 
 /**
@@ -75,7 +74,7 @@ export interface Challenge {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** Longest header that is read. A longer one is cut. */
+/** Maximum header length in characters. A longer one is cut. */
 const longest = 8_192;
 
 /** Pieces of a header. Each is read from where the one before it ended. */
@@ -85,7 +84,7 @@ const quoted = /"((?:[^"\\]|\\.)*)"/y;
 /** A value without quotes. Some servers send URLs so. */
 const bare = /[\w!#$%&'*+.^`|~:/?@-]+/y;
 
-/** What a pattern finds at a place; `undefined` where it finds nothing there. */
+/** Matches a sticky pattern at an index. */
 function take(pattern: RegExp, text: string, at: number): RegExpExecArray | undefined {
   pattern.lastIndex = at;
   return pattern.exec(text) ?? undefined;

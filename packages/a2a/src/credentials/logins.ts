@@ -17,8 +17,6 @@ import {
 } from "./server-calls.ts";
 import { TokenProvider } from "./token-provider.ts";
 
-/* Grants for which a user logs in. */
-
 /** Where the browser of a user comes back to after a login. `loopbackRedirect()` of `@parley/node` is one. */
 export interface LoginRedirect {
   /** Gets ready for one login. */
@@ -38,7 +36,6 @@ export interface PendingLogin {
   close(): Promise<void>;
 }
 
-/** A client for which a user logs in. */
 interface UserOptions extends OAuthOptions {
   /**
    * Is told who has logged in. With it a provider of OpenID is asked for the scopes `openid`, `profile` and `email`, and without them where
@@ -219,7 +216,7 @@ async function logInElsewhere(call: GrantCall, { prompt }: DeviceCodeOptions) {
   throw new A2AError("Unauthenticated", "Nobody has logged in with the code before it expired");
 }
 
-/** What the user is shown. The server wrote it, so it is made safe to show. */
+/** The prompt for the user, made safe to show: the server wrote it. */
 function promptOf(
   call: GrantCall,
   device: { verification_uri: string; verification_uri_complete?: string; user_code: string; expires_in: number },

@@ -85,7 +85,7 @@ interface LibraryRequest {
   readonly signal?: AbortSignal;
 }
 
-/** The guard refuses what is without TLS, in place of the library. Bodies of the library are forms. */
+/** The guard enforces TLS in place of the library. The library's bodies are forms. */
 function throughGuard(fetch: GuardedFetch) {
   return (url: string, { method, headers, body, signal }: LibraryRequest): Promise<Response> =>
     fetch(url, {
@@ -120,7 +120,7 @@ export async function requestTokens(
   }
 }
 
-/** The answer, and its ID token. The library would refuse the answer for it, and no call needs it: `userOf()` checks it. */
+/** Separates the ID token, which would make the library reject the answer. `userOf()` checks it. */
 async function withoutIdToken(
   response: Response,
 ): Promise<{ readonly response: Response; readonly idToken?: unknown }> {
@@ -213,8 +213,6 @@ export async function proofFor(
     .sign(key.pair.privateKey);
 }
 
-/* Who has logged in, by OpenID Connect. */
-
 /** A user who has logged in. The authorization server vouches for it. The text is one line, without control characters. */
 export interface LoggedInUser {
   /** The id of the user at the issuer. */
@@ -233,7 +231,6 @@ export function userScopes({ scopes_supported: known }: ServerMetadata): readonl
   return ["openid", "profile", "email"].filter((scope) => known.includes(scope));
 }
 
-/** Longest name that is shown, in characters. */
 const longestName = 200;
 
 /**

@@ -30,10 +30,10 @@ export class CredentialSession implements RequestCredentialing {
   #chosen: readonly ChosenScheme[] | undefined;
   /** Scopes that the server asked for, by scheme. */
   readonly #asked = new Map<string, readonly string[]>();
-  /** How often credentials were replaced. Calls that were refused with the ones before need not replace them again. */
+  /** How often credentials were replaced. Calls refused with older ones need not replace them again. */
   #version = 0;
   #replacing: Promise<boolean> | undefined;
-  /** Errors of the providers. They are no refusals of the server. */
+  /** Errors of the providers, as opposed to refusals of the server. */
   readonly #own = new WeakSet<object>();
 
   constructor(providers: readonly CredentialProvider[], logger: Logger) {
@@ -202,7 +202,7 @@ export class CredentialSession implements RequestCredentialing {
     };
   }
 
-  /** The refusal, which says so where the credentials satisfy nothing that the card asks for. */
+  /** Adds to a refusal that no credentials satisfy the card. */
   #explained(error: A2AError): A2AError {
     if (this.#chosen !== undefined) return error;
     const wanted = describeRequirements(this.#card as AgentCard);

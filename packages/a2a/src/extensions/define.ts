@@ -47,7 +47,6 @@ type NamedMethod<Name, Method> = Name extends keyof ExtensionMethods
   ? Method
   : "The name of a method has a slash, such as notes/find";
 
-/** Nothing of a kind. */
 type None = Readonly<Record<never, never>>;
 
 /** The types of an extension that adds nothing to what is sent. */

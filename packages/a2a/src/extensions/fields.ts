@@ -22,19 +22,16 @@ import { fit, isSchema } from "./schemas.ts";
 
 /** A value in a metadata map. */
 interface MetadataEntry {
-  /** The name for agents and clients. */
   readonly name: string;
   /** The first one is written, any is read. */
   readonly keys: readonly [string, ...string[]];
   readonly schema: StandardSchema;
 }
 
-/** Data parts of one name. */
 interface DataEntry {
   readonly name: string;
   readonly mediaType: string | undefined;
   readonly schema: StandardSchema;
-  /** Whether a part is one of these. */
   readonly matches: (part: Part) => boolean;
 }
 
@@ -123,7 +120,6 @@ export function dataIn(
   );
 }
 
-/** The value, where it fits. */
 function fitting(
   schema: StandardSchema,
   value: unknown,

@@ -3,7 +3,7 @@ import { A2AError } from "../model/index.ts";
 import type { AnyExtension } from "../protocol/index.ts";
 import { BoundedMap, memoryOf } from "../base/bounded-map.ts";
 
-/* What a hook that throws ends, and what it does not. */
+/* How hooks run: what a failing one ends, how long one may take, and what is logged. */
 
 /** Whether an extension may fail nothing: its failures are log lines. */
 export function isHarmless({ kind }: AnyExtension): boolean {
@@ -47,7 +47,7 @@ export function atOnce<T>(returned: T, what: string): T {
   throw new TypeError(`It returned a promise in place of ${what}`);
 }
 
-/** A copy for a hook: what the hook does to it, and not to what it returns, is seen by nobody else. */
+/** A copy for a hook, whose changes to it nobody else sees. */
 export function copyFor<T extends object>(value: T): T {
   try {
     return structuredClone(value);
@@ -64,7 +64,7 @@ export interface HookTime {
   readonly limit: number;
 }
 
-/** Timers of JavaScript hold no longer time, in milliseconds. */
+/** Maximum delay of a JavaScript timer, in milliseconds. */
 const longest = 2 ** 31 - 1;
 
 /** What a hook waits for, or a rejection where it has not settled in time. What it gives after that is dropped. */
@@ -76,7 +76,7 @@ export function inTime<T>(work: PromiseLike<T>, { clock, limit }: HookTime): Pro
   });
 }
 
-/** How many bytes of tasks and their failures are remembered. What is forgotten is told again. */
+/** Memory of the failures that were logged, in bytes. A forgotten one is logged again. */
 const rememberedBytes = 1 << 20;
 
 /** Tells of each failure of an extension once for a task: an agent may yield any number of events, and each fails alike. */

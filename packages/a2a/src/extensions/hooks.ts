@@ -148,9 +148,7 @@ export interface RowStore {
   read(feature: string): Promise<readonly ExtensionRow[]>;
 }
 
-/** The rows of an extension while its hook runs. */
 interface HookRows {
-  /** For the hook. */
   readonly changes: Omit<TaskRows, "read">;
   /** The hook is over: a later change would be stored with nothing. */
   readonly end: () => void;

@@ -87,7 +87,6 @@ export async function callMethod(
 /** Answers of so many characters need no reservation, as tasks do not. */
 const unreserved = 256 << 10;
 
-/** Why a JSON object does not fit a schema, by its fields. */
 function wrongFields(schema: StandardSchema, value: object): readonly FieldViolation[] {
   const fields = misfits(schema, "", value).slice(0, maxViolations);
   return fields.map(({ field, description }) => ({ field: field.replace(/^\./, ""), description }));

@@ -125,7 +125,6 @@ class MessageReads implements TurnReads<ExtensionTypes> {
   }
 }
 
-/** Where the values of an event are. */
 interface Source {
   readonly metadata: { readonly [Place in MetadataPlace]?: JsonObject | undefined };
   readonly parts: readonly Part[];

@@ -161,17 +161,15 @@ export class RunningHooks {
 
 const none: readonly ExtensionReader[] = [];
 
-/** The task that an event is of. */
 function taskOf({ task, message, statusUpdate, artifactUpdate }: Partial<StreamResponse>): string | undefined {
   return task?.id ?? (statusUpdate ?? artifactUpdate ?? message)?.taskId;
 }
 
-/** The one member of a stream response. */
 function memberOf(event: StreamResponse): string {
   return Object.keys(event).find((name) => event[name as keyof StreamResponse] !== undefined) ?? "task";
 }
 
-/** Most bytes that an extension of the kind `data` may add to a message: the task must have room for it. */
+/** Maximum bytes that an extension of kind `data` may add to a message: the task must have room for it. */
 const maxAdded = 1 << 20;
 
 /** What `onAccept` of one extension makes of a message. No promise where the hook gives none. */
@@ -238,7 +236,6 @@ function bytesOf(value: unknown): number {
   return utf8Length(jsonTextOf(value));
 }
 
-/** What `onAppend` of one extension makes of an event. */
 function appendedBy(
   { extension }: ExtensionReader,
   before: AppendedEvent,

@@ -44,7 +44,6 @@ function pathOf(field: string): readonly PropertyKey[] {
 
 /* One value against one schema. The value may come from a stranger, and the schema from any library. */
 
-/** What a schema says about a value. */
 type Fit = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly issues: Issues };
 
 type Issues = readonly SchemaIssue[];

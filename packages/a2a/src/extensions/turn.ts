@@ -217,7 +217,6 @@ export class ExtensionsOfTurn {
   }
 }
 
-/** Work of an extension that its turn waits for. */
 interface Wait {
   readonly uri: string;
   readonly work: Promise<unknown>;

@@ -110,7 +110,7 @@ export function streamOf(open: () => AsyncGenerator<Bytes, void, void> | Generat
   return stream as ByteStream;
 }
 
-/** For runtimes whose streams have no iterator. */
+/** For runtimes whose streams are not async iterable. */
 async function* iterate(stream: ReadableStream<Bytes>): AsyncGenerator<Bytes, void, void> {
   const reader = stream.getReader();
   try {
@@ -198,7 +198,7 @@ export async function* fetched(
   }
 }
 
-/* Names of files, which strangers choose. */
+/* File names that strangers choose. */
 
 /** Names that Windows reserves for devices, with any extension. It ignores spaces before the extension, and reads small raised digits as digits. */
 const reserved = /^(?:con|prn|aux|nul|conin\$|conout\$|com[\d¹²³]|lpt[\d¹²³]) *(?:\.|$)/i;

@@ -190,7 +190,7 @@ function grown(buffer: Uint8Array, needed: number, most: number): Uint8Array {
   return larger;
 }
 
-/** Reads a source. A signal ends a read that waits, and closes the source. */
+/** Reads a source. A signal ends a pending read and closes the source. */
 class Abortable {
   readonly #pieces: SourcePieces;
   readonly #signal: AbortSignal | undefined;
@@ -230,13 +230,12 @@ class Abortable {
     throw new TypeError(`a piece of the file is not a Uint8Array, but ${what}`);
   }
 
-  /** Ends the reading, and closes a source that has not ended. */
   end(): void {
     this.#signal?.removeEventListener("abort", this.#abort);
     this.#close(undefined);
   }
 
-  /** Not a race with one promise for the signal: that promise would keep every read in memory. */
+  /** Not `Promise.race` with one promise for the signal: that promise would keep every read in memory. */
   #read(): Promise<IteratorResult<unknown, unknown>> {
     const next = this.#pieces.next();
     if (!(next instanceof Promise)) return Promise.resolve(next);

@@ -145,13 +145,13 @@ function refused(reason: string, cause?: unknown, hint?: string): RefusedAddress
   return new RefusedAddress(reason, cause, hint);
 }
 
-/** Only in the error of `guardedFetch`: what remote callers are told is the reason alone. */
+/** Only in the error of `guardedFetch`; remote callers get the reason alone. */
 const localHint = "; for local work, pass { allowLoopback: true } to guardedFetch()";
 
 const token = /^[\w!#$%&'*+.^`|~-]+$/;
 /** Tabs and visible characters. A line break would begin another header (RFC 9110 §5.5). */
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
-/** Headers that the connection decides: they say where a message begins and ends, and where it goes. */
+/** Headers that the connection sets: framing and routing. */
 const reservedHeaders: readonly string[] = [
   "connection",
   "content-length",
@@ -182,7 +182,6 @@ async function pinnedFetch(target: Target, init: DialInit, dialer: Dialer, polic
   return dialer.fetch(target.url, addresses, init);
 }
 
-/** The addresses of a host. Throws where one of them may not be called. */
 async function resolve(
   { host, allowed }: Target,
   dialer: Dialer,
@@ -268,7 +267,7 @@ function tooLarge(maxBytes: number): A2AError {
   return new A2AError("InvalidResponse", `The answer is larger than ${maxBytes} bytes`);
 }
 
-/* The end of an outgoing call: its timeout, and its caller. */
+/* What ends an outgoing call: its timeout or its caller. */
 
 /**
  * Rejects when the signal is aborted, also for work that cannot be canceled, such as name resolution. `late` gets a result
@@ -289,7 +288,6 @@ export function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined, 
 /** A timeout and the signal of the caller, as one signal. */
 interface Limit {
   readonly signal: AbortSignal;
-  /** The `A2AError` for what went wrong. */
   explain(error: unknown): A2AError;
   /** Stops the timer: the call is over. */
   end(): void;

@@ -3,17 +3,14 @@ import { referenceKey } from "../webhooks/index.ts";
 import type { HandledDelivery, TaskReader, WebhookDelivery, WebhookListener, WebhookMemory } from "./port.ts";
 import { BoundedMap, memoryOf } from "../base/bounded-map.ts";
 
-/** A delivery that was accepted. */
 interface Accepted {
   readonly event: StreamResponse;
   readonly delivery: WebhookDelivery;
-  /** Names who sent it. */
   readonly sender: string;
   /** Absent: the sender gives no id, so a repetition cannot be told. */
   readonly handled: HandledDelivery | undefined;
   readonly listener: WebhookListener;
   readonly client: TaskReader | undefined;
-  /** Size of the body. */
   readonly bytes: number;
 }
 

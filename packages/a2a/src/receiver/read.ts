@@ -44,7 +44,6 @@ export function taskOf({ task, message, statusUpdate, artifactUpdate }: StreamRe
   return id;
 }
 
-/** Longest body of a challenge in characters. */
 const longest = 1024;
 
 /**

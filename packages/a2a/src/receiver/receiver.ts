@@ -47,7 +47,7 @@ export function createReceiver(options: WebhookReceiverOptions, forms: BodyForms
   return receiver;
 }
 
-/** Where requests come in: each is checked, and its event is handed over. */
+/** Checks each request and hands over its event. */
 class Entrance {
   readonly tokens: Tokens;
   readonly #options: WebhookReceiverOptions;
@@ -57,7 +57,7 @@ class Entrance {
   readonly #prove: ReturnType<typeof trusting>;
   readonly #limits: RequestLimits;
   readonly #deliveries: Deliveries;
-  /** For bodies whose sender is not proved yet. Of its own, because anyone can fill it, and a key set may hang. */
+  /** For bodies of unverified senders. A separate budget, because anyone can fill it and a key set may hang. */
   readonly #checking: ByteBudget;
   #requests = 0;
   #closing = false;
@@ -114,7 +114,7 @@ class Entrance {
     return accepted;
   }
 
-  /** Who sent it. A body that is not what was sent cannot be verified: that is a mistake of this program, not of the sender. */
+  /** Verifies the sender. A rewritten body cannot be verified, which is this program's mistake and not the sender's. */
   async #proved(request: UniversalRequest, body: string, bytes: number, token: Addressee): Promise<Proof> {
     // Small bodies still pass while large ones take all of the room.
     const owner = String((this.#requests += 1));
@@ -136,7 +136,7 @@ const parsedBefore =
 
 const accepted: UniversalResponse = { status: 204, headers: {} };
 
-/** The sender deletes its config. */
+/** Makes the sender delete its config. */
 const gone: UniversalResponse = { status: 410, headers: { "cache-control": "no-store" } };
 
 function refuse(message: string): never {
@@ -182,7 +182,6 @@ function countOf(text: string | undefined): number | undefined {
   return text !== undefined && /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined;
 }
 
-/** The path of the receiver at this host. */
 function pathOf({ url, path }: WebhookReceiverOptions): string {
   if (!URL.canParse(url)) throw wrongOption("url", "must be an absolute URL");
   return path ?? new URL(url).pathname;

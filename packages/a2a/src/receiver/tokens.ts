@@ -6,7 +6,6 @@ import type { TaskReader, WebhookConfigInit, WebhookListener, WebhookSubscriptio
 
 /* Tokens of configs: what a receiver gives to senders, and whose deliveries they mark. */
 
-/** Who gets the events. */
 interface Target {
   readonly listener: WebhookListener;
   readonly client: TaskReader | undefined;
@@ -25,7 +24,6 @@ interface SubscribedAddressee {
 /** Tokens of subscriptions begin so, also those of other processes. */
 const subscriptionPrefix = "prlsub_";
 
-/** Longest token that is looked up. */
 const longest = 4096;
 
 /** The token of a receiver, and those of its subscriptions. */

@@ -38,20 +38,16 @@ export interface Proof {
   readonly taskId?: string;
 }
 
-/** What is checked, beside the request itself. */
 interface Delivered extends ReceivedWebhook {
-  /** Whose token it has. */
   readonly token: Addressee;
 }
 
 /** Checks one of `accept`. Throws what to answer. */
 type Check = (webhook: Delivered) => Promise<Omit<Proof, "trust">>;
 
-/** What the checks need of the receiver. */
 interface TrustHost {
   readonly url: string;
   readonly hasToken: boolean;
-  /** In milliseconds. */
   readonly tolerance: number;
   readonly clock: Clock;
   readonly fetch: GuardedFetch;
@@ -113,10 +109,8 @@ function checkOf(
   throw wrongOption(field, "must have keySet, publicKey, secret, jwt or tokenOnly");
 }
 
-/** A public key of Standard Webhooks. */
 const publicKey = /^whpk_[A-Za-z\d+/]{43}=$/;
 
-/** `nameOf`: names the sender. */
 function signedBy(text: string, nameOf: () => string | Promise<string>, host: TrustHost): Check {
   const key = webhookKey(text);
   let name: string | Promise<string> | undefined;
@@ -125,7 +119,7 @@ function signedBy(text: string, nameOf: () => string | Promise<string>, host: Tr
   return async (webhook) => signed([await key], webhook, await (name ??= nameOf()), host);
 }
 
-/** A digest that names a secret of at least 24 random bytes: nobody can try them all. */
+/** A digest that names a secret. With at least 24 random bytes it cannot be guessed. */
 async function digestOf(secret: string): Promise<string> {
   return toBase64Url((await sha256(secret)).subarray(0, 16));
 }
@@ -202,7 +196,6 @@ export function tokenOf(request: Pick<UniversalRequest, "header">): string | und
   return request.header(webhookHeaders.token) ?? request.header(webhookHeaders.tokenOfGo);
 }
 
-/** A key set that was read. */
 interface ReadKeySet {
   /** As it came, for JWTs. */
   readonly keys: readonly object[];
@@ -210,7 +203,6 @@ interface ReadKeySet {
   readonly webhookKeys: readonly WebhookKey[];
 }
 
-/** Most keys that are read. */
 const maxKeys = 32;
 
 /** The key set of a server, read when it is first needed, and again when a signature is by no key that is known. */
@@ -253,7 +245,7 @@ async function readKeySet(value: unknown): Promise<ReadKeySet> {
   return { keys, webhookKeys: webhookKeys.filter((key) => key !== undefined) };
 }
 
-/** An Ed25519 key (RFC 8037 §2). Keys of other kinds are for others. */
+/** An Ed25519 key (RFC 8037 §2). Other kinds are ignored. */
 async function webhookKeyOf(jwk: Readonly<Record<string, unknown>>): Promise<WebhookKey | undefined> {
   const { kty, crv, x } = jwk;
   if (kty !== "OKP" || crv !== "Ed25519" || typeof x !== "string" || !/^[\w-]{43}$/.test(x)) return undefined;

@@ -61,9 +61,7 @@ export interface VerifyTokenOptions {
   readonly tolerance?: number;
 }
 
-/** What a JWT that was verified says. */
 interface VerifiedToken {
-  /** `jti`. */
   readonly id: string;
   readonly taskId: string;
 }

@@ -17,7 +17,6 @@ export type CheckBinding = (
   place: AuthenticationPlace,
 ) => Promise<void> | void;
 
-/** What is demanded of tokens. */
 interface BindingRules {
   readonly bound: "dpop" | "certificate" | undefined;
   readonly dpop: DpopOptions | undefined;
@@ -86,10 +85,8 @@ export function dpopAlgorithms(options: DpopOptions | undefined): string[] {
 /** Checks the proof of a request. `jkt`: the key that the token is bound to. */
 type CheckProof = (jkt: string, token: string, request: UniversalRequest, place: AuthenticationPlace) => Promise<void>;
 
-/** Longest proof in characters. */
 const maxProofLength = 8 * 1024;
 
-/** Makes the check of proofs (RFC 9449 §4.3). */
 function proofCheck(options: DpopOptions, clock: Clock): CheckProof {
   const { maxAge = 60_000 } = options;
   const algorithms = dpopAlgorithms(options);
@@ -138,7 +135,6 @@ function isSameTarget(htu: unknown, url: string): boolean {
   return bare(htu) === bare(url);
 }
 
-/** Remembers proofs in this process. */
 function proofMemory(clock: Clock, maxAge: number): (proof: string) => boolean {
   const proofs = new BoundedMap<number>({ bytes: 16 << 20, bytesOf: (proof) => memoryOf(proof) });
   return (proof) => {
@@ -169,7 +165,6 @@ class Nonces {
     this.#clock = clock;
   }
 
-  /** The nonce now. */
   current(): Promise<string> {
     return this.#nonce(this.#period);
   }

@@ -66,10 +66,9 @@ export function introspectionAuthenticator(
   return tokenAuthenticator({ schemes, options: { ...options, remember }, host, issuer, check });
 }
 
-/** Most requests at a time: strangers can invent as many tokens as they like. */
+/** Maximum concurrent requests: anyone can make up tokens. */
 const maxRequests = 64;
 
-/** Asks an authorization server about tokens. */
 function introspectionCheck(options: IntrospectionOptions, host: TokenHost): CheckToken {
   const { issuer, clientId, clientSecret, clientAuthentication = "basic", endpoint } = options;
   const metadata = endpoint === undefined ? issuerMetadata(issuer, host) : undefined;

@@ -4,8 +4,6 @@ import { isObject } from "../../model/schema.ts";
 import { readJson, RemoteDocument } from "../../net/remote-document.ts";
 import { checkedUrl, wrongOption, type TokenHost, type JwtOptions } from "./options.ts";
 
-/* An authorization server: its metadata. */
-
 /** The metadata of an authorization server, by the names of RFC 8414 §2. Only `issuer` is checked. */
 type IssuerMetadata = Readonly<Record<string, unknown>>;
 
@@ -56,7 +54,6 @@ export function endpointOf(metadata: IssuerMetadata, name: string): string {
   return checkedUrl(name, endpoint).href;
 }
 
-/** The keys of an issuer. */
 interface KeySource {
   /** The keys now. Throws an `A2AError` `Unavailable` where they cannot be had. */
   current(): Promise<JWTVerifyGetKey>;
@@ -64,9 +61,8 @@ interface KeySource {
   again(): Promise<JWTVerifyGetKey> | undefined;
 }
 
-/** Most keys of a set. */
 const maxKeys = 100;
-/** Least time between two readings of keys, in milliseconds. Callers with unknown keys are refused meanwhile. */
+/** Minimum time between two reads of the keys, in milliseconds. Callers with unknown keys are rejected meanwhile. */
 const cooldown = 10_000;
 
 /** The keys that options name. */

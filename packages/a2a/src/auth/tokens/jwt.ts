@@ -40,7 +40,6 @@ export function jwtAuthenticator(schemes: Authenticator["securitySchemes"], opti
   return tokenAuthenticator({ schemes, options, host, issuer, check: jwtCheck(options, host) });
 }
 
-/** Verifies JWTs. */
 function jwtCheck(options: JwtOptions, host: TokenHost): CheckToken {
   const { issuer, type = "at+jwt" } = options;
   const algorithms = checkedAlgorithms("algorithms", options.algorithms);
@@ -82,7 +81,7 @@ function isOfType(typ: unknown, wanted: string): boolean {
   return typeof typ === "string" && whole(typ) === whole(wanted);
 }
 
-/** Most keys that a token is tried with which names none: each costs as much as a token, and strangers can send many. */
+/** Maximum number of keys tried for a token that names none: each try costs as much as a token. */
 const maxTries = 8;
 
 /** Verifies with the key that fits, or with each of several that fit. */
@@ -105,7 +104,6 @@ async function verified(token: string, keys: JWTVerifyGetKey, rules: JWTVerifyOp
   }
 }
 
-/** What went wrong, by the codes of the library. */
 function described(code: unknown): string {
   switch (code) {
     case "ERR_JWT_EXPIRED":

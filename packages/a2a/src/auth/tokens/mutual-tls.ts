@@ -64,7 +64,6 @@ export function mutualTls(options: MutualTlsOptions = {}): Authenticator {
   });
 }
 
-/** Finds the holder of a certificate. */
 function holders(
   options: MutualTlsOptions,
 ): (certificate: PeerCertificate) => ReturnType<Required<MutualTlsOptions>["principal"]> {
@@ -89,7 +88,7 @@ function holders(
   };
 }
 
-/** Refuses a name without its kind: no certificate would ever have it. */
+/** Rejects a name without its kind, which no certificate has. */
 function checkName(name: string): void {
   if (/^[A-Za-z][\w ]*:./.test(name) && !/^(?:https?|spiffe|urn):/i.test(name)) return;
   const description = `must begin with their kind, as in "URI:spiffe://example.com/agent", "DNS:agent.example.com" or "email:ada@example.com", and not ${JSON.stringify(name.slice(0, 80))}`;

@@ -79,7 +79,6 @@ export interface JwtOptions extends TokenOptions {
   readonly type?: string;
 }
 
-/** The asymmetric algorithms that the library verifies. */
 const asymmetricAlgorithms: readonly string[] = [
   "ES256",
   "ES384",

@@ -31,7 +31,6 @@ interface TokenScheme {
   readonly check: CheckToken;
 }
 
-/** What is known of a verified token. */
 interface Holder {
   readonly principal: Principal;
   readonly audience: readonly string[];
@@ -80,7 +79,6 @@ export function tokenAuthenticator({ schemes, options, host, issuer, check }: To
   };
 }
 
-/** How tokens may be sent. */
 interface Offered {
   readonly realm: string | undefined;
   readonly bearer: boolean;
@@ -105,7 +103,6 @@ function challengesOf(
   return ways.join(", ");
 }
 
-/** What the metadata of a protected resource says (RFC 9728 §2). */
 function resourceOf(
   issuer: string | undefined,
   scopes: readonly string[],
@@ -121,7 +118,6 @@ function resourceOf(
   };
 }
 
-/** Makes the caller of a token that was verified. */
 async function holderOf(
   { claims }: CheckedToken,
   names: readonly string[],

@@ -54,11 +54,10 @@ export function presentedToken(request: UniversalRequest): PresentedToken | unde
   return scheme === "bearer" || scheme === "dpop" ? { scheme, token: header.slice(space).trim() } : undefined;
 }
 
-/** Longest token in characters. */
 const longest = 16 * 1024;
 const tokenPattern = /^[A-Za-z0-9\-._~+/]+=*$/;
 
-/** Refuses what cannot be a token, before anything is done for it. */
+/** Rejects what cannot be a token before any work is done for it. */
 function checkSpelling(token: string): void {
   if (token.length > longest) throw new WrongToken("The token is too long");
   if (!tokenPattern.test(token)) throw new WrongToken("The token has characters that no token has");
@@ -113,7 +112,6 @@ export function confirmationOf({ cnf }: TokenClaims): Confirmation | undefined {
 /** Memory of all tokens that are remembered, in bytes. */
 const maxRememberedBytes = 16 << 20;
 
-/** What is known of a token. */
 interface Remembered<T> {
   readonly value: T;
   /** In milliseconds since the Unix epoch. */
