@@ -196,12 +196,12 @@ function parsePasswordHash(text: unknown): PasswordHash | undefined {
  * @param all - The iterations of all hashes that are checked.
  */
 function passwordCheck(all: readonly number[]): (password: string, hash: PasswordHash) => Promise<boolean> {
-  const most = Math.max(...all, 1);
-  const areEqual = all.every((one) => one === most);
+  const highest = Math.max(...all, 1);
+  const areEqual = all.every((one) => one === highest);
   return async (password, { iterations, salt, hash }) => {
     const derived = new Uint8Array(await derive(password, salt, iterations));
     // What this hash needs less than the slowest one. One iteration at least, so that there are always two derivations.
-    if (!areEqual) await derive(password, salt, most - iterations + 1);
+    if (!areEqual) await derive(password, salt, highest - iterations + 1);
     // All bytes are compared, so that the time does not tell how many are right.
     return derived.reduce((difference, byte, at) => difference | (byte ^ (hash[at] as number)), 0) === 0;
   };
@@ -224,20 +224,19 @@ async function derive(password: string, salt: Bytes, iterations: number): Promis
 class Turns {
   readonly #atOnce: number;
   readonly #waiting: (() => void)[] = [];
-  readonly #most: number;
+  readonly #maxWaiting: number;
   readonly #refuse: () => A2AError;
   #running = 0;
 
-  /** `most`: how many may wait. */
-  constructor(atOnce: number, most: number, refuse: () => A2AError) {
+  constructor(atOnce: number, maxWaiting: number, refuse: () => A2AError) {
     this.#atOnce = atOnce;
-    this.#most = most;
+    this.#maxWaiting = maxWaiting;
     this.#refuse = refuse;
   }
 
   async take<T>(work: () => Promise<T>): Promise<T> {
     if (this.#running >= this.#atOnce) {
-      if (this.#waiting.length >= this.#most) throw this.#refuse();
+      if (this.#waiting.length >= this.#maxWaiting) throw this.#refuse();
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     } else {
       this.#running += 1;

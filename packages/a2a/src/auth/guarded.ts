@@ -104,7 +104,7 @@ export function vouched({ securityRequirements }: Authenticator, principal: Prin
  */
 export function checkSubject(principal: Partial<Principal> | undefined): void {
   if (typeof principal?.subject === "string" && principal.subject !== "") return;
-  throw new TypeError("An authenticator has returned a caller without a subject");
+  throw new TypeError("An authenticator returned a caller without a subject");
 }
 
 function grantsOf({ schemes = {} }: SecurityRequirement, scopes: readonly string[]): Record<string, readonly string[]> {

@@ -10,7 +10,7 @@ import { addressKind } from "../net/index.ts";
 import { readHeader } from "./sign.ts";
 
 /** Maximum number of findings. A card that somebody else wrote must not fill a screen. */
-const most = 100;
+const maxFindings = 100;
 
 /**
  * Finds what readers of a card could stumble over: what breaks the specification, and what works, but not for all or not as it
@@ -37,10 +37,14 @@ export function lintCard(card: unknown): readonly CardFinding[] {
   for (const rule of rules) findings.push(...rule(view).filter(({ field }) => field === "" || !known.has(field)));
   const weight = ({ level }: CardFinding): number => (level === "error" ? 0 : 1);
   findings.sort((one, other) => weight(one) - weight(other));
-  return findings.length <= most ? findings : [...findings.slice(0, most - 1), more];
+  return findings.length <= maxFindings ? findings : [...findings.slice(0, maxFindings - 1), more];
 }
 
-const more: CardFinding = { level: "warning", field: "", message: `Only the first ${most - 1} findings are listed` };
+const more: CardFinding = {
+  level: "warning",
+  field: "",
+  message: `Only the first ${maxFindings - 1} findings are listed`,
+};
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -59,7 +63,7 @@ function formFindings(card: Json, versions: readonly CardForm["version"][]): Car
   const findings = versions.flatMap((version) => {
     // A member that both versions have is checked by the first.
     const schema: Schema<unknown> = version === "1.0" ? agentCardSchema : strictCardV03;
-    const checked = check(schema, cloned(card), "copy", most + 1);
+    const checked = check(schema, cloned(card), "copy", maxFindings + 1);
     return checked.ok ? [] : checked.violations;
   });
   const first = findings.filter(({ field }, at) => findings.findIndex((other) => other.field === field) === at);
@@ -205,7 +209,7 @@ const requirements: Rule = ({ requirements: all, schemes }) =>
         warning(field, `The flow of ${quoted(name)} does not list the scope ${quoted(scope)}`),
       );
     }),
-    ...(Object.keys(value).length > 0 ? [] : [warning(field, "A requirement without schemes lets everybody in")]),
+    ...(Object.keys(value).length > 0 ? [] : [warning(field, "A requirement without schemes accepts every caller")]),
   ]);
 
 const schemes: Rule = ({ requirements: all, schemes: declared, hasExtendedCard }) => {

@@ -45,7 +45,7 @@ export async function signCard<Card extends object>(
 function signables(content: Readonly<Record<string, unknown>>, wantsReduced: boolean): readonly Signable[] {
   const versions = versionsOf(content);
   if (versions.length === 0) {
-    throw new A2AError("InvalidParams", "This is no card: it has neither supportedInterfaces nor url");
+    throw new A2AError("InvalidParams", "Not an agent card: it has neither supportedInterfaces nor url");
   }
   const all = versions.flatMap((version) => {
     const { specification, reduced, same } = signableForms(content, version);

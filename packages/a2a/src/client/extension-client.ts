@@ -197,8 +197,8 @@ function onceEach(uri: string, logger: Logger): (field: string, mistake?: TypeEr
     if (told.has(field)) return;
     told.add(field);
     if (mistake === undefined) {
-      logger.warn("The agent has sent a value that does not fit its extension. It is left out", { uri, field });
-    } else logger.warn("A value cannot be checked, and is left out", { uri, field, cause: mistake });
+      logger.warn("Ignored an extension value that does not match its schema", { uri, field });
+    } else logger.warn("Ignored an extension value that could not be checked", { uri, field, cause: mistake });
   };
 }
 

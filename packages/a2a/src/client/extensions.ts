@@ -199,7 +199,7 @@ export class ClientExtensions {
       }
       if (fields.length === 0) continue;
       if (kind !== "data") throw invalidParams(fields);
-      this.#logger.warn("A message has data that does not fit its extension", { uri, fields });
+      this.#logger.warn("Sending extension data that does not match its schema", { uri, fields });
     }
   }
 
@@ -281,7 +281,7 @@ export class ClientExtensions {
   }
 
   #log({ uri }: AnyExtension, hook: string, cause: unknown): void {
-    this.#logger.warn("A hook of an extension failed", { uri, hook, cause });
+    this.#logger.warn("Extension hook failed", { uri, hook, cause });
   }
 }
 

@@ -159,7 +159,7 @@ export function firstAlive(
         const next = candidates.findIndex((each, at) => at > mine && !(silent.includes(each.place) && isOlder(each)));
         const last = next < 0;
         failures[mine] = `${protocolBinding} ${protocolVersion} at ${url}: ${thrown.message}`;
-        logger?.warn("An interface of the card does not work", { url, cause: thrown });
+        logger?.warn("An interface of the card failed", { url, cause: thrown });
         // After the last one all have failed: the next request begins with the first again.
         if (current === mine) current = Math.max(next, 0);
         if (last) {

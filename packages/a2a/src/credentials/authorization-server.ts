@@ -64,7 +64,8 @@ export function checkTls(url: string, local: boolean): void {
 
 /** The metadata of an issuer (RFC 8414 §3, OpenID Connect Discovery §4). */
 async function discover(issuer: string, fetch: GuardedFetch): Promise<ServerMetadata> {
-  if (!URL.canParse(issuer)) throw new A2AError("InvalidParams", "The issuer is no URL");
+  if (!URL.canParse(issuer))
+    throw new A2AError("InvalidParams", `issuer must be a valid URL; got ${JSON.stringify(issuer)}`);
   const { origin, pathname } = new URL(issuer);
   const path = pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;
   const places = [

@@ -60,7 +60,7 @@ export function savedTokens(options: OAuthOptions): CredentialProvider {
   return new TokenProvider(options, {
     flows: ["authorizationCode", "deviceCode", "clientCredentials"],
     interactive: true,
-    obtain: () => Promise.reject(new A2AError("Unauthenticated", "No login is stored, or it is not valid any more")),
+    obtain: () => Promise.reject(new A2AError("Unauthenticated", "No valid login is stored")),
   });
 }
 
@@ -117,7 +117,7 @@ function subjectOf({ subject }: TokenExchangeOptions): ExchangedToken {
   if ("token" in subject) return subject;
   const token = callerToken(subject);
   if (token !== undefined) return { token };
-  throw new A2AError("Unauthenticated", "There is no token of the caller to exchange");
+  throw new A2AError("Unauthenticated", "The caller has no token to exchange");
 }
 
 async function exchange(call: GrantCall, options: TokenExchangeOptions) {

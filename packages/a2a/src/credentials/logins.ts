@@ -79,7 +79,7 @@ async function logIn(call: GrantCall, { redirect, loginHint }: AuthorizationCode
   const [server, client, authentication] = [serverOf(call), clientOf(call), await authenticationOf(call)];
   const methods = call.server.metadata.code_challenge_methods_supported;
   if (methods !== undefined && !methods.includes("S256"))
-    throw new A2AError("Unauthenticated", "The authorization server does not know PKCE with S256");
+    throw new A2AError("Unauthenticated", "The authorization server does not support PKCE with S256");
   const pending = await redirect.begin(signal);
   try {
     const verifier = oauth.generateRandomCodeVerifier();
@@ -119,7 +119,7 @@ async function logIn(call: GrantCall, { redirect, loginHint }: AuthorizationCode
 async function pageOf(call: GrantCall, asked: Readonly<Record<string, string>>): Promise<URL> {
   const { oauth } = call;
   const { authorization_endpoint: endpoint = "", require_pushed_authorization_requests: pushed } = call.server.metadata;
-  if (!URL.canParse(endpoint)) throw new A2AError("Unauthenticated", "The authorization server has no page for logins");
+  if (!URL.canParse(endpoint)) throw new A2AError("Unauthenticated", "The authorization server has no login page");
   // The system opens it, so it must be a page and nothing else.
   checkTls(endpoint, isLoopback(new URL(call.server.metadata.issuer).hostname));
   const page = new URL(endpoint);
@@ -213,7 +213,7 @@ async function logInElsewhere(call: GrantCall, { prompt }: DeviceCodeOptions) {
       else if (code !== "authorization_pending") throw thrown;
     }
   }
-  throw new A2AError("Unauthenticated", "Nobody has logged in with the code before it expired");
+  throw new A2AError("Unauthenticated", "The login code expired before it was used");
 }
 
 /** The prompt for the user, made safe to show: the server wrote it. */
@@ -223,7 +223,7 @@ function promptOf(
 ): DevicePrompt {
   const local = isLoopback(new URL(call.server.metadata.issuer).hostname);
   const page = (text: string): string => {
-    if (!URL.canParse(text)) throw new A2AError("Unauthenticated", "The authorization server has no page for logins");
+    if (!URL.canParse(text)) throw new A2AError("Unauthenticated", "The authorization server has no login page");
     checkTls(text, local);
     return line(new URL(text).href, 2_000);
   };

@@ -191,7 +191,7 @@ export async function proofKey(stored?: Readonly<Record<string, unknown>>): Prom
     importJWK(open, algorithm, { extractable: true }),
   ]);
   if (!("type" in privateKey) || !("type" in publicKey))
-    throw new A2AError("InvalidParams", "The stored key is no key");
+    throw new A2AError("InvalidParams", "The stored key is not a valid key");
   return { pair: { privateKey, publicKey }, jwk: stored };
 }
 

@@ -163,7 +163,7 @@ export class CredentialSession implements RequestCredentialing {
       this.#asked.set(one.name, [...new Set([...known, ...more])].slice(0, maxScopes));
       any = (await this.#refuse(one, challenge)) || any;
     }
-    if (any) this.#logger.info("Credentials were refused, and others are used", { code, error });
+    if (any) this.#logger.info("Credentials rejected; using others", { code, error });
     return any;
   }
 
@@ -171,7 +171,7 @@ export class CredentialSession implements RequestCredentialing {
     try {
       return (await one.provider.refused?.(this.#requestOf(one, undefined), challenge)) === true;
     } catch (cause) {
-      this.#logger.warn("Credentials were refused, and there are no others", { scheme: one.name, cause });
+      this.#logger.warn("Credentials rejected; there are no others", { scheme: one.name, cause });
       return false;
     }
   }

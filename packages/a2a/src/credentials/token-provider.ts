@@ -341,7 +341,7 @@ class Flights<T> {
       flight.waiting -= 1;
       if (flight.waiting === 0) {
         this.#end(name, flight);
-        flight.work.abort(new A2AError("Aborted", "Nobody waits for the token any more"));
+        flight.work.abort(new A2AError("Aborted", "The token is no longer needed"));
       }
     }
   }

@@ -60,7 +60,7 @@ export class Activation {
         const missing = requires.filter((each) => !active.includes(each));
         if (missing.length === 0) continue;
         this.#refuseRequired(uri, missing);
-        this.#logger.info("An extension is not active, since the call has not activated what it requires", {
+        this.#logger.info("Extension not activated: an extension that it requires is not active", {
           extension: uri,
           requires: missing,
         });
@@ -96,10 +96,10 @@ export function paramsOf(extension: AnyExtension, card: AgentCard, logger: Logge
     const result = fit(paramsSchema, params);
     if (result.ok) return result.value;
     const fields = misfits(paramsSchema, "params", params);
-    logger.warn("The params of an extension on the card do not fit its schema", { uri, fields });
+    logger.warn("Extension params on the card do not match their schema", { uri, fields });
   } catch (mistake) {
     if (!isHarmless(extension)) throw mistake;
-    logger.warn("The params of an extension on the card cannot be checked, and are left unread", {
+    logger.warn("Ignored extension params that could not be checked", {
       uri,
       cause: mistake,
     });
@@ -122,7 +122,7 @@ export function requestedFrom(extensions: readonly AnyExtension[], card: AgentCa
       for (const each of needed) uris.add(each);
     } else if (declared.has(uri)) {
       // One that the card does not declare at all is no surprise: a client may know more extensions than an agent.
-      logger.warn("An extension is not asked for: the card does not declare what it requires", { uri, missing });
+      logger.warn("Extension not requested: the card does not declare an extension that it requires", { uri, missing });
     }
   }
   return [...uris];

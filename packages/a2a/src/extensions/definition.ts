@@ -127,7 +127,7 @@ export function checkDefinition(extension: unknown, path = "", strict = false): 
   if (problems.length === 0) return;
   const uri = isObject(extension) && typeof extension["uri"] === "string" ? ` ${extension["uri"].slice(0, 200)}` : "";
   const list = problems.map(({ field, description }) => `${field} ${description}`).join("; ");
-  throw invalidParams(problems, `The extension${uri} cannot be: ${list}`);
+  throw invalidParams(problems, `The extension${uri} is invalid: ${list}`);
 }
 
 /** What is wrong with the methods of an extension. */
@@ -179,7 +179,10 @@ class Checker {
       ...Object.entries(table).flatMap(([name, check]) => about(path + name, check(value[name]))),
       ...unknown.flatMap((name) => {
         const meant = nearestOf(name, names);
-        return about(path + name, meant === "" ? "is no member of a definition" : `is no member: ${meant} is meant`);
+        return about(
+          path + name,
+          meant === "" ? "is not a member of a definition" : `is unknown: did you mean ${meant}?`,
+        );
       }),
     ];
   }

@@ -23,7 +23,7 @@ export type Warns = Pick<Logger, "warn">;
 /** Ends the call with what a hook has thrown, or writes a log line where the extension may fail nothing. */
 export function fails(extension: AnyExtension, hook: string, thrown: unknown, logger: Warns): void {
   if (!isHarmless(extension)) throw failed(extension, hook, thrown);
-  logger.warn("A hook of an extension failed, and the call goes on without it", {
+  logger.warn("Extension hook failed; continuing without it", {
     extension: extension.uri,
     hook,
     cause: thrown,

@@ -26,7 +26,7 @@ type Problems = readonly FieldViolation[];
 
 /** What is wrong with an input that `onAccept` returned. */
 export function inputProblems(returned: unknown): Problems {
-  if (!isObject(returned)) return [{ field: "", description: "is no message with metadata" }];
+  if (!isObject(returned)) return [{ field: "", description: "must be a message with metadata" }];
   const { message, metadata } = returned;
   return [
     ...unknownIn(returned, ["message", "metadata"]),
@@ -208,7 +208,8 @@ const freeInMessage = ["metadata", "parts", "extensions"];
  * @throws TypeError that says what is wrong.
  */
 export function checkedRequest<T extends object>(before: T, after: unknown): T {
-  if (typeof after !== "object" || after === null) throw new TypeError(`It returned ${typeof after}, and no request`);
+  if (typeof after !== "object" || after === null)
+    throw new TypeError(`It returned ${typeof after} in place of a request`);
   const changed = [...changes(before, after, freeInRequest, "")];
   if ("message" in before) {
     const { message } = after as { readonly message?: unknown };
@@ -217,7 +218,7 @@ export function checkedRequest<T extends object>(before: T, after: unknown): T {
     if (problems.length > 0) throw new TypeError(`It returned no valid message: ${listed(problems)}`);
   }
   const { metadata } = after as { readonly metadata?: unknown };
-  if (metadata !== undefined && !isObject(metadata)) throw new TypeError("It returned metadata that is no object");
+  if (metadata !== undefined && !isObject(metadata)) throw new TypeError("It returned metadata that is not an object");
   if (changed.length > 0)
     throw new TypeError(`It changed ${changed.join(", ")}: it may add data to metadata and parts`);
   // What is no JSON must fail here, where the extension is known.

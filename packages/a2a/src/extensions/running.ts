@@ -102,7 +102,7 @@ export class RunningHooks {
       if (problems.length === 0) return;
       if (!isHarmless(extension)) throw invalidParams(problems);
       const fields = { extension: extension.uri, problems: listed(problems) };
-      logger.info("A message breaks a schema of an extension, and what does not fit is left out", fields);
+      logger.info("Ignored extension data of a message that does not match its schema", fields);
     } catch (thrown) {
       fails(extension, "schema", thrown, logger);
     }
@@ -142,7 +142,7 @@ export class RunningHooks {
           const given = isHarmless(extension) ? copyFor(before) : before;
           const after = eventOf(extension.onDeliver?.(given), memberOf(before)) as StreamResponse;
           const problems = deliveredProblems(after);
-          if (problems.length > 0) throw new TypeError(`It returned what cannot be: ${listed(problems)}`);
+          if (problems.length > 0) throw new TypeError(`It returned an invalid event: ${listed(problems)}`);
           // What is no JSON must fail here, where the extension is known.
           jsonTextOf(after);
           return after;
@@ -217,7 +217,7 @@ function stateIn(rows: readonly ExtensionRow[], key: string): NonNullable<RowCha
 function checked(extension: AnyExtension, before: AcceptedInput, returned: unknown): AcceptedInput {
   const problems = inputProblems(returned);
   if (problems.length > 0) {
-    throw failed(extension, "onAccept", new TypeError(`It returned what is no message: ${listed(problems)}`));
+    throw failed(extension, "onAccept", new TypeError(`It returned an invalid message: ${listed(problems)}`));
   }
   const { message, metadata } = returned as AcceptedInput;
   const copy = check(messageSchema, message, "copy");
@@ -251,7 +251,7 @@ function appendedBy(
     rows?.end();
     // What the agent has said is checked when it becomes a record.
     const problems = after === before ? [] : eventProblems(after);
-    if (problems.length > 0) throw new TypeError(`It returned an event that cannot be: ${listed(problems)}`);
+    if (problems.length > 0) throw new TypeError(`It returned an invalid event: ${listed(problems)}`);
     if (isHarmless(extension)) checkAddition(before, after);
     rows?.commit();
     return after;
@@ -282,7 +282,10 @@ function checkEvent(reader: ExtensionReader, event: AppendedEvent, logger: Warns
     if (problems.length === 0) return;
     const text = `it breaks a schema of the extension ${extension.uri}: ${listed(problems)}`;
     if (!isHarmless(extension)) throw new A2AError("InvalidAgentResponse", text);
-    logger.warn("An event breaks a schema of an extension", { extension: extension.uri, problems: listed(problems) });
+    logger.warn("Event does not match the schema of an extension", {
+      extension: extension.uri,
+      problems: listed(problems),
+    });
   } catch (thrown) {
     if (thrown instanceof A2AError) throw thrown;
     fails(extension, "schema", thrown, logger);

@@ -86,7 +86,7 @@ export class ExtensionsOfTurn {
         if (given === undefined) return undefined;
         // A copy: what is no JSON must fail here, where it is a log line.
         const copy: unknown = isObject(given) ? JSON.parse(jsonTextOf(given)) : undefined;
-        if (!isObject(copy)) throw new TypeError("It returned what is no metadata");
+        if (!isObject(copy)) throw new TypeError("It returned invalid metadata");
         return copy as JsonObject;
       });
       if (added !== undefined) metadata = { ...metadata, ...added };
@@ -136,7 +136,7 @@ export class ExtensionsOfTurn {
   }
 
   #warn({ uri }: AnyExtension, hook: string, cause: unknown): void {
-    this.#logger.warn("A hook of an extension failed, and the turn goes on without it", {
+    this.#logger.warn("Extension hook failed; continuing without it", {
       extension: uri,
       hook,
       cause,
@@ -153,7 +153,7 @@ export class ExtensionsOfTurn {
       const ending = extension.onTurnEnd?.(this.#view(extension.uri), end);
       if (isPromise(ending)) await inTime(ending, this.#time);
     } catch (thrown) {
-      this.#logger.error("A hook of an extension failed", {
+      this.#logger.error("Extension hook failed", {
         extension: extension.uri,
         hook: "onTurnEnd",
         cause: thrown,

@@ -240,13 +240,13 @@ function extensionIn(name: string): string {
 }
 
 /** The beginning of a text. A character is never cut in half. */
-function withinBytes(text: string, most: number): string {
-  if (utf8Length(text) <= most) return text;
+function withinBytes(text: string, limit: number): string {
+  if (utf8Length(text) <= limit) return text;
   let bytes = 0;
   let kept = "";
   for (const character of text) {
     bytes += utf8Length(character);
-    if (bytes > most) return kept;
+    if (bytes > limit) return kept;
     kept += character;
   }
   return kept;

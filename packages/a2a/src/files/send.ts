@@ -61,7 +61,7 @@ type Pieces = AsyncGenerator<FilePiece, void, void>;
 /** The first pieces of a file, as many as stay in the task, and the rest of one that does not. */
 async function beginning(
   pieces: Pieces,
-  most: number,
+  inlineBytes: number,
 ): Promise<{ readonly begun: FilePiece[]; readonly rest: Pieces | undefined }> {
   const begun: FilePiece[] = [];
   for (let size = 0; ;) {
@@ -70,7 +70,7 @@ async function beginning(
     // The source writes its next piece where this one is.
     begun.push({ ...next.value, bytes: next.value.bytes.slice() });
     size += next.value.bytes.byteLength;
-    if (size > most) return { begun, rest: pieces };
+    if (size > inlineBytes) return { begun, rest: pieces };
   }
 }
 
@@ -184,8 +184,8 @@ async function* evenPieces(
 }
 
 /** A larger buffer with the same content. Small files do without a large one. */
-function grown(buffer: Uint8Array, needed: number, most: number): Uint8Array {
-  const larger = new Uint8Array(Math.min(most, Math.max(needed, buffer.byteLength * 2)));
+function grown(buffer: Uint8Array, needed: number, maxBytes: number): Uint8Array {
+  const larger = new Uint8Array(Math.min(maxBytes, Math.max(needed, buffer.byteLength * 2)));
   larger.set(buffer);
   return larger;
 }

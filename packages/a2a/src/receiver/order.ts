@@ -40,7 +40,7 @@ export class Deliveries {
     const running = key === undefined ? undefined : this.#running.get(key);
     if (running !== undefined) return running;
     if (this.#bytes + bytes > this.#maxBytes) {
-      throw new A2AError("Unavailable", "Too many webhooks wait here", { retryAfter: 1 });
+      throw new A2AError("Unavailable", "Too many webhooks are pending", { retryAfter: 1 });
     }
     this.#bytes += bytes;
     const task = JSON.stringify([sender, accepted.delivery.taskId]);

@@ -22,14 +22,14 @@ const members = ["task", "message", "statusUpdate", "artifactUpdate", "status_up
  * @throws A2AError `InvalidParams` with the wrong fields.
  */
 export function readEvent(value: unknown, { streamResponse, kind }: BodyForms): StreamResponse {
-  if (!isObject(value)) throw new A2AError("InvalidParams", "The body is no event");
+  if (!isObject(value)) throw new A2AError("InvalidParams", "The body is not an event");
   const codec = members.some((name) => Object.hasOwn(value, name)) ? streamResponse : kind;
   try {
     return codec.shapes.decodeEvent(value);
   } catch (thrown) {
     if (!(thrown instanceof A2AError)) throw thrown;
     const { fields } = thrown;
-    throw new A2AError("InvalidParams", "The body is no event of the protocol", { fields, cause: thrown });
+    throw new A2AError("InvalidParams", "The body is not a valid event", { fields, cause: thrown });
   }
 }
 
@@ -84,5 +84,5 @@ export function checkReceiver({ accept, client, memory, onEvent, tolerance }: We
 
 /** The error for an option of a receiver. */
 export function wrongOption(field: string, description: string): A2AError {
-  return invalidParams([{ field, description }], `This receiver cannot work: ${field} ${description}`);
+  return invalidParams([{ field, description }], `Invalid receiver options: ${field} ${description}`);
 }

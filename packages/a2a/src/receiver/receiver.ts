@@ -65,7 +65,7 @@ class Entrance {
   constructor(options: WebhookReceiverOptions, accept: readonly WebhookTrust[], forms: BodyForms) {
     const { url, token, onEvent, client, clock = systemClock } = options;
     const { bodyBytes = 10 << 20, pendingBytes = 64 << 20, tolerance = 300_000 } = options;
-    const most = Math.max(pendingBytes, bodyBytes);
+    const budget = Math.max(pendingBytes, bodyBytes);
     const fetch = options.fetch ?? fetchKeySets(accept);
     this.#options = options;
     this.#forms = forms;
@@ -74,8 +74,8 @@ class Entrance {
     this.#prove = trusting(accept, { url, hasToken: token !== undefined, tolerance, clock, fetch });
     this.tokens = new Tokens(url, accept, token, onEvent && { listener: onEvent, client });
     this.#limits = { bodyBytes, depth, unfinished: unfinishedBodies(bodyBytes, undefined, clock) };
-    this.#deliveries = new Deliveries(options.memory ?? webhookMemory(), most);
-    this.#checking = new ByteBudget(most, clock);
+    this.#deliveries = new Deliveries(options.memory ?? webhookMemory(), budget);
+    this.#checking = new ByteBudget(budget, clock);
   }
 
   answers(url: string): boolean {
@@ -119,7 +119,7 @@ class Entrance {
     // Small bodies still pass while large ones take all of the room.
     const owner = String((this.#requests += 1));
     if (!this.#checking.tryTake(owner, bytes))
-      throw new A2AError("Unavailable", "Too many webhooks wait here", { retryAfter: 1 });
+      throw new A2AError("Unavailable", "Too many webhooks are pending", { retryAfter: 1 });
     try {
       return await this.#prove({ header: (name) => request.header(name), body, token });
     } catch (cause) {
@@ -148,7 +148,7 @@ function failed(thrown: unknown, request: UniversalRequest, logger: Logger): Uni
   const fields = { method: request.method, url: pathWithin(request.url) };
   const shown = failureOf(error, logger, fields, () => false);
   const status = wireErrors[shown.code].http;
-  if (status < 500) logger.info("A webhook was refused", { ...fields, reason: shown.message, cause: shown.cause });
+  if (status < 500) logger.info("Webhook rejected", { ...fields, reason: shown.message, cause: shown.cause });
   const base = { "content-type": "application/json", "cache-control": "no-store" };
   return {
     status,

@@ -76,7 +76,7 @@ export class Tokens {
     if (this.#token !== undefined && addressee.kind !== "own" && !byAuthorization) {
       throw new A2AError("Unauthenticated", "The token of the webhook is not valid");
     }
-    if (this.#main === undefined) throw new A2AError("TaskNotFound", "Nothing here expects this webhook");
+    if (this.#main === undefined) throw new A2AError("TaskNotFound", "There is no listener for this webhook");
     return this.#main;
   }
 

@@ -94,7 +94,7 @@ export async function verifyWebhookToken(
   const { jti = "", taskId, request_body_sha256: hash } = verified.payload;
   if (typeof taskId !== "string") throw new A2AError("Unauthenticated", "The JWT of the webhook names no task");
   if (hash !== toHex(await sha256(body))) {
-    throw new A2AError("Unauthenticated", "The JWT of the webhook belongs to another body");
+    throw new A2AError("Unauthenticated", "The JWT of the webhook does not match its body");
   }
   return { id: jti, taskId };
 }

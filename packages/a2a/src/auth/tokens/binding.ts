@@ -113,7 +113,7 @@ function proofCheck(options: DpopOptions, clock: Clock): CheckProof {
     if (!isSameTarget(htu, place.url)) throw wrong("The proof is for another URL");
     if (ath !== toBase64Url(await sha256(token))) throw wrong("The proof is for another token");
     if (iat === undefined || Math.abs(iat * 1000 - clock.now()) > maxAge)
-      throw wrong("The time of the proof is not now");
+      throw wrong("The proof is too old, or from the future");
     if (nonces !== undefined && !(await nonces.accepts(nonce))) throw new WantedNonce(await nonces.current());
     if (typeof jti !== "string" || jti === "") throw wrong("The proof has no jti");
     if (await seen(toBase64Url(await sha256(`${thumbprint} ${jti}`)), iat * 1000 + maxAge))

@@ -42,7 +42,7 @@ export function issuerMetadata(issuer: string, { fetch, clock }: TokenHost): Rem
 
 /** Metadata of another issuer must not count as that of this one (RFC 8414 §3.3). */
 function checkedMetadata(metadata: unknown, issuer: string): IssuerMetadata {
-  if (!isObject(metadata)) throw new Error("The metadata is no object");
+  if (!isObject(metadata)) throw new Error("The metadata is not an object");
   if (metadata["issuer"] !== issuer) throw new Error(`The metadata is that of ${String(metadata["issuer"])}`);
   return metadata;
 }

@@ -66,7 +66,7 @@ function jwtCheck(options: JwtOptions, host: TokenHost): CheckToken {
       });
       const { iat, exp = 0 } = payload;
       if (iat !== undefined && iat * 1000 > host.clock.now() + host.tolerance)
-        throw new WrongToken("The token is of the future");
+        throw new WrongToken("The token was issued in the future");
       return { claims: payload, expires: exp * 1000 };
     } catch (thrown) {
       if (thrown instanceof A2AError || thrown instanceof WrongToken) throw thrown;

@@ -125,7 +125,7 @@ async function holderOf(
 ): Promise<Holder> {
   const usual = usualPrincipal(claims);
   const principal = options.principal === undefined ? usual : await options.principal(claims, usual);
-  if (principal === undefined) throw new WrongToken("The holder of the token is not known here");
+  if (principal === undefined) throw new WrongToken("The holder of the token is unknown");
   const audience = audienceOf(claims);
   return {
     principal: {

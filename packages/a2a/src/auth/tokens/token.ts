@@ -60,7 +60,7 @@ const tokenPattern = /^[A-Za-z0-9\-._~+/]+=*$/;
 /** Rejects what cannot be a token before any work is done for it. */
 function checkSpelling(token: string): void {
   if (token.length > longest) throw new WrongToken("The token is too long");
-  if (!tokenPattern.test(token)) throw new WrongToken("The token has characters that no token has");
+  if (!tokenPattern.test(token)) throw new WrongToken("The token has characters that are not allowed in tokens");
 }
 
 /** Longest subject in characters: it is stored with each task. */
@@ -102,10 +102,10 @@ export interface Confirmation {
  */
 export function confirmationOf({ cnf }: TokenClaims): Confirmation | undefined {
   if (cnf === undefined || cnf === null) return undefined;
-  if (!isObject(cnf)) throw new WrongToken("The token is bound in a way that is not known here");
+  if (!isObject(cnf)) throw new WrongToken("The token has an unknown kind of binding");
   const { jkt, "x5t#S256": x5t } = cnf;
   const known = { ...(typeof jkt === "string" && { jkt }), ...(typeof x5t === "string" && { x5t }) };
-  if (Object.keys(known).length === 0) throw new WrongToken("The token is bound in a way that is not known here");
+  if (Object.keys(known).length === 0) throw new WrongToken("The token has an unknown kind of binding");
   return known;
 }
 
