@@ -24,7 +24,11 @@ export function chooseSchemes(
   const requirements = requirementsOf(card);
   for (const { schemes = {} } of requirements) {
     const wanted = Object.entries(schemes).slice(0, maxOfCard);
-    const chosen = wanted.map(([name, { list = [] }]) => choose(card, resource, name, list, providers));
+    const chosen = wanted.map(([name, { list: scopes = [] }]) => {
+      const all = card.securitySchemes ?? {};
+      const scheme = Object.hasOwn(all, name) ? all[name] : undefined;
+      return scheme && chosenFor({ name, scheme, scopes, card, resource }, providers);
+    });
     if (chosen.length > 0 && chosen.every((one) => one !== undefined)) return chosen;
   }
   const open = requirements.length === 0 || requirements.some(({ schemes = {} }) => Object.keys(schemes).length === 0);
@@ -42,17 +46,9 @@ function requirementsOf({
   return each.length === 0 ? [] : [...each, { schemes: {} }];
 }
 
-function choose(
-  card: AgentCard,
-  resource: string,
-  name: string,
-  scopes: readonly string[],
-  providers: readonly CredentialProvider[],
-): ChosenScheme | undefined {
-  const schemes = card.securitySchemes ?? {};
-  const scheme = Object.hasOwn(schemes, name) ? schemes[name] : undefined;
-  if (scheme === undefined) return undefined;
-  const request: SchemeRequest = { name, scheme, scopes, card, resource };
+/** The first provider that can satisfy a scheme. */
+export function chosenFor(request: SchemeRequest, providers: readonly CredentialProvider[]): ChosenScheme | undefined {
+  const { name, scheme, scopes } = request;
   const provider = providers.find((one) => one.supports(request));
   return provider && { name, scheme, scopes, provider };
 }

@@ -1,7 +1,7 @@
 import { sha256, toHex } from "../base/digest.ts";
 import { A2AError } from "../model/index.ts";
 import type { OAuthOptions, CredentialProvider } from "./port.ts";
-import { authenticationOf, clientOf, requestTokens, serverOf, type GrantCall } from "./server-calls.ts";
+import { partiesOf, requestTokens, type GrantCall } from "./server-calls.ts";
 import { TokenProvider } from "./token-provider.ts";
 import { callerToken, type Principal } from "../protocol/index.ts";
 
@@ -30,7 +30,7 @@ export function clientCredentials(options: OAuthOptions): CredentialProvider {
 
 async function obtain(call: GrantCall) {
   const { oauth } = call;
-  const [server, client, authentication] = [serverOf(call), clientOf(call), await authenticationOf(call)];
+  const [server, client, authentication] = await partiesOf(call);
   return requestTokens(
     call,
     (options) => oauth.clientCredentialsGrantRequest(server, client, authentication, parametersOf(call), options),
@@ -122,7 +122,7 @@ function subjectOf({ subject }: TokenExchangeOptions): ExchangedToken {
 
 async function exchange(call: GrantCall, options: TokenExchangeOptions) {
   const { oauth } = call;
-  const [server, client, authentication] = [serverOf(call), clientOf(call), await authenticationOf(call)];
+  const [server, client, authentication] = await partiesOf(call);
   const { token, type = accessTokenType } = subjectOf(options);
   const actor = typeof options.actor === "function" ? await options.actor() : options.actor;
   const asked = {

@@ -6,12 +6,10 @@ import { checkTls } from "./authorization-server.ts";
 import { parametersOf } from "./grants.ts";
 import type { OAuthOptions, CredentialProvider } from "./port.ts";
 import {
-  authenticationOf,
-  clientOf,
+  partiesOf,
   errorCodeOf,
   requestOptions,
   requestTokens,
-  serverOf,
   type GrantCall,
   type LoggedInUser,
 } from "./server-calls.ts";
@@ -76,7 +74,7 @@ export function authorizationCode(options: AuthorizationCodeOptions): Credential
 
 async function logIn(call: GrantCall, { redirect, loginHint }: AuthorizationCodeOptions) {
   const { oauth, signal, resource } = call;
-  const [server, client, authentication] = [serverOf(call), clientOf(call), await authenticationOf(call)];
+  const [server, client, authentication] = await partiesOf(call);
   const methods = call.server.metadata.code_challenge_methods_supported;
   if (methods !== undefined && !methods.includes("S256"))
     throw new A2AError("Unauthenticated", "The authorization server does not support PKCE with S256");
@@ -127,7 +125,7 @@ async function pageOf(call: GrantCall, asked: Readonly<Record<string, string>>):
     for (const [name, value] of Object.entries(asked)) page.searchParams.set(name, value);
     return page;
   }
-  const [server, client, authentication] = [serverOf(call), clientOf(call), await authenticationOf(call)];
+  const [server, client, authentication] = await partiesOf(call);
   const response = await oauth.pushedAuthorizationRequest(server, client, authentication, asked, requestOptions(call));
   const { request_uri: uri } = await oauth.processPushedAuthorizationResponse(server, client, response);
   page.searchParams.set("client_id", client.client_id);
@@ -188,7 +186,7 @@ export function deviceCode(options: DeviceCodeOptions): CredentialProvider {
 
 async function logInElsewhere(call: GrantCall, { prompt }: DeviceCodeOptions) {
   const { oauth, clock, signal } = call;
-  const [server, client, authentication] = [serverOf(call), clientOf(call), await authenticationOf(call)];
+  const [server, client, authentication] = await partiesOf(call);
   const started = await oauth.deviceAuthorizationRequest(
     server,
     client,

@@ -70,6 +70,13 @@ async function read(secret: Secret): Promise<string> {
   return typeof secret === "function" ? secret() : secret;
 }
 
+/** The server, the client, and how it authenticates: the first arguments of each request of the library. */
+export async function partiesOf(
+  call: GrantCall,
+): Promise<[ReturnType<typeof serverOf>, ReturnType<typeof clientOf>, ClientAuth]> {
+  return [serverOf(call), clientOf(call), await authenticationOf(call)];
+}
+
 /** What the library needs for its requests. */
 export function requestOptions({ oauth, server, signal }: GrantCall): {
   readonly signal: AbortSignal;

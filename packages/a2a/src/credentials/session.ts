@@ -7,6 +7,7 @@ import {
   challengesOf,
   parameterOf,
   scopesOf,
+  chosenFor,
   chooseSchemes,
   describeRequirements,
   type Challenge,
@@ -74,8 +75,7 @@ export class CredentialSession implements RequestCredentialing {
     this.#resource = resourceOf(unknownCard, named);
     const chosen = schemesOf(challenges).flatMap(([name, scheme]) => {
       const request = { name, scheme, scopes, card: unknownCard, resource: this.#resource };
-      const provider = this.#providers.find((one) => one.supports(request));
-      return provider === undefined ? [] : [{ name, scheme, scopes, provider }];
+      return chosenFor(request, this.#providers) ?? [];
     });
     // A request has one Authorization header, and a header for each API key.
     const first = chosen.find(({ scheme }) => scheme.apiKeySecurityScheme === undefined);
@@ -179,16 +179,12 @@ export class CredentialSession implements RequestCredentialing {
   /** For a card that asks for nothing, at a server that does: chooses by the schemes of its challenges. Returns whether one was chosen. */
   #chooseFor(schemes: readonly string[]): boolean {
     const card = this.#card as AgentCard;
-    for (const name of schemes) {
+    const [first] = schemes.flatMap((name) => {
       const scheme = { httpAuthSecurityScheme: { scheme: name } };
-      const request = { name, scheme, scopes: [], card, resource: this.#resource };
-      const provider = this.#providers.find((one) => one.supports(request));
-      if (provider !== undefined) {
-        this.#chosen = [{ name, scheme, scopes: [], provider }];
-        return true;
-      }
-    }
-    return false;
+      return chosenFor({ name, scheme, scopes: [], card, resource: this.#resource }, this.#providers) ?? [];
+    });
+    if (first !== undefined) this.#chosen = [first];
+    return first !== undefined;
   }
 
   #requestOf({ name, scheme, scopes }: ChosenScheme, signal: AbortSignal | undefined): SchemeRequest {
