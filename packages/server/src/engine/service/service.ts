@@ -144,8 +144,6 @@ export function createService(hosted: CheckedAgent, deps: ServiceDeps): AgentSer
       request: UnaryOperations[Name]["request"],
       context: CallContext,
     ): Promise<Reply<UnaryOperations[Name]["response"]>> {
-      const loading = context.extensions.length === 0 ? undefined : settings.extensions.ready();
-      if (loading !== undefined) return loading.then(() => service.call(operation, request, context));
       try {
         const extensions = check(operation, request, context);
         const reply: Promise<Reply<UnaryOperations[Name]["response"]>> = isMethod(operation)
@@ -162,7 +160,6 @@ export function createService(hosted: CheckedAgent, deps: ServiceDeps): AgentSer
       request: StreamOperations[Name]["request"],
       context: CallContext,
     ): Promise<StreamReply> {
-      if (context.extensions.length > 0) await settings.extensions.ready();
       const extensions = check(operation, request, context);
       const batches = await streams[operation](request, context, extensions);
       if (extensions.length === 0) return { batches };
