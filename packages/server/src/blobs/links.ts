@@ -168,7 +168,8 @@ async function opened(url: string, seal: Seal): Promise<Said | undefined> {
 
 /** A range that is wanted: from a first byte on, or the last so many bytes. */
 type WantedRange =
-  { readonly start: number; readonly end: number | undefined } | { readonly start: undefined; readonly last: number };
+  | { readonly start: number; readonly end: number | undefined }
+  | { readonly start: undefined; readonly last: number };
 
 /** A single range of bytes (RFC 9110 §14.1.2). Any other header is ignored, as the RFC allows. */
 function rangeOf(header: string | undefined): WantedRange | undefined {
