@@ -130,7 +130,7 @@ describe("parley listen", () => {
       headers: { "content-type": "application/a2a+json" },
     });
     expect(response.status).toBe(401);
-    await until("A webhook was refused");
+    await until("Webhook rejected");
     expect(both()).not.toMatch(/completed/);
     interrupt("SIGTERM");
     expect(await code).toBe(143);

@@ -1,5 +1,5 @@
 import { createEngine, type Engine, type EngineOptions } from "@parley/server/internal/engine/index";
-import { declarationsOf } from "@parley/a2a/internal/extensions/declare";
+import { declarationsOf } from "@parley/a2a/internal/extensions/activation";
 import type { AgentCard } from "@parley/a2a/internal/model/index";
 import { type Agent, type AgentService, anonymous, type CallContext } from "@parley/a2a/internal/protocol/index";
 import { memoryStore, type Store } from "@parley/server/internal/store/index";

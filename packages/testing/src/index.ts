@@ -9,6 +9,7 @@ export * from "./host-contract.ts";
 export * from "./observer-contract.ts";
 export * from "./store-contract.ts";
 export * from "./wakeup-contract.ts";
+export * from "./watch-contract.ts";
 export { fakeClock, type FakeClock } from "./fake-clock.ts";
 export { callContext, inProcess, type InProcess, type InProcessOptions } from "./in-process.ts";
 export { testAgent, type AgentUnderTest, type TestAgent, type TestAgentOptions, type LogLine } from "./test-agent.ts";

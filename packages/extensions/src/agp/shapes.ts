@@ -14,8 +14,7 @@ import {
   strings,
   struct,
 } from "@parley/a2a/internal/model/schema";
-import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
-import { withoutOthers } from "@parley/a2a/internal/extensions/strict";
+import { standardSchema, withoutOthers } from "@parley/a2a/internal/extensions/schemas";
 import { extensionError, type ExtensionError } from "@parley/a2a/internal/extensions/errors";
 import { atMost, text } from "../shared/values.ts";
 

@@ -10,8 +10,7 @@ import {
   struct,
   type Schema,
 } from "@parley/a2a/internal/model/schema";
-import { standardSchema } from "@parley/a2a/internal/extensions/schemas";
-import { jsonBytes, withoutOthers } from "@parley/a2a/internal/extensions/strict";
+import { standardSchema, jsonBytes, withoutOthers } from "@parley/a2a/internal/extensions/schemas";
 
 /** URI of the extension, and the key of its value in `message.metadata`. */
 export const securePassportUri =

@@ -1,5 +1,5 @@
 import { wellFormed } from "@parley/a2a/internal/base/json-text";
-import { safeFileName } from "@parley/a2a/internal/files/name";
+import { safeFileName } from "@parley/a2a/internal/files/content";
 import type { BodyWriter, ByteBudget, UniversalRequest, UniversalResponse } from "@parley/a2a/internal/protocol/index";
 import type { Seal } from "../seal/index.ts";
 import type { BlobContent, BlobRange, BlobStore } from "./port.ts";

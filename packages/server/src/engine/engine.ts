@@ -134,7 +134,6 @@ function createOutbox(make: EngineOptions["outbox"], { settings, agents, storage
       fresh: store.nodes === undefined ? Infinity : lease.ttl / 4,
     },
     async extensionsOf(agent, registered) {
-      await extensions.ready();
       const { declared = [] } = agents.get(agent) ?? {};
       const uris = registered.filter((uri) => declared.includes(uri));
       return { uris, deliver: extensions.deliver(uris) };

@@ -1,4 +1,4 @@
-import { skillInMetadata } from "@parley/a2a/internal/auth/authorized";
+import { skillInMetadata } from "@parley/a2a/internal/auth/guarded";
 import type { AuthenticationPlace, Authenticator, SkillOf } from "@parley/a2a/internal/auth/port";
 import { withoutSlashes } from "@parley/a2a/internal/base/index";
 import { isObject } from "@parley/a2a/internal/model/schema";
@@ -193,7 +193,7 @@ function documentsOf(
       name: "The metadata of a resource",
       mediaType: "application/json",
       async load() {
-        const { resourceMetadata } = await import("@parley/a2a/internal/auth/resources");
+        const { resourceMetadata } = await import("@parley/a2a/internal/auth/challenge");
         return resourceMetadata(resource, told);
       },
     };

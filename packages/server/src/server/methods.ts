@@ -1,4 +1,5 @@
-import { methodProblems, methodsOf, type OwnedMethod } from "@parley/a2a/internal/extensions/methods";
+import { methodProblems } from "@parley/a2a/internal/extensions/definition";
+import { methodsOf, type OwnedMethod } from "@parley/a2a/internal/extensions/methods";
 import {
   operations,
   type AnyExtension,

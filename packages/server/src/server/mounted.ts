@@ -1,7 +1,7 @@
 import type { Authenticator } from "@parley/a2a/internal/auth/index";
 import type { AgentCard, AgentExtension } from "@parley/a2a/internal/model/index";
 import type { EngineOptions } from "../engine/index.ts";
-import { declarationsOf } from "@parley/a2a/internal/extensions/declare";
+import { declarationsOf } from "@parley/a2a/internal/extensions/activation";
 import {
   idempotentSendExtension,
   inlineFilesExtension,

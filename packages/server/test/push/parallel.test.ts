@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 import { deferred } from "@parley/a2a/internal/base/index";
-import { orAborted } from "@parley/a2a/internal/net/limit";
+import { orAborted } from "@parley/a2a/internal/net/guard";
 import type { Dialer } from "@parley/a2a/internal/net/index";
 import { claimMargin } from "../../src/push/delivery.ts";
 import { pushOperator } from "../../src/push/operator.ts";
