@@ -341,6 +341,6 @@ export class Growing {
 
 class Discarded extends Error {}
 
-export function toError(thrown: unknown): Error {
+function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown), { cause: thrown });
 }

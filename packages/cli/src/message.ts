@@ -80,7 +80,7 @@ export async function filePart(value: string, cwd: string): Promise<Part> {
 }
 
 /** The part for a value of `--data`: JSON, a file, or `-` for standard input. */
-export async function dataPart(value: string, io: Io): Promise<Part> {
+async function dataPart(value: string, io: Io): Promise<Part> {
   if (value === "-") return { data: parsed(await readAll(io.stdin), "standard input") };
   // Such a text is never a file name.
   if (/^\s*[[{"]/.test(value)) return { data: parsed(value, "--data") };

@@ -20,7 +20,8 @@ export interface StandardSchema<Output = unknown> {
 
 /** What a schema says about a value. */
 export type SchemaResult<Output> =
-  { readonly value: Output; readonly issues?: undefined } | { readonly issues: readonly SchemaIssue[] };
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly SchemaIssue[] };
 
 /** Why a value does not fit. */
 export interface SchemaIssue {

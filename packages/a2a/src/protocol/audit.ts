@@ -20,7 +20,13 @@ export interface AuditRecord {
    * - `administration`: an operator has changed something.
    */
   readonly event:
-    "authentication" | "authorization" | "limit" | "task-created" | "task-state" | "credential" | "administration";
+    | "authentication"
+    | "authorization"
+    | "limit"
+    | "task-created"
+    | "task-state"
+    | "credential"
+    | "administration";
   /** Whether it was done or refused. */
   readonly outcome: "success" | "refused" | "failed";
   /** When, in milliseconds since the Unix epoch. */

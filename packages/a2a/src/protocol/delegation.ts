@@ -159,7 +159,8 @@ export interface Delegated {
 
 /** What `turn.all()` returns for each generator with `settled`. */
 export type Settled<T> =
-  { readonly status: "fulfilled"; readonly value: T } | { readonly status: "rejected"; readonly reason: unknown };
+  | { readonly status: "fulfilled"; readonly value: T }
+  | { readonly status: "rejected"; readonly reason: unknown };
 
 /** What a generator returns. */
 export type ReturnOf<T> = T extends AsyncGenerator<unknown, infer Value, never> ? Value : never;

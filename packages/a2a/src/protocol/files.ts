@@ -8,7 +8,12 @@ import type { JsonObject, Part } from "../model/index.ts";
  * there already.
  */
 export type ByteSource =
-  AsyncIterable<Uint8Array> | Iterable<Uint8Array> | ReadableStream<Uint8Array> | Blob | Uint8Array | ArrayBuffer;
+  | AsyncIterable<Uint8Array>
+  | Iterable<Uint8Array>
+  | ReadableStream<Uint8Array>
+  | Blob
+  | Uint8Array
+  | ArrayBuffer;
 
 /** What `turn.file()` takes beside the bytes. */
 export interface FileInit {

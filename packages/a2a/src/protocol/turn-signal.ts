@@ -16,7 +16,15 @@ import { A2AError } from "../model/index.ts";
  * - `over`: the turn had already ended when the signal was first read.
  */
 export type TurnAbortKind =
-  "canceled" | "idleTimeout" | "turnTimeout" | "leaseLost" | "shutdown" | "storeFailed" | "failed" | "waits" | "over";
+  | "canceled"
+  | "idleTimeout"
+  | "turnTimeout"
+  | "leaseLost"
+  | "shutdown"
+  | "storeFailed"
+  | "failed"
+  | "waits"
+  | "over";
 
 /**
  * The reason of an aborted `turn.signal`. `turn.signal.throwIfAborted()` throws it, and so does a `fetch` that was given the

@@ -117,7 +117,7 @@ export class NewTokens implements TokenStore {
 }
 
 /** The tokens of a stored login. */
-export class LoginTokens implements TokenStore {
+class LoginTokens implements TokenStore {
   readonly #logins: Logins;
   readonly #login: Login;
   #known: Promise<Secrets> | undefined;
